@@ -1,0 +1,11 @@
+//! What every part may use: time as a value, seeded randomness, byte sizes.
+//! It is the only place that reads a clock, and it knows nothing of disks or HTTP.
+
+pub mod clock;
+pub mod random;
+pub mod size;
+pub mod time;
+
+pub use random::Random;
+pub use size::ByteSize;
+pub use time::{Instant, WallTime};

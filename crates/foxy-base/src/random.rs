@@ -1,0 +1,97 @@
+//! A small seeded generator (xoshiro256**, Blackman and Vigna 2018). Not for secrets.
+//! The same seed gives the same numbers on every machine and in every release.
+
+/// Seeded pseudo-random numbers.
+#[derive(Clone, Debug)]
+pub struct Random {
+    state: [u64; 4],
+}
+
+impl Random {
+    /// A generator whose whole sequence follows from `seed`.
+    #[must_use]
+    pub fn new(seed: u64) -> Self {
+        let mut mix = seed;
+        Self { state: std::array::from_fn(|_| split_mix(&mut mix)) }
+    }
+
+    /// A generator for a part of the work, independent of how much the others draw.
+    #[must_use]
+    pub fn fork(&mut self) -> Self {
+        Self::new(self.next_u64())
+    }
+
+    /// The next 64 random bits.
+    pub fn next_u64(&mut self) -> u64 {
+        let [a, b, c, d] = self.state;
+        let result = b.wrapping_mul(5).rotate_left(7).wrapping_mul(9);
+        let c2 = c ^ a;
+        let d2 = d ^ b;
+        self.state = [a ^ d2, b ^ c2, c2 ^ (b << 17), d2.rotate_left(45)];
+        result
+    }
+
+    /// Uniform over `0..bound`; 0 when `bound` is 0.
+    pub fn below(&mut self, bound: u64) -> u64 {
+        u64::try_from((u128::from(self.next_u64()) * u128::from(bound)) >> 64).unwrap_or(0)
+    }
+
+    /// Uniform over `[0, 1)`.
+    #[expect(clippy::cast_precision_loss, reason = "53 bits fit a double exactly")]
+    pub fn unit(&mut self) -> f64 {
+        (self.next_u64() >> 11) as f64 / (1u64 << 53) as f64
+    }
+
+    /// True with the given probability.
+    pub fn chance(&mut self, probability: f64) -> bool {
+        self.unit() < probability
+    }
+
+    /// Fills `out` with random bytes.
+    pub fn fill(&mut self, out: &mut [u8]) {
+        for chunk in out.chunks_mut(8) {
+            let bytes = self.next_u64().to_le_bytes();
+            let length = chunk.len();
+            chunk.copy_from_slice(&bytes[..length]);
+        }
+    }
+}
+
+/// One step of SplitMix64 (Steele, Lea and Flood 2014): also a good 64-bit mixing function.
+pub fn split_mix(state: &mut u64) -> u64 {
+    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let mut z = *state;
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn same_seed_gives_the_same_bytes() {
+        let mut bytes = ([0u8; 37], [0u8; 37]);
+        Random::new(7).fill(&mut bytes.0);
+        Random::new(7).fill(&mut bytes.1);
+        assert_eq!(bytes.0, bytes.1);
+        assert_ne!(Random::new(8).next_u64(), Random::new(7).next_u64());
+    }
+
+    #[test]
+    fn split_mix_matches_its_published_vector() {
+        let mut state = 1_234_567;
+        assert_eq!(split_mix(&mut state), 6_457_827_717_110_365_317);
+    }
+
+    #[test]
+    fn below_stays_below_and_reaches_every_value() {
+        let mut random = Random::new(1);
+        let mut seen = [0u32; 10];
+        for _ in 0..10_000 {
+            seen[usize::try_from(random.below(10)).expect("small")] += 1;
+        }
+        assert!(seen.iter().all(|&count| (800..1200).contains(&count)), "{seen:?}");
+    }
+}

@@ -1,0 +1,103 @@
+//! Byte sizes as people write them: `512`, `64K`, `10 MiB`, `2GB`. Units are binary, as in Squid and nginx.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// A number of bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ByteSize(pub u64);
+
+/// Why a text is not a size.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SizeError {
+    /// No leading number.
+    NoNumber(String),
+    /// A unit that is not known.
+    UnknownUnit(String),
+    /// More than 2^64 bytes.
+    TooLarge(String),
+}
+
+impl fmt::Display for SizeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoNumber(text) => {
+                write!(f, "size {text:?} does not start with a number; write one such as 512M or 10G")
+            }
+            Self::UnknownUnit(text) => write!(f, "size {text:?} has an unknown unit; use B, K, M, G or T"),
+            Self::TooLarge(text) => {
+                write!(f, "size {text:?} is more than can be counted; the limit is 2^64 bytes")
+            }
+        }
+    }
+}
+
+impl std::error::Error for SizeError {}
+
+impl FromStr for ByteSize {
+    type Err = SizeError;
+
+    fn from_str(text: &str) -> Result<Self, SizeError> {
+        let trimmed = text.trim();
+        let digits = trimmed.find(|c: char| !c.is_ascii_digit()).unwrap_or(trimmed.len());
+        if digits == 0 {
+            return Err(SizeError::NoNumber(text.into()));
+        }
+        let number: u64 = trimmed[..digits].parse().map_err(|_| SizeError::TooLarge(text.into()))?;
+        let shift = match trimmed[digits..].trim().to_ascii_lowercase().as_str() {
+            "" | "b" => 0,
+            "k" | "kb" | "kib" => 10,
+            "m" | "mb" | "mib" => 20,
+            "g" | "gb" | "gib" => 30,
+            "t" | "tb" | "tib" => 40,
+            _ => return Err(SizeError::UnknownUnit(text.into())),
+        };
+        number.checked_mul(1 << shift).map(Self).ok_or_else(|| SizeError::TooLarge(text.into()))
+    }
+}
+
+impl fmt::Display for ByteSize {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let units = [(40, "TiB"), (30, "GiB"), (20, "MiB"), (10, "KiB")];
+        for (shift, unit) in units {
+            if self.0 >= 1 << shift {
+                let whole = self.0 >> shift;
+                let tenths = ((self.0 - (whole << shift)) * 10) >> shift;
+                return if tenths == 0 {
+                    write!(f, "{whole} {unit}")
+                } else {
+                    write!(f, "{whole}.{tenths} {unit}")
+                };
+            }
+        }
+        write!(f, "{} B", self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_read_as_people_write_them() {
+        let cases =
+            [("512", 512), ("64K", 65_536), ("10 MiB", 10_485_760), ("2GB", 2 << 30), ("1t", 1 << 40)];
+        for (text, bytes) in cases {
+            assert_eq!(text.parse(), Ok(ByteSize(bytes)), "{text}");
+        }
+    }
+
+    #[test]
+    fn bad_sizes_say_what_is_wrong() {
+        assert_eq!("G".parse::<ByteSize>(), Err(SizeError::NoNumber("G".into())));
+        assert_eq!("5 parsecs".parse::<ByteSize>(), Err(SizeError::UnknownUnit("5 parsecs".into())));
+        assert_eq!("99999999999T".parse::<ByteSize>(), Err(SizeError::TooLarge("99999999999T".into())));
+    }
+
+    #[test]
+    fn sizes_print_with_one_decimal() {
+        assert_eq!(ByteSize(1536).to_string(), "1.5 KiB");
+        assert_eq!(ByteSize(10 << 30).to_string(), "10 GiB");
+        assert_eq!(ByteSize(17).to_string(), "17 B");
+    }
+}

@@ -1,0 +1,1 @@
+//! To be opened by its first user.

@@ -1,0 +1,2 @@
+//! The foxy program.
+fn main() {}
