@@ -1,2 +1,71 @@
-//! The checks.
-fn main() {}
+//! `cargo xtask`: the checks behind `make test`. Each step is a command a person can run alone.
+//! It looks at the source and at `cargo metadata`; it knows nothing of what foxy does.
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "a command-line tool speaks to its user")]
+
+mod dependencies;
+mod licences;
+mod ratchet;
+mod tidy;
+mod workspace;
+
+use std::process::{Command, ExitCode};
+
+const USAGE: &str = "usage: cargo xtask STEP
+
+  ci        every step below, in order; stops at the first that fails
+  fmt       cargo fmt --check
+  clippy    all lints, warnings denied
+  docs      rustdoc, warnings denied
+  deps      dependencies point as ARCHITECTURE.md says
+  tidy      every file says what it is; no leftovers; files stay short (--tighten rewrites the ratchet)
+  licences  every dependency's licence is on the list
+  test      cargo test over the workspace";
+
+type Step = fn() -> Result<String, String>;
+
+const STEPS: [(&str, Step); 7] = [
+    ("fmt", || cargo(&["fmt", "--all", "--check"])),
+    ("deps", dependencies::check),
+    ("tidy", tidy::check),
+    ("licences", licences::check),
+    ("clippy", || cargo(&["clippy", "--workspace", "--all-targets", "--quiet", "--", "-D", "warnings"])),
+    ("docs", || cargo(&["doc", "--workspace", "--no-deps", "--quiet"])),
+    ("test", || cargo(&["test", "--workspace"])),
+];
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let wanted: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let result = match wanted.as_slice() {
+        ["ci"] => STEPS.iter().try_for_each(|(name, step)| run(name, *step)),
+        ["tidy", "--tighten"] => ratchet::tighten().map(|text| println!("{text}")),
+        [name] => match STEPS.iter().find(|(step, _)| step == name) {
+            Some((name, step)) => run(name, *step),
+            None => Err(USAGE.into()),
+        },
+        _ => Err(USAGE.into()),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(text) => {
+            eprintln!("{text}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(name: &str, step: Step) -> Result<(), String> {
+    println!("xtask {name} …");
+    let text = step().map_err(|text| format!("xtask {name} failed\n{text}"))?;
+    println!("xtask {name}: {text}");
+    Ok(())
+}
+
+fn cargo(arguments: &[&str]) -> Result<String, String> {
+    let status = Command::new("cargo")
+        .args(arguments)
+        .env("RUSTDOCFLAGS", "-D warnings")
+        .status()
+        .map_err(|error| format!("cargo did not start: {error}; is a Rust toolchain on the PATH?"))?;
+    if status.success() { Ok("ok".into()) } else { Err(format!("cargo {}: {status}", arguments.join(" "))) }
+}

@@ -1,0 +1,103 @@
+//! House rules a machine can hold: files say what they are, nothing is left over, links lead somewhere.
+//! Lengths are held by [`crate::ratchet`].
+
+use crate::ratchet;
+use crate::workspace::{self, SourceFile};
+
+/// Runs every rule over every tracked file.
+pub fn check() -> Result<String, String> {
+    let files = workspace::files()?;
+    let mut wrong: Vec<String> = files.iter().flat_map(complaints).collect();
+    wrong.extend(dead_links(&files));
+    wrong.extend(ratchet::complaints(&files)?);
+    if wrong.is_empty() { Ok(format!("{} files", files.len())) } else { Err(wrong.join("\n")) }
+}
+
+fn leftovers() -> [String; 7] {
+    let marks = ["TO@DO", "FIX@ME", "XX@X:", "HA@CK", "todo@!(", "unimplemented@!(", "#[igno@re]"];
+    marks.map(|mark| mark.replace('@', ""))
+}
+
+fn complaints(file: &SourceFile) -> Vec<String> {
+    let mut wrong = Vec::new();
+    let path = &file.path;
+    if path.ends_with(".rs") && !file.text.starts_with("//! ") {
+        wrong.push(format!("{path}:1: must open with `//! ` and say what it is"));
+    }
+    if path.ends_with(".sh") && !file.text.lines().nth(1).is_some_and(|line| line.starts_with("# ")) {
+        wrong.push(format!("{path}:2: must say what it is in a comment under the first line"));
+    }
+    if is_code(path) {
+        for (number, line) in file.text.lines().enumerate() {
+            if let Some(mark) = leftovers().iter().find(|mark| line.contains(mark.as_str())) {
+                wrong.push(format!(
+                    "{path}:{}: leftover {mark}; finish it or say it in the issue",
+                    number + 1
+                ));
+            }
+            if line.ends_with([' ', '\t']) {
+                wrong.push(format!("{path}:{}: white space at the end of the line", number + 1));
+            }
+        }
+    }
+    wrong
+}
+
+fn is_code(path: &str) -> bool {
+    [".rs", ".toml", ".sh", ".py", ".js", ".html", "Makefile", ".ci/run"]
+        .iter()
+        .any(|end| path.ends_with(end))
+}
+
+fn dead_links(files: &[SourceFile]) -> Vec<String> {
+    let mut wrong = Vec::new();
+    for file in files.iter().filter(|file| file.path.ends_with(".md")) {
+        let folder = file.path.rsplit_once('/').map_or("", |(folder, _)| folder);
+        for target in links(&file.text) {
+            let path = workspace::root().join(folder).join(target);
+            if !path.exists() {
+                wrong.push(format!("{}: link to {target}, which is not there", file.path));
+            }
+        }
+    }
+    wrong
+}
+
+/// Targets of Markdown links that point into the tree, without their anchors.
+fn links(text: &str) -> Vec<&str> {
+    let parts = text.split("](").skip(1).filter_map(|rest| rest.split_once(')'));
+    parts
+        .map(|(target, _)| target.split_once('#').map_or(target, |(path, _)| path))
+        .filter(|target| !target.is_empty() && !target.contains("://") && !target.contains(' '))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn count(path: &str, text: &str) -> usize {
+        complaints(&SourceFile { path: path.into(), text: text.into() }).len()
+    }
+
+    #[test]
+    fn a_file_must_say_what_it_is() {
+        assert_eq!(count("a.rs", "//! A thing.\n"), 0);
+        assert_eq!(count("a.rs", "fn main() {}\n"), 1);
+        assert_eq!(count("a.sh", "#!/bin/sh\n# Does a thing.\n"), 0);
+        assert_eq!(count("a.sh", "#!/bin/sh\nset -e\n"), 1);
+    }
+
+    #[test]
+    fn every_leftover_mark_is_found() {
+        for mark in leftovers() {
+            assert_eq!(count("a.rs", &format!("//! A thing.\n{mark}\n")), 1, "{mark}");
+        }
+    }
+
+    #[test]
+    fn only_links_into_the_tree_are_followed() {
+        let text = "[a](docs/a.md#part) [b](https://example.org/) [c](#here) [d](LICENSE)";
+        assert_eq!(links(text), ["docs/a.md", "LICENSE"]);
+    }
+}
