@@ -1,2 +1,28 @@
-//! The foxy program.
-fn main() {}
+//! The foxy program: takes the command line, runs one command, and turns its end into an exit code.
+//! Exit codes: 0 done, 2 unusable arguments or input, 3 the run itself failed.
+
+mod commands;
+mod failure;
+mod settings;
+mod terminal;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let matches = match commands::command_line().try_get_matches() {
+        Ok(matches) => matches,
+        Err(message) => {
+            let text = message.render().to_string();
+            let write = if message.use_stderr() { terminal::report } else { terminal::print };
+            write(text.trim_end());
+            return ExitCode::from(u8::try_from(message.exit_code()).unwrap_or(2));
+        }
+    };
+    match commands::run(&matches) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            terminal::report(&format!("foxy: {failure}"));
+            failure.exit_code()
+        }
+    }
+}

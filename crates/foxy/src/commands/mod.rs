@@ -1,0 +1,36 @@
+//! One file for each command. What is listed here is what `foxy --help` shows.
+
+pub mod check;
+
+use crate::failure::Failure;
+use clap::{ArgMatches, Command};
+
+/// A command: its name, its arguments, and what runs it.
+struct Entry {
+    command: fn() -> Command,
+    run: fn(&ArgMatches) -> Result<(), Failure>,
+}
+
+const COMMANDS: &[Entry] = &[Entry { command: check::command, run: check::run }];
+
+/// The whole command line.
+pub fn command_line() -> Command {
+    Command::new("foxy")
+        .version(env!("CARGO_PKG_VERSION"))
+        .about("A caching web proxy with a disk cache made for web objects")
+        .subcommand_required(true)
+        .arg_required_else_help(true)
+        .subcommands(COMMANDS.iter().map(|entry| (entry.command)()))
+}
+
+/// Runs the command that was given.
+pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
+    let given = matches.subcommand();
+    let entry = given.and_then(|(name, matches)| {
+        COMMANDS.iter().find(|entry| (entry.command)().get_name() == name).map(|entry| (entry, matches))
+    });
+    let Some((entry, matches)) = entry else {
+        return Err(Failure::Unusable("no command is given; `foxy --help` lists them".into()));
+    };
+    (entry.run)(matches)
+}

@@ -1,0 +1,31 @@
+//! How a command can end badly, and the exit code scripts see for it.
+
+use std::fmt;
+use std::process::ExitCode;
+
+/// Why a command did not do what was asked.
+#[derive(Debug)]
+pub enum Failure {
+    /// Arguments, configuration or files that cannot be used: exit code 2.
+    Unusable(String),
+    /// The run itself failed: exit code 3.
+    Failed(String),
+}
+
+impl Failure {
+    /// The process's exit code.
+    pub fn exit_code(&self) -> ExitCode {
+        match self {
+            Self::Unusable(_) => ExitCode::from(2),
+            Self::Failed(_) => ExitCode::from(3),
+        }
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unusable(text) | Self::Failed(text) => f.write_str(text),
+        }
+    }
+}

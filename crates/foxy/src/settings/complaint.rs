@@ -1,0 +1,143 @@
+//! What is wrong with a configuration, and where: one line that says it all, then the place in the file.
+
+use std::fmt;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+/// Where a setting was written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// On the command line, as this flag (without the dashes).
+    Flag(&'static str),
+    /// In the configuration file.
+    File(Place),
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Flag(flag) => write!(f, "--{flag}"),
+            Self::File(place) => write!(f, "{place}"),
+        }
+    }
+}
+
+/// A stretch of one line in a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    path: PathBuf,
+    line: usize,
+    column: usize,
+    width: usize,
+    text: String,
+}
+
+impl Place {
+    /// The place of the bytes `span` of `content`; a span over several lines counts to the end of its first.
+    pub fn new(path: &Path, content: &str, span: Range<usize>) -> Self {
+        let start = floor_boundary(content, span.start);
+        let end = floor_boundary(content, span.end).max(start);
+        let line_start = content[..start].rfind('\n').map_or(0, |at| at + 1);
+        let line_end = content[start..].find('\n').map_or(content.len(), |at| start + at);
+        Self {
+            path: path.to_owned(),
+            line: content[..start].matches('\n').count() + 1,
+            column: content[line_start..start].chars().count() + 1,
+            width: content[start..end.min(line_end)].chars().count().max(1),
+            text: content[line_start..line_end].trim_end().to_owned(),
+        }
+    }
+}
+
+fn floor_boundary(content: &str, at: usize) -> usize {
+    let at = at.min(content.len());
+    (0..=at).rev().find(|&index| content.is_char_boundary(index)).unwrap_or(0)
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}:{}", self.path.display(), self.line, self.column)
+    }
+}
+
+/// One thing that is wrong.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Complaint {
+    /// What is wrong and what would be right.
+    pub message: String,
+    /// Where; nowhere for what follows from several settings together.
+    pub source: Option<Source>,
+}
+
+impl fmt::Display for Complaint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.source {
+            None => f.write_str(&self.message),
+            Some(source) => write!(f, "{source}: {}", self.message),
+        }?;
+        let Some(Source::File(place)) = &self.source else { return Ok(()) };
+        let margin = " ".repeat(place.line.to_string().len());
+        let indent: String =
+            place.text.chars().take(place.column - 1).map(|c| if c == '\t' { '\t' } else { ' ' }).collect();
+        write!(f, "\n{margin} |\n{} | {}\n{margin} | {indent}", place.line, place.text)?;
+        f.write_str(&"^".repeat(place.width))
+    }
+}
+
+/// Everything that is wrong, in the order found; never empty.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Complaints(pub Vec<Complaint>);
+
+impl fmt::Display for Complaints {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, complaint) in self.0.iter().enumerate() {
+            if index > 0 {
+                f.write_str("\n")?;
+            }
+            write!(f, "{complaint}")?;
+        }
+        Ok(())
+    }
+}
+
+/// The known name nearest to a mistyped one, when one is near.
+pub fn nearest<'a>(mistyped: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    known
+        .map(|name| (strsim::jaro_winkler(mistyped, name), name))
+        .filter(|(likeness, _)| *likeness > 0.8)
+        .max_by(|a, b| a.0.total_cmp(&b.0))
+        .map(|(_, name)| name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_complaint_points_at_its_place() {
+        let content = "listen = \"127.0.0.1:1\"\n\tsise = \"10G\"\n";
+        let start = content.find("sise").expect("there");
+        let place = Place::new(Path::new("foxy.toml"), content, start..start + 4);
+        let complaint = Complaint { message: "no such setting".into(), source: Some(Source::File(place)) };
+        assert_eq!(
+            complaint.to_string(),
+            "foxy.toml:2:2: no such setting\n  |\n2 | \tsise = \"10G\"\n  | \t^^^^"
+        );
+    }
+
+    #[test]
+    fn a_span_past_the_end_or_inside_a_character_is_harmless() {
+        let content = "é";
+        for span in [0..99, 1..2, 99..120] {
+            assert!(Place::new(Path::new("f"), content, span).to_string().starts_with("f:1:"));
+        }
+    }
+
+    #[test]
+    fn near_names_are_suggested_and_far_ones_are_not() {
+        let known = ["size", "scheme", "listen"];
+        assert_eq!(nearest("sise", known.into_iter()), Some("size"));
+        assert_eq!(nearest("shceme", known.into_iter()), Some("scheme"));
+        assert_eq!(nearest("quux", known.into_iter()), None);
+    }
+}

@@ -1,0 +1,185 @@
+//! From the text of a TOML file to settings as written. Every mistake is reported with its place, not only the first.
+
+use super::complaint::{Complaint, Complaints, Place, Source, nearest};
+use super::kind::Setting;
+use super::parse;
+use super::table::SETTINGS;
+use super::written::Written;
+use std::ffi::OsStr;
+use std::ops::Range;
+use std::path::Path;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+/// Reads a whole file's text; `path` is only for messages.
+pub fn read(path: &Path, content: &str, written: &mut Written) -> Result<(), Complaints> {
+    let mut reader = Reader { path, content, written, complaints: Vec::new() };
+    let (document, errors) = DeTable::parse_recoverable(content);
+    for error in errors {
+        reader.complain(error.span().unwrap_or(0..0), format!("not valid TOML: {}", error.message()));
+    }
+    if reader.complaints.is_empty() {
+        reader.table("", document.get_ref());
+    }
+    if reader.complaints.is_empty() { Ok(()) } else { Err(Complaints(reader.complaints)) }
+}
+
+struct Reader<'a> {
+    path: &'a Path,
+    content: &'a str,
+    written: &'a mut Written,
+    complaints: Vec<Complaint>,
+}
+
+impl Reader<'_> {
+    fn complain(&mut self, span: Range<usize>, message: String) {
+        self.complaints.push(Complaint { message, source: Some(self.source(span)) });
+    }
+
+    fn source(&self, span: Range<usize>) -> Source {
+        Source::File(Place::new(self.path, self.content, span))
+    }
+
+    fn table(&mut self, prefix: &str, table: &DeTable<'_>) {
+        let mut entries: Vec<_> = table.iter().collect();
+        entries.sort_by_key(|(key, _)| key.span().start);
+        for (key, value) in entries {
+            let name = format!("{prefix}{}", key.get_ref());
+            let inner = format!("{name}.");
+            if let Some(setting) = SETTINGS.iter().find(|setting| setting.key == name) {
+                self.setting(setting, key.span(), value);
+            } else if SETTINGS.iter().any(|setting| setting.key.starts_with(&inner)) {
+                match value.get_ref() {
+                    DeValue::Table(table) => self.table(&inner, table),
+                    _ => self.complain(value.span(), format!("`{name}` is a table; write [{name}]")),
+                }
+            } else {
+                self.complain(key.span(), unknown(&name));
+            }
+        }
+    }
+
+    fn setting(&mut self, setting: &'static Setting, key: Range<usize>, value: &Spanned<DeValue<'_>>) {
+        let texts = match texts(setting, value.get_ref()) {
+            Ok(texts) => texts,
+            Err(message) => return self.complain(value.span(), message),
+        };
+        let texts: Vec<&OsStr> = texts.iter().map(OsStr::new).collect();
+        match parse::put(&setting.kind, &texts, self.written) {
+            Ok(()) => {
+                let source = self.source(key);
+                self.written.sources.insert(setting.key, source);
+            }
+            Err(message) => self.complain(value.span(), message),
+        }
+    }
+}
+
+fn unknown(name: &str) -> String {
+    match nearest(name, SETTINGS.iter().map(|setting| setting.key)) {
+        Some(near) => format!("there is no setting `{name}`; did you mean `{near}`?"),
+        None => format!("there is no setting `{name}`; docs/configuration.md lists all"),
+    }
+}
+
+fn texts(setting: &Setting, value: &DeValue<'_>) -> Result<Vec<String>, String> {
+    match value {
+        DeValue::Array(values) if setting.kind.is_list() => {
+            values.iter().map(|value| text(setting, value.get_ref())).collect()
+        }
+        value => Ok(vec![text(setting, value)?]),
+    }
+}
+
+fn text(setting: &Setting, value: &DeValue<'_>) -> Result<String, String> {
+    let number = setting.kind.is_number();
+    match value {
+        DeValue::Integer(integer) if number || setting.kind.takes_plain_bytes() => {
+            let digits = integer.as_str().replace('_', "");
+            i64::from_str_radix(&digits, integer.radix())
+                .map(|value| value.to_string())
+                .map_err(|_| format!("{} is more than can be counted", integer.as_str()))
+        }
+        DeValue::String(text) if !number => Ok(text.to_string()),
+        other => Err(format!(
+            "`{}` takes {}, not {}; write {}",
+            setting.key,
+            if number { "a whole number" } else { "a text" },
+            article(other.type_str()),
+            setting.kind.example(),
+        )),
+    }
+}
+
+fn article(noun: &str) -> String {
+    let vowel = noun.starts_with(['a', 'e', 'i', 'o', 'u']);
+    format!("{} {noun}", if vowel { "an" } else { "a" })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use foxy_base::ByteSize;
+    use std::time::Duration;
+
+    fn complaints(content: &str) -> String {
+        match read(Path::new("foxy.toml"), content, &mut Written::default()) {
+            Ok(()) => String::new(),
+            Err(complaints) => complaints.to_string(),
+        }
+    }
+
+    #[test]
+    fn a_file_is_read_with_the_places_of_its_settings() {
+        let content = "listen = \"127.0.0.1:80\"\nsize = 33554432\nstore = [\"/a\", \"/b\"]\nworkers = 0x2\n\
+                       allow-destination = \"10.0.0.0/8\"\n\n[timeouts]\nconnect = \"5s\"\n";
+        let mut written = Written::default();
+        read(Path::new("foxy.toml"), content, &mut written).expect("sound");
+        assert_eq!(written.size, Some(ByteSize(32 << 20)));
+        assert_eq!(written.store.as_ref().map(Vec::len), Some(2));
+        assert_eq!(written.workers, Some(2));
+        assert_eq!(written.connect, Some(Duration::from_secs(5)));
+        assert_eq!(written.sources["timeouts.connect"].to_string(), "foxy.toml:8:1");
+        assert_eq!(written.memory, None);
+    }
+
+    #[test]
+    fn an_unknown_setting_is_refused_with_its_place_and_the_nearest_name() {
+        assert_eq!(
+            complaints("\nsise = \"10G\"\n"),
+            "foxy.toml:2:1: there is no setting `sise`; did you mean `size`?\n  |\n2 | sise = \"10G\"\n  | ^^^^"
+        );
+        assert!(complaints("[timeouts]\nconect = \"1s\"").contains("did you mean `timeouts.connect`?"));
+        assert!(complaints("[quux]\na = 1").contains("docs/configuration.md"));
+    }
+
+    #[test]
+    fn wrong_types_say_what_to_write() {
+        let cases = [
+            ("size = true", "`size` takes a text, not a boolean; write \"10G\""),
+            ("workers = \"two\"", "`workers` takes a whole number, not a string; write 2"),
+            ("stop-after = 5", "`stop-after` takes a text, not an integer; write \"30s\""),
+            ("timeouts = 5", "`timeouts` is a table; write [timeouts]"),
+            ("listen = [\"127.0.0.1:1\"]", "`listen` takes a text, not an array"),
+            ("workers = 99999999999999999999", "more than can be counted"),
+        ];
+        for (content, expected) in cases {
+            assert!(complaints(content).contains(expected), "{content}: {}", complaints(content));
+        }
+    }
+
+    #[test]
+    fn every_mistake_is_reported_in_the_order_of_the_file() {
+        let all = complaints("workers = 0\nsize = \"5 parsecs\"\nlisten = \"here\"\n");
+        let lines: Vec<_> = all.lines().filter(|line| line.starts_with("foxy.toml")).collect();
+        assert_eq!(lines.len(), 3);
+        assert!(lines[0].starts_with("foxy.toml:1:11: 0 is too little"), "{all}");
+        assert!(lines[1].starts_with("foxy.toml:2:8: "), "{all}");
+    }
+
+    #[test]
+    fn broken_toml_has_a_place_too() {
+        assert!(complaints("listen = \n").starts_with("foxy.toml:1:"), "{}", complaints("listen = \n"));
+        assert!(complaints("size = \"1G\"\nsize = \"2G\"\n").starts_with("foxy.toml:2:1: not valid TOML: "));
+    }
+}

@@ -1,0 +1,84 @@
+//! Settings on the command line: clap arguments made from the table, and back.
+
+use super::complaint::{Complaint, Complaints, Source};
+use super::kind::{Kind, Setting};
+use super::parse;
+use super::table::SETTINGS;
+use super::written::Written;
+use clap::{Arg, ArgAction, ArgMatches, Command};
+use std::ffi::{OsStr, OsString};
+
+/// Adds a flag for each setting that has one.
+pub fn add_to(command: Command) -> Command {
+    flagged().fold(command, |command, (flag, setting)| command.arg(argument(flag, setting)))
+}
+
+/// Takes the flags that were given.
+pub fn read(matches: &ArgMatches, written: &mut Written) -> Result<(), Complaints> {
+    let mut complaints = Vec::new();
+    for (flag, setting) in flagged() {
+        let Some(values) = matches.get_many::<OsString>(flag) else { continue };
+        let texts: Vec<&OsStr> = values.map(OsString::as_os_str).collect();
+        match parse::put(&setting.kind, &texts, written) {
+            Ok(()) => {
+                written.sources.insert(setting.key, Source::Flag(flag));
+            }
+            Err(message) => complaints.push(Complaint { message, source: Some(Source::Flag(flag)) }),
+        }
+    }
+    if complaints.is_empty() { Ok(()) } else { Err(Complaints(complaints)) }
+}
+
+fn flagged() -> impl Iterator<Item = (&'static str, &'static Setting)> {
+    SETTINGS.iter().filter_map(|setting| setting.flag.map(|flag| (flag, setting)))
+}
+
+fn argument(flag: &'static str, setting: &'static Setting) -> Arg {
+    let repeats = if setting.kind.is_list() { "; can be repeated" } else { "" };
+    let words = match &setting.kind {
+        Kind::Choice { words, .. } => {
+            let names: Vec<_> = words.iter().map(|(word, _)| *word).collect();
+            format!(": {}", names.join(", "))
+        }
+        _ => String::new(),
+    };
+    Arg::new(flag)
+        .long(flag)
+        .value_name(setting.kind.placeholder())
+        .value_parser(clap::value_parser!(OsString))
+        .action(if setting.kind.is_list() { ArgAction::Append } else { ArgAction::Set })
+        .help_heading(setting.area.heading())
+        .help(format!("{}{words}{repeats} [default: {}]", setting.summary(), setting.default))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(arguments: &[&str]) -> Result<Written, String> {
+        let command = add_to(Command::new("foxy").no_binary_name(true));
+        let matches = command.try_get_matches_from(arguments).map_err(|error| error.to_string())?;
+        let mut written = Written::default();
+        read(&matches, &mut written).map_err(|complaints| complaints.to_string())?;
+        Ok(written)
+    }
+
+    #[test]
+    fn flags_are_taken_and_lists_gathered() {
+        let written = parsed(&["--listen", "[::1]:1", "--store", "/a", "--store=/b", "--admin", "off"]);
+        let written = written.expect("sound");
+        assert_eq!(written.listen.map(|address| address.to_string()), Some("[::1]:1".into()));
+        assert_eq!(written.store.map(|folders| folders.len()), Some(2));
+        assert_eq!(written.admin, Some(None));
+        assert_eq!(written.sources["store"], Source::Flag("store"));
+    }
+
+    #[test]
+    fn a_bad_value_names_its_flag_and_what_would_be_right() {
+        assert_eq!(
+            parsed(&["--size", "10X"]).expect_err("bad unit"),
+            "--size: size \"10X\" has an unknown unit; use B, K, M, G or T"
+        );
+        assert!(parsed(&["--scheme", "coss"]).expect_err("unknown").contains("stream-packetizer, ufs, null"));
+    }
+}

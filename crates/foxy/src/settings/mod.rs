@@ -1,0 +1,140 @@
+//! Settings: one table, read from flags and a TOML file as written, then resolved into what is in force.
+
+pub mod complaint;
+pub mod docs;
+mod file;
+pub mod flags;
+pub mod kind;
+pub mod machine;
+mod parse;
+pub mod resolve;
+mod show;
+mod table;
+mod units;
+mod written;
+
+use complaint::{Complaint, Complaints};
+use machine::Machine;
+pub use resolve::Settings;
+use std::path::{Path, PathBuf};
+use written::Written;
+
+/// Settings in force, and where they came from.
+pub struct Loaded {
+    /// The settings.
+    pub settings: Settings,
+    /// The file that was read, if any.
+    pub file: Option<PathBuf>,
+    written: Written,
+}
+
+impl Loaded {
+    /// All settings as a TOML file that would give the same, each with where it comes from.
+    pub fn show(&mut self) -> String {
+        let mut lines = Vec::new();
+        let mut table = "";
+        let (plain, nested): (Vec<_>, Vec<_>) =
+            table::SETTINGS.iter().partition(|setting| !setting.key.contains('.'));
+        for setting in plain.into_iter().chain(nested) {
+            let (prefix, name) = setting.key.split_once('.').unwrap_or(("", setting.key));
+            if prefix != table {
+                table = prefix;
+                lines.push(format!("\n[{table}]"));
+            }
+            let source = self.written.sources.get(setting.key);
+            let source = source.map_or_else(|| "default".to_owned(), ToString::to_string);
+            lines.push(match show::value(&setting.kind, &mut self.written) {
+                Some(value) => format!("{:<54} # {source}", format!("{name} = {value}")),
+                None => format!("# {name}: {}", setting.default),
+            });
+        }
+        lines.join("\n")
+    }
+}
+
+/// Reads the file and the flags and fills in defaults. Every mistake in either is reported.
+///
+/// `named` is the file of `--config`, which must exist; without it the machine's usual places are tried.
+pub fn load(
+    named: Option<&Path>,
+    flags: Option<&clap::ArgMatches>,
+    machine: &Machine,
+) -> Result<Loaded, Complaints> {
+    let mut written = Written::default();
+    let mut complaints = Vec::new();
+    let mut gather = |result: Result<(), Complaints>| {
+        if let Err(Complaints(more)) = result {
+            complaints.extend(more);
+        }
+    };
+    let file = named.or_else(|| machine.config_files.iter().map(PathBuf::as_path).find(|path| path.exists()));
+    if let Some(path) = file {
+        gather(read_file(path).and_then(|content| file::read(path, &content, &mut written)));
+    }
+    if let Some(matches) = flags {
+        gather(flags::read(matches, &mut written));
+    }
+    if !complaints.is_empty() {
+        return Err(Complaints(complaints));
+    }
+    resolve::complete(&mut written, machine);
+    let settings = resolve::resolve(&written)?;
+    Ok(Loaded { settings, file: file.map(Path::to_owned), written })
+}
+
+fn read_file(path: &Path) -> Result<String, Complaints> {
+    std::fs::read_to_string(path).map_err(|error| {
+        let message = format!(
+            "cannot read the configuration file {}: {error}; name a TOML file that this user may read",
+            path.display()
+        );
+        Complaints(vec![Complaint { message, source: None }])
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn flags(arguments: &[&str]) -> clap::ArgMatches {
+        flags::add_to(clap::Command::new("foxy").no_binary_name(true)).get_matches_from(arguments)
+    }
+
+    #[test]
+    fn a_flag_goes_before_the_file_and_the_file_before_the_default() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("foxy.toml");
+        std::fs::write(&path, "size = \"32M\"\nmemory = \"2M\"\n").expect("written");
+        let matches = flags(&["--size", "64M"]);
+        let mut loaded =
+            load(Some(&path), Some(&matches), &Machine::default()).unwrap_or_else(|all| panic!("{all}"));
+        assert_eq!(loaded.settings.size.map(|size| size.0), Some(64 << 20));
+        assert_eq!(loaded.settings.memory.0, 2 << 20);
+        assert_eq!(loaded.settings.connections, 20_000);
+        let shown = loaded.show();
+        assert!(shown.contains("# --size\n"), "{shown}");
+        assert!(shown.contains("foxy.toml:2:1\n"), "{shown}");
+    }
+
+    #[test]
+    fn what_is_shown_is_a_file_that_gives_the_same_settings() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("foxy.toml");
+        let machine = Machine { cores: 2, cache_folder: "/c".into(), ..Machine::default() };
+        let matches =
+            flags(&["--allow-destination", "10.0.0.0/8", "--admin", "off", "--origin", "http://[::1]:81"]);
+        let mut first = load(None, Some(&matches), &machine).unwrap_or_else(|all| panic!("{all}"));
+        std::fs::write(&path, first.show()).expect("written");
+        let second = load(Some(&path), None, &Machine::default()).unwrap_or_else(|all| panic!("{all}"));
+        assert_eq!(second.settings, first.settings);
+    }
+
+    #[test]
+    fn a_named_file_must_exist_but_the_usual_ones_need_not() {
+        let missing = Path::new("/nonexistent/foxy.toml");
+        let machine = Machine { config_files: vec![missing.into()], ..Machine::default() };
+        assert!(load(None, None, &machine).is_ok());
+        let Err(refused) = load(Some(missing), None, &machine) else { panic!("a missing file was taken") };
+        assert!(refused.to_string().starts_with("cannot read the configuration file /nonexistent/foxy.toml"));
+    }
+}

@@ -1,0 +1,209 @@
+//! From the text of a setting to its value, checked against its bounds. The same for flags and for the file.
+
+use super::kind::{Kind, Network, OriginUrl, Output, Words};
+use super::units::{parse_duration, show_duration};
+use super::written::Written;
+use foxy_base::ByteSize;
+use std::ffi::OsStr;
+use std::fmt::Display;
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Puts a setting's values into `written`. The message of a refusal says what would be right.
+pub fn put(kind: &Kind, texts: &[&OsStr], written: &mut Written) -> Result<(), String> {
+    match kind {
+        Kind::Address(slot) => *slot(written) = Some(address(one(texts)?)?),
+        Kind::AddressOrOff(slot) => {
+            let text = one(texts)?;
+            *slot(written) = Some(if text == "off" { None } else { Some(address(text)?) });
+        }
+        Kind::Output(slot) => *slot(written) = Some(output(single(texts)?)),
+        Kind::Folders(slot) => *slot(written) = Some(folders(texts)?),
+        Kind::Size { slot, at_least, at_most } => {
+            let size: ByteSize = one(texts)?.parse().map_err(|error| format!("{error}"))?;
+            *slot(written) = Some(bounded(size, *at_least, *at_most, ByteSize::to_string)?);
+        }
+        Kind::Span { slot, at_least, at_most } => {
+            let span = parse_duration(one(texts)?)?;
+            *slot(written) =
+                Some(bounded(span, *at_least, *at_most, |span: &Duration| show_duration(*span))?);
+        }
+        Kind::Count { slot, at_least, at_most } => {
+            let text = one(texts)?;
+            let count = text.parse().map_err(|_| format!("{text:?} is not a whole number"))?;
+            *slot(written) = Some(bounded(count, *at_least, *at_most, usize::to_string)?);
+        }
+        Kind::Choice { slot, words } => *slot(written) = Some(choice(one(texts)?, words)?),
+        Kind::Networks(slot) => *slot(written) = Some(each(texts, network)?),
+        Kind::Ports(slot) => *slot(written) = Some(each(texts, port)?),
+        Kind::Origin(slot) => *slot(written) = Some(origin(one(texts)?)?),
+    }
+    Ok(())
+}
+
+fn single<'a>(texts: &[&'a OsStr]) -> Result<&'a OsStr, String> {
+    match texts {
+        [text] => Ok(text),
+        _ => Err(format!("takes one value, not {}", texts.len())),
+    }
+}
+
+fn one<'a>(texts: &[&'a OsStr]) -> Result<&'a str, String> {
+    utf8(single(texts)?)
+}
+
+fn utf8(text: &OsStr) -> Result<&str, String> {
+    text.to_str().ok_or_else(|| format!("{text:?} is not UTF-8"))
+}
+
+fn each<T>(texts: &[&OsStr], parse: impl Fn(&str) -> Result<T, String>) -> Result<Vec<T>, String> {
+    texts.iter().map(|text| parse(utf8(text)?)).collect()
+}
+
+fn bounded<T: PartialOrd>(
+    value: T,
+    at_least: T,
+    at_most: T,
+    show: impl Fn(&T) -> String,
+) -> Result<T, String> {
+    if value < at_least {
+        return Err(format!("{} is too little; at least {}", show(&value), show(&at_least)));
+    }
+    if value > at_most {
+        return Err(format!("{} is too much; at most {}", show(&value), show(&at_most)));
+    }
+    Ok(value)
+}
+
+fn address(text: &str) -> Result<SocketAddr, String> {
+    text.parse().map_err(|_| {
+        format!(
+            "{text:?} is not an IP address with a port; write one such as 127.0.0.1:3128, 0.0.0.0:3128 or [::1]:3128"
+        )
+    })
+}
+
+fn output(text: &OsStr) -> Output {
+    match text.to_str() {
+        Some("off") => Output::Off,
+        Some("-") => Output::Standard,
+        _ => Output::File(text.into()),
+    }
+}
+
+fn folders(texts: &[&OsStr]) -> Result<Vec<PathBuf>, String> {
+    if texts.is_empty() || texts.iter().any(|text| text.is_empty()) {
+        return Err("the path of a folder is empty; write one such as /var/cache/foxy".into());
+    }
+    Ok(texts.iter().map(PathBuf::from).collect())
+}
+
+fn choice(text: &str, words: Words) -> Result<&'static str, String> {
+    words.iter().map(|(word, _)| *word).find(|word| *word == text).ok_or_else(|| {
+        let known: Vec<_> = words.iter().map(|(word, _)| *word).collect();
+        format!("{text:?} is not one of {}", known.join(", "))
+    })
+}
+
+fn port(text: &str) -> Result<u16, String> {
+    match text.parse() {
+        Ok(port) if port != 0 => Ok(port),
+        _ => Err(format!("{text:?} is not a port; write a number from 1 to 65535")),
+    }
+}
+
+fn network(text: &str) -> Result<Network, String> {
+    let refuse =
+        |what: &dyn Display| format!("{text:?} {what}; write one such as 10.0.0.0/8, 127.0.0.1 or fd00::/8");
+    let (address, prefix) = text.split_once('/').map_or((text, None), |(a, p)| (a, Some(p)));
+    let address: IpAddr = address.parse().map_err(|_| refuse(&"is not a network"))?;
+    let bits = if address.is_ipv4() { 32 } else { 128 };
+    let prefix = match prefix {
+        None => bits,
+        Some(prefix) => prefix
+            .parse()
+            .ok()
+            .filter(|prefix| *prefix <= bits)
+            .ok_or_else(|| refuse(&format_args!("has a prefix that is not a number from 0 to {bits}")))?,
+    };
+    if masked(address, prefix) != address {
+        let right = masked(address, prefix);
+        return Err(format!("{text:?} has bits set outside its prefix; write {right}/{prefix}"));
+    }
+    Ok(Network { address, prefix })
+}
+
+fn masked(address: IpAddr, prefix: u8) -> IpAddr {
+    match address {
+        IpAddr::V4(v4) => {
+            let mask = u32::MAX.checked_shl(32 - u32::from(prefix)).unwrap_or(0);
+            IpAddr::V4((v4.to_bits() & mask).into())
+        }
+        IpAddr::V6(v6) => {
+            let mask = u128::MAX.checked_shl(128 - u32::from(prefix)).unwrap_or(0);
+            IpAddr::V6((v6.to_bits() & mask).into())
+        }
+    }
+}
+
+fn origin(text: &str) -> Result<OriginUrl, String> {
+    let refuse = |what: &str| format!("{text:?} {what}; write one such as http://127.0.0.1:8080");
+    let rest = text.strip_prefix("http://").ok_or_else(|| refuse("does not start with http://"))?;
+    let authority = rest.strip_suffix('/').unwrap_or(rest);
+    if authority.contains(['/', '?', '#', '@', ' ']) {
+        return Err(refuse("has more than a host and a port"));
+    }
+    let (host, port_text) = match authority.rsplit_once(':') {
+        Some((host, digits)) if !digits.contains(']') => (host, Some(digits)),
+        _ => (authority, None),
+    };
+    let bare = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
+    if bare.is_empty() || (bare.contains(':') && bare.parse::<std::net::Ipv6Addr>().is_err()) {
+        return Err(refuse("has no usable host"));
+    }
+    let port =
+        port_text.map_or(Ok(80), port).map_err(|message| refuse(&format!("has a bad port: {message}")))?;
+    Ok(OriginUrl { host: bare.to_owned(), port })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn networks_are_read() {
+        let cases = [("10.0.0.0/8", 8), ("127.0.0.1", 32), ("::1", 128), ("fd00::/8", 8), ("0.0.0.0/0", 0)];
+        for (text, prefix) in cases {
+            assert_eq!(network(text).expect(text).prefix, prefix, "{text}");
+        }
+        for text in ["10.0.0.0/33", "ten", "10.0.0.0/", "10.0.0.0/-1", "::/129"] {
+            assert!(network(text).is_err(), "{text}");
+        }
+        assert!(network("10.1.2.3/8").expect_err("stray bits").contains("write 10.0.0.0/8"));
+    }
+
+    #[test]
+    fn origins_are_read() {
+        let cases = [
+            ("http://example.com", "example.com", 80),
+            ("http://example.com:8080/", "example.com", 8080),
+            ("http://[::1]:81", "::1", 81),
+            ("http://[::1]", "::1", 80),
+        ];
+        for (text, host, port) in cases {
+            assert_eq!(origin(text), Ok(OriginUrl { host: host.into(), port }));
+        }
+        for text in
+            ["example.com", "https://a", "http://", "http://a:0", "http://a/b", "http://u@a", "http://a:b:1"]
+        {
+            assert!(origin(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn bounds_are_named() {
+        let refused = bounded(ByteSize(1), ByteSize(1 << 20), ByteSize(2 << 20), ByteSize::to_string);
+        assert_eq!(refused, Err("1 B is too little; at least 1 MiB".into()));
+    }
+}

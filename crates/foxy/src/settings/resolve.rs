@@ -1,0 +1,252 @@
+//! From settings as written to settings in force: fills in defaults, and judges what several settings say together.
+//! Pure: what depends on the machine comes in as [`Machine`].
+
+use super::complaint::{Complaint, Complaints};
+use super::kind::{Network, OriginUrl, Output, Preset};
+use super::machine::Machine;
+use super::parse;
+use super::table::SETTINGS;
+use super::written::Written;
+use foxy_base::ByteSize;
+use std::ffi::OsStr;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// By default, this part of the memory the process may use keeps responses ...
+const MEMORY_PART: u64 = 8;
+/// ... but at most this much, and at least this.
+const MEMORY_RANGE: (ByteSize, ByteSize) = (ByteSize(16 << 20), ByteSize(1 << 30));
+/// What is assumed of a machine that does not tell its memory.
+const MEMORY_UNKNOWN: ByteSize = ByteSize(1 << 30);
+/// By default, this part of the free disk becomes a new store ...
+const DISK_PART: u64 = 10;
+/// ... but at most this much.
+const DISK_AT_MOST: ByteSize = ByteSize(10 << 30);
+
+/// What foxy runs with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// Where clients connect.
+    pub listen: SocketAddr,
+    /// Where counters are served, if at all.
+    pub admin: Option<SocketAddr>,
+    /// The server behind a reverse proxy; none for a forward proxy.
+    pub origin: Option<OriginUrl>,
+    /// Threads that serve clients.
+    pub workers: usize,
+    /// Networks that may be relayed to although they are not public.
+    pub allow_destination: Vec<Network>,
+    /// Ports CONNECT may tunnel to.
+    pub connect_ports: Vec<u16>,
+    /// One store in each of these folders.
+    pub store: Vec<PathBuf>,
+    /// Bytes of disk for each store; none: what it has, or by free disk.
+    pub size: Option<ByteSize>,
+    /// The layout's name.
+    pub scheme: &'static str,
+    /// The device's name, or `auto`.
+    pub device: &'static str,
+    /// Larger responses are not stored.
+    pub object_limit: ByteSize,
+    /// Bytes of responses kept in memory.
+    pub memory: ByteSize,
+    /// How long to wait for whom.
+    pub timeouts: Timeouts,
+    /// Client connections at a time.
+    pub connections: usize,
+    /// Where the access log goes.
+    pub access_log: Output,
+    /// Its format's name.
+    pub access_log_format: &'static str,
+    /// Which messages go to standard error.
+    pub log_level: &'static str,
+    /// How long a graceful stop waits.
+    pub stop_after: Duration,
+}
+
+/// How long to wait for whom.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Timeouts {
+    /// For the head of a request.
+    pub client_head: Duration,
+    /// Between requests.
+    pub client_idle: Duration,
+    /// Between two reads of a request's body.
+    pub client_read: Duration,
+    /// For a client to take more of a response.
+    pub client_write: Duration,
+    /// To connect to an origin server.
+    pub connect: Duration,
+    /// For an origin server to begin its response.
+    pub origin_head: Duration,
+    /// Between two reads of a response's body.
+    pub origin_read: Duration,
+    /// For an unused connection to an origin server.
+    pub origin_idle: Duration,
+    /// For a tunnel through which nothing passes.
+    pub tunnel_idle: Duration,
+}
+
+/// Gives every setting that is not written its default.
+pub fn complete(written: &mut Written, machine: &Machine) {
+    for setting in SETTINGS {
+        let Preset::Fixed(texts) = setting.default else { continue };
+        if super::show::value(&setting.kind, written).is_none() {
+            let texts: Vec<&OsStr> = texts.iter().map(OsStr::new).collect();
+            parse::put(&setting.kind, &texts, written)
+                .expect("the table's defaults are sound; a test reads them");
+        }
+    }
+    written.workers.get_or_insert(machine.cores);
+    written.store.get_or_insert_with(|| vec![machine.cache_folder.clone()]);
+    written.memory.get_or_insert_with(|| memory(machine.memory));
+}
+
+fn memory(available: Option<ByteSize>) -> ByteSize {
+    let available = available.unwrap_or(MEMORY_UNKNOWN);
+    ByteSize(available.0 / MEMORY_PART).clamp(MEMORY_RANGE.0, MEMORY_RANGE.1)
+}
+
+/// The size of a new store on a disk with `free` bytes, in whole mebibytes.
+pub fn new_store_size(free: ByteSize) -> ByteSize {
+    let mebibytes = (free.0 / DISK_PART).min(DISK_AT_MOST.0) >> 20;
+    ByteSize(mebibytes << 20)
+}
+
+/// Makes settings of a completed [`Written`], or says what does not go together.
+pub fn resolve(written: &Written) -> Result<Settings, Complaints> {
+    let settings = Settings {
+        listen: set(&written.listen),
+        admin: set(&written.admin),
+        origin: written.origin.clone(),
+        workers: set(&written.workers),
+        allow_destination: set(&written.allow_destination),
+        connect_ports: set(&written.connect_ports),
+        store: set(&written.store),
+        size: written.size,
+        scheme: set(&written.scheme),
+        device: set(&written.device),
+        object_limit: set(&written.object_limit),
+        memory: set(&written.memory),
+        timeouts: timeouts(written),
+        connections: set(&written.connections),
+        access_log: set(&written.access_log),
+        access_log_format: set(&written.access_log_format),
+        log_level: set(&written.log_level),
+        stop_after: set(&written.stop_after),
+    };
+    let complaints = contradictions(&settings, written);
+    if complaints.is_empty() { Ok(settings) } else { Err(Complaints(complaints)) }
+}
+
+fn timeouts(written: &Written) -> Timeouts {
+    Timeouts {
+        client_head: set(&written.client_head),
+        client_idle: set(&written.client_idle),
+        client_read: set(&written.client_read),
+        client_write: set(&written.client_write),
+        connect: set(&written.connect),
+        origin_head: set(&written.origin_head),
+        origin_read: set(&written.origin_read),
+        origin_idle: set(&written.origin_idle),
+        tunnel_idle: set(&written.tunnel_idle),
+    }
+}
+
+fn set<T: Clone>(slot: &Option<T>) -> T {
+    slot.clone().expect("`complete` has given every setting its default")
+}
+
+fn contradictions(settings: &Settings, written: &Written) -> Vec<Complaint> {
+    let mut complaints = Vec::new();
+    let mut complain = |key: &str, message: String| {
+        complaints.push(Complaint { message, source: written.sources.get(key).cloned() });
+    };
+    if settings.listen.port() != 0 && settings.admin == Some(settings.listen) {
+        let address = settings.listen;
+        let key = if written.sources.contains_key("admin") { "admin" } else { "listen" };
+        complain(key, format!("`listen` and `admin` are both {address}; give one another port"));
+    }
+    if let Some(twice) = repeated(&settings.store) {
+        complain("store", format!("{} is named twice; name each store's folder once", twice.display()));
+    }
+    if let Some(size) = settings.size
+        && settings.object_limit > size
+        && written.sources.contains_key("object-limit")
+    {
+        let limit = settings.object_limit;
+        complain("object-limit", format!("{limit} is more than the store's size of {size}; make it smaller"));
+    }
+    complaints
+}
+
+fn repeated(folders: &[PathBuf]) -> Option<&PathBuf> {
+    folders.iter().enumerate().find(|(index, folder)| folders[..*index].contains(folder)).map(|(_, f)| f)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::Path;
+
+    fn machine() -> Machine {
+        Machine {
+            memory: Some(ByteSize(4 << 30)),
+            cores: 3,
+            cache_folder: "/home/u/.cache/foxy".into(),
+            config_files: Vec::new(),
+        }
+    }
+
+    fn resolved(file: &str) -> Result<Settings, String> {
+        let mut written = Written::default();
+        crate::settings::file::read(Path::new("f"), file, &mut written).map_err(|all| all.to_string())?;
+        complete(&mut written, &machine());
+        resolve(&written).map_err(|all| all.to_string())
+    }
+
+    #[test]
+    fn nothing_written_gives_safe_defaults() {
+        let settings = resolved("").expect("sound");
+        assert_eq!(settings.listen.to_string(), "127.0.0.1:3128");
+        assert_eq!(settings.admin.map(|address| address.to_string()), Some("127.0.0.1:3129".into()));
+        assert_eq!(settings.workers, 3);
+        assert_eq!(settings.memory, ByteSize(512 << 20));
+        assert_eq!(settings.store, [PathBuf::from("/home/u/.cache/foxy")]);
+        assert!(settings.allow_destination.is_empty());
+        assert_eq!(settings.connect_ports, [443]);
+        assert_eq!((settings.origin, settings.size), (None, None));
+    }
+
+    #[test]
+    fn memory_stays_within_its_range() {
+        for (available, expected) in [(Some(1 << 40), 1 << 30), (Some(1 << 20), 16 << 20), (None, 128 << 20)]
+        {
+            assert_eq!(memory(available.map(ByteSize)), ByteSize(expected));
+        }
+    }
+
+    #[test]
+    fn a_new_store_takes_a_tenth_of_the_free_disk_up_to_ten_gibibytes() {
+        assert_eq!(new_store_size(ByteSize(100 << 30)), ByteSize(10 << 30));
+        assert_eq!(new_store_size(ByteSize(1 << 40)), ByteSize(10 << 30));
+        assert_eq!(new_store_size(ByteSize(105 << 20)), ByteSize(10 << 20));
+    }
+
+    #[test]
+    fn contradictions_are_refused_where_they_were_written() {
+        let cases = [
+            ("admin = \"127.0.0.1:3128\"", "f:1:1: `listen` and `admin` are both 127.0.0.1:3128"),
+            ("store = [\"/a\", \"/b\", \"/a\"]", "f:1:1: /a is named twice"),
+            (
+                "size = \"16M\"\nobject-limit = \"17M\"",
+                "f:2:1: 17 MiB is more than the store's size of 16 MiB",
+            ),
+        ];
+        for (file, expected) in cases {
+            let refused = resolved(file).expect_err(file);
+            assert!(refused.starts_with(expected), "{refused}");
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! From values back to the text of a TOML file, as `foxy check` prints it.
+
+use super::kind::{Kind, Network, OriginUrl, Output};
+use super::units::show_duration;
+use super::written::Written;
+use foxy_base::ByteSize;
+use std::fmt::{self, Display};
+
+/// The value as the file writes it; none when nothing is set.
+pub fn value(kind: &Kind, written: &mut Written) -> Option<String> {
+    Some(match kind {
+        Kind::Address(slot) => quoted(slot(written).as_ref()?),
+        Kind::AddressOrOff(slot) => {
+            slot(written).as_ref()?.map_or_else(|| quoted(&"off"), |address| quoted(&address))
+        }
+        Kind::Output(slot) => quoted(slot(written).as_ref()?),
+        Kind::Folders(slot) => list(slot(written).as_ref()?, |path| quoted(&path.display())),
+        Kind::Size { slot, .. } => quoted(&exact(slot(written).as_ref().copied()?)),
+        Kind::Span { slot, .. } => quoted(&show_duration(slot(written).as_ref().copied()?)),
+        Kind::Count { slot, .. } => slot(written).as_ref()?.to_string(),
+        Kind::Choice { slot, .. } => quoted(slot(written).as_ref()?),
+        Kind::Networks(slot) => list(slot(written).as_ref()?, quoted),
+        Kind::Ports(slot) => list(slot(written).as_ref()?, u16::to_string),
+        Kind::Origin(slot) => quoted(slot(written).as_ref()?),
+    })
+}
+
+fn quoted(value: &impl Display) -> String {
+    toml::Value::from(value.to_string()).to_string()
+}
+
+fn list<T>(values: &[T], show: impl Fn(&T) -> String) -> String {
+    format!("[{}]", values.iter().map(show).collect::<Vec<_>>().join(", "))
+}
+
+/// A size in its largest whole unit, so that reading it back gives the same number.
+pub fn exact(size: ByteSize) -> String {
+    let units = [(40, "TiB"), (30, "GiB"), (20, "MiB"), (10, "KiB")];
+    let fits = units.iter().find(|(shift, _)| size.0 != 0 && size.0.trailing_zeros() >= *shift);
+    fits.map_or_else(|| format!("{} B", size.0), |(shift, unit)| format!("{} {unit}", size.0 >> shift))
+}
+
+impl Display for Output {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Off => f.write_str("off"),
+            Self::Standard => f.write_str("-"),
+            Self::File(path) => write!(f, "{}", path.display()),
+        }
+    }
+}
+
+impl Display for Network {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.address, self.prefix)
+    }
+}
+
+impl Display for OriginUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.host.contains(':') {
+            write!(f, "http://[{}]:{}", self.host, self.port)
+        } else {
+            write!(f, "http://{}:{}", self.host, self.port)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_shown_without_loss() {
+        for (bytes, text) in [(1536, "1536 B"), (2048, "2 KiB"), (10 << 30, "10 GiB"), (0, "0 B")] {
+            assert_eq!(exact(ByteSize(bytes)), text);
+            assert_eq!(text.parse(), Ok(ByteSize(bytes)));
+        }
+    }
+}

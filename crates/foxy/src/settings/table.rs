@@ -1,0 +1,256 @@
+//! The one table of settings. Command line, configuration file, `foxy check` and `docs/configuration.md` all come
+//! from it; nothing about a setting is written down twice.
+
+use super::kind::{Area, Kind, Preset, Setting, Slot};
+use foxy_base::ByteSize;
+use std::time::Duration;
+
+const KIB: u64 = 1 << 10;
+const MIB: u64 = 1 << 20;
+const GIB: u64 = 1 << 30;
+const TIB: u64 = 1 << 40;
+
+/// Every setting, in the order of the documentation.
+pub static SETTINGS: &[Setting] = &[
+    Setting {
+        key: "listen",
+        flag: Some("listen"),
+        area: Area::Network,
+        kind: Kind::Address(|w| &mut w.listen),
+        default: Preset::Fixed(&["127.0.0.1:3128"]),
+        doc: "Where clients connect. Port 0 lets the system choose one, and the start-up message names it.",
+    },
+    Setting {
+        key: "admin",
+        flag: Some("admin"),
+        area: Area::Network,
+        kind: Kind::AddressOrOff(|w| &mut w.admin),
+        default: Preset::Fixed(&["127.0.0.1:3129"]),
+        doc: "Where `/metrics` and `/healthz` are served, or `off`. Whoever can connect there can read the counters.",
+    },
+    Setting {
+        key: "origin",
+        flag: Some("origin"),
+        area: Area::Network,
+        kind: Kind::Origin(|w| &mut w.origin),
+        default: Preset::Nothing("a forward proxy"),
+        doc: "Makes foxy a reverse proxy in front of this server. \
+              Requests are then answered for the host they name and fetched from here, whatever address it has.",
+    },
+    Setting {
+        key: "workers",
+        flag: Some("workers"),
+        area: Area::Network,
+        kind: Kind::Count { slot: |w| &mut w.workers, at_least: 1, at_most: 1024 },
+        default: Preset::Computed(
+            "one for each core the process may use, by affinity and control-group quota",
+        ),
+        doc: "Threads that serve clients.",
+    },
+    Setting {
+        key: "allow-destination",
+        flag: Some("allow-destination"),
+        area: Area::Access,
+        kind: Kind::Networks(|w| &mut w.allow_destination),
+        default: Preset::Fixed(&[]),
+        doc: "Networks that may be relayed to although they are loopback, link-local, private or otherwise not public. \
+              The address that is dialled decides, not the name that was asked for. Public addresses are always allowed.",
+    },
+    Setting {
+        key: "connect-ports",
+        flag: Some("connect-port"),
+        area: Area::Access,
+        kind: Kind::Ports(|w| &mut w.connect_ports),
+        default: Preset::Fixed(&["443"]),
+        doc: "Ports that CONNECT may tunnel to.",
+    },
+    Setting {
+        key: "store",
+        flag: Some("store"),
+        area: Area::Store,
+        kind: Kind::Folders(|w| &mut w.store),
+        default: Preset::Computed("$XDG_CACHE_HOME/foxy, else $HOME/.cache/foxy, else /var/cache/foxy"),
+        doc: "Folders that hold the cache on disk, one store in each. \
+              A folder is made when it does not exist; one that holds anything else is refused.",
+    },
+    Setting {
+        key: "size",
+        flag: Some("size"),
+        area: Area::Store,
+        kind: Kind::Size { slot: |w| &mut w.size, at_least: ByteSize(16 * MIB), at_most: ByteSize(64 * TIB) },
+        default: Preset::Computed(
+            "the size the store has; for a new one 10 % of the free disk, at most 10 GiB",
+        ),
+        doc: "Bytes of disk each store may take.",
+    },
+    Setting {
+        key: "scheme",
+        flag: Some("scheme"),
+        area: Area::Store,
+        kind: Kind::Choice {
+            slot: |w| &mut w.scheme,
+            words: &[
+                ("stream-packetizer", "one cyclic file, written in pages"),
+                ("ufs", "a file for each object, in two levels of folders, as Squid's ufs"),
+                ("null", "stores nothing; memory only"),
+            ],
+        },
+        default: Preset::Fixed(&["stream-packetizer"]),
+        doc: "How objects are laid out on disk.",
+    },
+    Setting {
+        key: "device",
+        flag: Some("device"),
+        area: Area::Store,
+        kind: Kind::Choice {
+            slot: |w| &mut w.device,
+            words: &[
+                ("auto", "io_uring where the system allows it, else threads"),
+                ("uring", "io_uring, or do not start"),
+                ("threads", "a pool of threads that read and write"),
+            ],
+        },
+        default: Preset::Fixed(&["auto"]),
+        doc: "How the disk is read and written.",
+    },
+    Setting {
+        key: "object-limit",
+        flag: Some("object-limit"),
+        area: Area::Store,
+        kind: Kind::Size { slot: |w| &mut w.object_limit, at_least: ByteSize(KIB), at_most: ByteSize(GIB) },
+        default: Preset::Fixed(&["64 MiB"]),
+        doc: "Larger responses are relayed but not stored.",
+    },
+    Setting {
+        key: "memory",
+        flag: Some("memory"),
+        area: Area::Memory,
+        kind: Kind::Size { slot: |w| &mut w.memory, at_least: ByteSize(MIB), at_most: ByteSize(TIB) },
+        default: Preset::Computed("an eighth of the memory of the machine or control group, at most 1 GiB"),
+        doc: "Bytes of responses kept in memory, in front of the disk.",
+    },
+    timeout(
+        "timeouts.client-head",
+        &["30s"],
+        |w| &mut w.client_head,
+        "For a client to send the head of a request.",
+    ),
+    timeout(
+        "timeouts.client-idle",
+        &["60s"],
+        |w| &mut w.client_idle,
+        "For a client's connection between requests.",
+    ),
+    timeout(
+        "timeouts.client-read",
+        &["60s"],
+        |w| &mut w.client_read,
+        "Between two reads of a request's body.",
+    ),
+    timeout(
+        "timeouts.client-write",
+        &["60s"],
+        |w| &mut w.client_write,
+        "For a client to take more of a response.",
+    ),
+    timeout(
+        "timeouts.connect",
+        &["10s"],
+        |w| &mut w.connect,
+        "To connect to an origin server, over all its addresses.",
+    ),
+    timeout(
+        "timeouts.origin-head",
+        &["60s"],
+        |w| &mut w.origin_head,
+        "For an origin server to begin its response.",
+    ),
+    timeout(
+        "timeouts.origin-read",
+        &["60s"],
+        |w| &mut w.origin_read,
+        "Between two reads of a response's body.",
+    ),
+    timeout(
+        "timeouts.origin-idle",
+        &["30s"],
+        |w| &mut w.origin_idle,
+        "For an unused connection to an origin server.",
+    ),
+    timeout(
+        "timeouts.tunnel-idle",
+        &["10m"],
+        |w| &mut w.tunnel_idle,
+        "For a tunnel through which nothing passes.",
+    ),
+    Setting {
+        key: "limits.connections",
+        flag: None,
+        area: Area::Limits,
+        kind: Kind::Count { slot: |w| &mut w.connections, at_least: 1, at_most: 10_000_000 },
+        default: Preset::Fixed(&["20000"]),
+        doc: "Client connections at a time. More wait in the system's queue.",
+    },
+    Setting {
+        key: "access-log",
+        flag: Some("access-log"),
+        area: Area::Operation,
+        kind: Kind::Output(|w| &mut w.access_log),
+        default: Preset::Fixed(&["-"]),
+        doc: "Where a line is written for each request: a file, `-` for standard output, or `off`. \
+              SIGHUP opens the file anew. Lines that cannot be written fast enough are dropped and counted, \
+              never waited for.",
+    },
+    Setting {
+        key: "access-log-format",
+        flag: Some("access-log-format"),
+        area: Area::Operation,
+        kind: Kind::Choice {
+            slot: |w| &mut w.access_log_format,
+            words: &[
+                ("squid", "Squid's native format"),
+                ("combined", "the Combined format of Apache and nginx"),
+                ("json", "one JSON object a line"),
+            ],
+        },
+        default: Preset::Fixed(&["squid"]),
+        doc: "How those lines look.",
+    },
+    Setting {
+        key: "log-level",
+        flag: Some("log-level"),
+        area: Area::Operation,
+        kind: Kind::Choice {
+            slot: |w| &mut w.log_level,
+            words: &[
+                ("error", "what stops foxy"),
+                ("warning", "also what costs hits"),
+                ("info", "also start, stop and what an operator does"),
+            ],
+        },
+        default: Preset::Fixed(&["info"]),
+        doc: "Which messages about foxy itself go to standard error.",
+    },
+    Setting {
+        key: "stop-after",
+        flag: Some("stop-after"),
+        area: Area::Operation,
+        kind: span(|w| &mut w.stop_after),
+        default: Preset::Fixed(&["10s"]),
+        doc: "How long a graceful stop waits for requests in progress. \
+              SIGTERM or SIGINT begins it; a second one ends it at once.",
+    },
+];
+
+const fn timeout(
+    key: &'static str,
+    default: &'static [&'static str],
+    slot: Slot<Duration>,
+    doc: &'static str,
+) -> Setting {
+    Setting { key, flag: None, area: Area::Timeouts, kind: span(slot), default: Preset::Fixed(default), doc }
+}
+
+const fn span(slot: Slot<Duration>) -> Kind {
+    Kind::Span { slot, at_least: Duration::from_millis(10), at_most: Duration::from_secs(86_400) }
+}

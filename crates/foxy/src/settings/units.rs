@@ -1,0 +1,56 @@
+//! Durations as people write them: `500ms`, `30s`, `5m`, `2h`, `1d`.
+
+use std::time::Duration;
+
+const UNITS: [(&str, u64); 5] = [("ms", 1), ("s", 1_000), ("m", 60_000), ("h", 3_600_000), ("d", 86_400_000)];
+
+/// Reads a duration: a whole number and one unit.
+pub fn parse_duration(text: &str) -> Result<Duration, String> {
+    let trimmed = text.trim();
+    let digits = trimmed.find(|c: char| !c.is_ascii_digit()).unwrap_or(trimmed.len());
+    let unit = trimmed[digits..].trim();
+    let known = UNITS.iter().find(|(name, _)| *name == unit);
+    let (Ok(number), Some((_, factor))) = (trimmed[..digits].parse::<u64>(), known) else {
+        return Err(format!(
+            "duration {text:?} is not a whole number with a unit; write one such as 500ms, 30s, 5m, 2h or 1d"
+        ));
+    };
+    number
+        .checked_mul(*factor)
+        .map(Duration::from_millis)
+        .ok_or_else(|| format!("duration {text:?} is more than can be counted"))
+}
+
+/// Writes a duration in its largest whole unit.
+pub fn show_duration(duration: Duration) -> String {
+    let milliseconds = u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
+    let fits = UNITS.iter().rev().find(|(_, factor)| milliseconds >= *factor && milliseconds % factor == 0);
+    let (unit, factor) = fits.unwrap_or(&("s", 1_000));
+    format!("{}{unit}", milliseconds / factor)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_are_read_and_shown_as_people_write_them() {
+        for (text, milliseconds) in
+            [("500ms", 500), ("30s", 30_000), ("5 m", 300_000), ("2h", 7_200_000), ("1d", 86_400_000)]
+        {
+            let duration = parse_duration(text).expect(text);
+            assert_eq!(duration, Duration::from_millis(milliseconds));
+            assert_eq!(show_duration(duration), text.replace(' ', ""));
+        }
+        assert_eq!(show_duration(Duration::ZERO), "0s");
+        assert_eq!(show_duration(Duration::from_secs(90)), "90s");
+    }
+
+    #[test]
+    fn a_duration_without_a_unit_is_refused() {
+        for text in ["30", "s", "", "-5s", "1.5h", "5 parsecs"] {
+            assert!(parse_duration(text).is_err(), "{text}");
+        }
+        assert!(parse_duration("999999999999999999d").is_err());
+    }
+}

@@ -1,0 +1,43 @@
+//! Settings as they were written: what is not given is not there. The command line and the file each make one;
+//! `resolve` turns both into [`super::Settings`].
+
+use super::complaint::Source;
+use super::kind::{Network, OriginUrl, Output};
+use foxy_base::ByteSize;
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// One place for each row of the table.
+#[derive(Debug, Default)]
+pub struct Written {
+    pub listen: Option<SocketAddr>,
+    pub admin: Option<Option<SocketAddr>>,
+    pub origin: Option<OriginUrl>,
+    pub workers: Option<usize>,
+    pub allow_destination: Option<Vec<Network>>,
+    pub connect_ports: Option<Vec<u16>>,
+    pub store: Option<Vec<PathBuf>>,
+    pub size: Option<ByteSize>,
+    pub scheme: Option<&'static str>,
+    pub device: Option<&'static str>,
+    pub object_limit: Option<ByteSize>,
+    pub memory: Option<ByteSize>,
+    pub client_head: Option<Duration>,
+    pub client_idle: Option<Duration>,
+    pub client_read: Option<Duration>,
+    pub client_write: Option<Duration>,
+    pub connect: Option<Duration>,
+    pub origin_head: Option<Duration>,
+    pub origin_read: Option<Duration>,
+    pub origin_idle: Option<Duration>,
+    pub tunnel_idle: Option<Duration>,
+    pub connections: Option<usize>,
+    pub access_log: Option<Output>,
+    pub access_log_format: Option<&'static str>,
+    pub log_level: Option<&'static str>,
+    pub stop_after: Option<Duration>,
+    /// Where each setting that is given was written, by key.
+    pub sources: BTreeMap<&'static str, Source>,
+}
