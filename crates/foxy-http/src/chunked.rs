@@ -1,0 +1,155 @@
+//! The chunked coding (RFC 9112 §7.1), strictly: every line ends in CRLF, sizes are plain hexadecimal, extensions are
+//! bounded and dropped. Blanks after a size are accepted, because old origins pad sizes with them.
+
+use crate::body::BodyEvent;
+use crate::error::DecodeError;
+use crate::headers::Headers;
+use crate::limits::Limits;
+use crate::parse;
+use crate::scan::{FirstLine, Folds, SectionRules, SectionScanner};
+use bytes::{Buf, BytesMut};
+
+/// The most hexadecimal digits of a size that fits 64 bits.
+const SIZE_DIGITS: usize = 16;
+
+/// Fields with a meaning before the body, which trailers must not change (RFC 9110 §6.5.1).
+const FORBIDDEN_TRAILERS: [&str; 16] = [
+    "age",
+    "authorization",
+    "cache-control",
+    "connection",
+    "content-encoding",
+    "content-length",
+    "content-range",
+    "content-type",
+    "host",
+    "keep-alive",
+    "set-cookie",
+    "te",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
+    "vary",
+];
+
+/// Reads one chunked body.
+#[derive(Debug, Default)]
+pub(crate) struct ChunkedDecoder {
+    state: State,
+    extension_bytes: usize,
+}
+
+#[derive(Debug, Default)]
+enum State {
+    #[default]
+    Size,
+    Data(u64),
+    DataEnd,
+    Trailers(SectionScanner),
+    End,
+}
+
+impl ChunkedDecoder {
+    pub(crate) fn next(
+        &mut self,
+        buffer: &mut BytesMut,
+        arena: &mut BytesMut,
+        limits: &Limits,
+    ) -> Result<Option<BodyEvent>, DecodeError> {
+        loop {
+            match &mut self.state {
+                State::Size => match self.take_size(buffer, limits)? {
+                    None => return Ok(None),
+                    Some(0) => self.state = State::Trailers(SectionScanner::default()),
+                    Some(size) => self.state = State::Data(size),
+                },
+                State::Data(_) if buffer.is_empty() => return Ok(None),
+                State::Data(left) => {
+                    let length = usize::try_from(*left).unwrap_or(usize::MAX).min(buffer.len());
+                    *left -= length as u64;
+                    if *left == 0 {
+                        self.state = State::DataEnd;
+                    }
+                    return Ok(Some(BodyEvent::Data(buffer.split_to(length).freeze())));
+                }
+                State::DataEnd => match buffer.as_ref() {
+                    [b'\r', b'\n', ..] => {
+                        buffer.advance(2);
+                        self.state = State::Size;
+                    }
+                    [] | [b'\r'] => return Ok(None),
+                    _ => return Err(DecodeError::InvalidChunkEnd),
+                },
+                State::Trailers(scanner) => {
+                    let Some(section) = scanner.scan(buffer, &trailer_rules(limits))? else {
+                        return Ok(None);
+                    };
+                    self.state = State::End;
+                    let text = parse::take_section(buffer, arena, &section);
+                    let mut trailers = parse::trailers(&text, &section)?;
+                    drop_forbidden(&mut trailers);
+                    if !trailers.is_empty() {
+                        return Ok(Some(BodyEvent::Trailers(trailers)));
+                    }
+                }
+                State::End => return Ok(Some(BodyEvent::End)),
+            }
+        }
+    }
+
+    /// Takes a whole chunk line; `None`: more bytes are needed.
+    fn take_size(&mut self, buffer: &mut BytesMut, limits: &Limits) -> Result<Option<u64>, DecodeError> {
+        let digits = buffer.iter().take(SIZE_DIGITS + 1).take_while(|byte| byte.is_ascii_hexdigit()).count();
+        if digits > SIZE_DIGITS || (digits == 0 && !buffer.is_empty()) {
+            return Err(DecodeError::InvalidChunkSize);
+        }
+        let most = limits.chunk_extensions.saturating_sub(self.extension_bytes);
+        let window = &buffer[digits..buffer.len().min(digits + most + 2)];
+        let Some(index) = memchr::memchr2(b'\r', b'\n', window) else {
+            check_extension(window)?;
+            return if window.len() > most { Err(DecodeError::ChunkExtensionsTooLarge) } else { Ok(None) };
+        };
+        check_extension(&window[..index])?;
+        match window[index..] {
+            [b'\r', b'\n', ..] => {}
+            [b'\r'] if index <= most && buffer.len() == digits + index + 1 => return Ok(None),
+            [b'\r'] => return Err(DecodeError::ChunkExtensionsTooLarge),
+            _ => return Err(DecodeError::InvalidChunkLine),
+        }
+        let size = buffer[..digits].iter().fold(0, |size, &digit| size << 4 | u64::from(hexadecimal(digit)));
+        self.extension_bytes += index;
+        buffer.advance(digits + index + 2);
+        Ok(Some(size))
+    }
+}
+
+/// Whether what follows a size is blanks, then nothing or an extension without control bytes.
+fn check_extension(text: &[u8]) -> Result<(), DecodeError> {
+    let blanks = text.iter().take_while(|byte| matches!(byte, b' ' | b'\t')).count();
+    if text.get(blanks).is_some_and(|&byte| byte != b';') {
+        return Err(DecodeError::InvalidChunkSize);
+    }
+    let is_forbidden = |byte: &u8| (*byte < b' ' && *byte != b'\t') || *byte == 0x7f;
+    if text.iter().any(is_forbidden) { Err(DecodeError::InvalidChunkLine) } else { Ok(()) }
+}
+
+fn hexadecimal(digit: u8) -> u8 {
+    match digit {
+        b'0'..=b'9' => digit - b'0',
+        _ => (digit | 0x20) - b'a' + 10,
+    }
+}
+
+fn trailer_rules(limits: &Limits) -> SectionRules {
+    SectionRules {
+        length: limits.trailers,
+        too_long: DecodeError::TrailersTooLarge,
+        first_line: FirstLine::Absent,
+        headers: limits.headers,
+        folds: Folds::Refused,
+    }
+}
+
+fn drop_forbidden(trailers: &mut Headers) {
+    trailers.retain(|name, _| !FORBIDDEN_TRAILERS.iter().any(|other| other.eq_ignore_ascii_case(name)));
+}

@@ -1,0 +1,116 @@
+//! What holds for one connection only (RFC 9110 §7.6.1, RFC 9112 §9): persistence, hop-by-hop headers, upgrades.
+
+use crate::headers::Headers;
+use crate::message::{RequestHead, Version};
+
+/// Whether a connection stays open after a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Persistence {
+    /// Another message may follow.
+    KeepAlive,
+    /// The connection ends with this message.
+    Close(CloseReason),
+}
+
+/// Why a connection ends with a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CloseReason {
+    /// The peer said `Connection: close`.
+    Asked,
+    /// The peer speaks HTTP/1.0 and did not say `Connection: keep-alive`.
+    Http10,
+    /// The body ends where the connection does.
+    EndOfBody,
+    /// Both Content-Length and Transfer-Encoding were given.
+    AmbiguousLength,
+    /// The connection became a tunnel.
+    Tunnel,
+}
+
+impl Persistence {
+    /// What a message asks for (RFC 9112 §9.3).
+    #[must_use]
+    pub fn of(version: Version, headers: &Headers) -> Self {
+        let (mut close, mut keep_alive) = (false, false);
+        for option in headers.tokens("connection") {
+            close |= option.eq_ignore_ascii_case(b"close");
+            keep_alive |= option.eq_ignore_ascii_case(b"keep-alive");
+        }
+        match version {
+            _ if close => Self::Close(CloseReason::Asked),
+            Version::Http10 if !keep_alive => Self::Close(CloseReason::Http10),
+            Version::Http10 | Version::Http11 => Self::KeepAlive,
+        }
+    }
+}
+
+/// Headers that concern one connection only. Upgrade and TE are among them: who wants them on the next connection
+/// adds them again.
+const HOP_BY_HOP: [&str; 11] = [
+    "connection",
+    "keep-alive",
+    "proxy-connection",
+    "proxy-authenticate",
+    "proxy-authentication-info",
+    "proxy-authorization",
+    "te",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
+    "http2-settings",
+];
+
+/// Headers that Connection may not name away, because routing, framing or caching would then see another message
+/// than the peer sent (RFC 9110 §7.6.1 forbids to name them).
+const END_TO_END: [&str; 12] = [
+    "age",
+    "authorization",
+    "cache-control",
+    "content-encoding",
+    "content-length",
+    "content-range",
+    "content-type",
+    "date",
+    "expires",
+    "host",
+    "set-cookie",
+    "vary",
+];
+
+/// Removes what must not be forwarded, from requests and responses alike: the headers named in Connection, Connection
+/// itself, and the hop-by-hop headers that senders forget to name. Read [`Persistence::of`], [`upgrade_protocol`] and
+/// [`accepts_trailers`] first, and set the framing of the outgoing message after
+/// ([`crate::framing::set_body_length`]).
+pub fn strip_hop_by_hop(headers: &mut Headers) {
+    let is_one_of = |names: &[&str], name: &str| names.iter().any(|other| other.eq_ignore_ascii_case(name));
+    let named: Vec<String> = headers
+        .tokens("connection")
+        .filter_map(|name| std::str::from_utf8(name).ok())
+        .filter(|name| !is_one_of(&END_TO_END, name) && !is_one_of(&HOP_BY_HOP, name))
+        .filter(|name| !name.eq_ignore_ascii_case("close"))
+        .map(str::to_owned)
+        .collect();
+    headers.retain(|name, _| {
+        !is_one_of(&HOP_BY_HOP, name) && !named.iter().any(|other| other.eq_ignore_ascii_case(name))
+    });
+}
+
+/// The protocols a message offers to switch to: the value of Upgrade, if Connection names it and the version is 1.1
+/// (RFC 9110 §7.8).
+#[must_use]
+pub fn upgrade_protocol(version: Version, headers: &Headers) -> Option<&[u8]> {
+    let named = version == Version::Http11 && headers.has_token("connection", "upgrade");
+    headers.get("upgrade").filter(|value| named && !value.is_empty())
+}
+
+/// Whether the sender of a request takes trailers in the response: `TE: trailers` (RFC 9110 §10.1.4).
+#[must_use]
+pub fn accepts_trailers(headers: &Headers) -> bool {
+    headers.has_token("te", "trailers")
+}
+
+/// Whether the client waits for a 100 before it sends the body (RFC 9110 §10.1.1; HTTP/1.0 clients never do).
+#[must_use]
+pub fn expects_continue(head: &RequestHead) -> bool {
+    head.version == Version::Http11 && head.headers.has_token("expect", "100-continue")
+}

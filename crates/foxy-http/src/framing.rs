@@ -1,0 +1,156 @@
+//! Where a message body ends (RFC 9112 §6), as pure decisions. What two parsers could read differently is refused.
+
+use crate::connection::{CloseReason, Persistence};
+use crate::error::DecodeError;
+use crate::headers::Headers;
+use crate::message::{Method, RequestHead, ResponseHead, Version};
+
+/// How the body of a message is delimited.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BodyLength {
+    /// There is no body.
+    None,
+    /// So many bytes, possibly 0.
+    Length(u64),
+    /// Chunks, with trailers perhaps.
+    Chunked,
+    /// All bytes until the server closes; responses only.
+    UntilClose,
+    /// No message follows: the connection is a tunnel now (a 101, or a 2xx to CONNECT); responses only.
+    Tunnel,
+}
+
+/// The framing of a request (RFC 9112 §6.3), without changing it.
+///
+/// # Errors
+/// A framing error of [`DecodeError`]: both Content-Length and Transfer-Encoding, a length given twice even if equal,
+/// Transfer-Encoding in HTTP/1.0, and any coding but one final chunked.
+pub fn request(head: &RequestHead) -> Result<BodyLength, DecodeError> {
+    let chunked = transfer_encoding(head.version, &head.headers)?;
+    let mut lengths = head.headers.get_all("content-length");
+    let length = lengths.next();
+    match (chunked, length) {
+        (Some(_), Some(_)) => Err(DecodeError::LengthAndTransferEncoding),
+        (Some(length), None) => Ok(length),
+        (None, Some(value)) if lengths.next().is_some() || value.contains(&b',') => {
+            Err(if value.is_empty() {
+                DecodeError::InvalidContentLength
+            } else {
+                DecodeError::RepeatedContentLength
+            })
+        }
+        (None, Some(value)) => decimal(value).map(BodyLength::Length),
+        (None, None) => Ok(BodyLength::None),
+    }
+}
+
+/// The framing of a response to a request with this method (RFC 9112 §6.3), and whether the connection can go on.
+///
+/// Removes the framing headers that do not hold: Content-Length beside Transfer-Encoding (RFC 9112 §6.3 rule 3, the
+/// connection then closes), both in 204, 304 and 1xx, and in the opening of a tunnel; and merges equal
+/// Content-Lengths into one.
+///
+/// # Errors
+/// A framing error of [`DecodeError`]: lengths that differ or are no numbers, Transfer-Encoding in HTTP/1.0, and any
+/// coding but one final chunked.
+pub fn response(method: &Method, head: &mut ResponseHead) -> Result<(BodyLength, Persistence), DecodeError> {
+    let persistence = Persistence::of(head.version, &head.headers);
+    let opens_tunnel =
+        head.status == 101 || (*method == Method::Connect && (200..300).contains(&head.status));
+    if opens_tunnel || matches!(head.status, 100..=199 | 204 | 304) {
+        head.headers.remove("content-length");
+        head.headers.remove("transfer-encoding");
+        return Ok(if opens_tunnel {
+            (BodyLength::Tunnel, Persistence::Close(CloseReason::Tunnel))
+        } else {
+            (BodyLength::None, persistence)
+        });
+    }
+    let chunked = transfer_encoding(head.version, &head.headers)?;
+    let length = response_length(&mut head.headers, chunked.is_some())?;
+    let (body, persistence) = match (chunked, length) {
+        (Some(body), Some(_)) => (body, Persistence::Close(CloseReason::AmbiguousLength)),
+        (Some(body), None) => (body, persistence),
+        (None, Some(length)) => (BodyLength::Length(length), persistence),
+        (None, None) if *method == Method::Head => (BodyLength::None, persistence),
+        (None, None) => (BodyLength::UntilClose, Persistence::Close(CloseReason::EndOfBody)),
+    };
+    Ok(if *method == Method::Head { (BodyLength::None, persistence) } else { (body, persistence) })
+}
+
+/// The one Content-Length of a response; removed from the headers if the body is chunked.
+fn response_length(headers: &mut Headers, chunked: bool) -> Result<Option<u64>, DecodeError> {
+    let mut length = None;
+    let mut values = 0;
+    for value in headers.get_all("content-length").flat_map(|line| line.split(|&byte| byte == b',')) {
+        let value = decimal(value.trim_ascii())?;
+        if length.is_some_and(|other| other != value) {
+            return Err(DecodeError::RepeatedContentLength);
+        }
+        length = Some(value);
+        values += 1;
+    }
+    if chunked {
+        headers.remove("content-length");
+    } else if let (Some(length), 2..) = (length, values) {
+        headers.set("Content-Length", length.to_string());
+    }
+    Ok(length)
+}
+
+/// `Some(Chunked)` if Transfer-Encoding is exactly one chunked, `None` if there is none.
+fn transfer_encoding(version: Version, headers: &Headers) -> Result<Option<BodyLength>, DecodeError> {
+    if !headers.contains("transfer-encoding") {
+        return Ok(None);
+    }
+    if version == Version::Http10 {
+        return Err(DecodeError::TransferEncodingInHttp10);
+    }
+    let is_chunked = |coding: &[u8]| coding.eq_ignore_ascii_case(b"chunked");
+    let (mut codings, mut chunked, mut last_is_chunked) = (0, 0, false);
+    for coding in headers.tokens("transfer-encoding") {
+        last_is_chunked = is_chunked(coding);
+        codings += 1;
+        chunked += usize::from(last_is_chunked);
+    }
+    match (chunked, codings) {
+        (2.., _) => Err(DecodeError::RepeatedChunked),
+        _ if !last_is_chunked => Err(DecodeError::ChunkedNotLast),
+        (_, 2..) => Err(DecodeError::UnsupportedTransferCoding),
+        _ => Ok(Some(BodyLength::Chunked)),
+    }
+}
+
+/// RFC 9110 §8.6: 1*DIGIT.
+fn decimal(value: &[u8]) -> Result<u64, DecodeError> {
+    if value.is_empty() {
+        return Err(DecodeError::InvalidContentLength);
+    }
+    value.iter().try_fold(0u64, |number, &byte| {
+        let digit = if byte.is_ascii_digit() {
+            u64::from(byte - b'0')
+        } else {
+            return Err(DecodeError::InvalidContentLength);
+        };
+        number
+            .checked_mul(10)
+            .and_then(|number| number.checked_add(digit))
+            .ok_or(DecodeError::InvalidContentLength)
+    })
+}
+
+/// Makes the framing headers say `length`: removes what is there and adds what is needed. A body until the close, no
+/// body and a tunnel need none.
+pub fn set_body_length(headers: &mut Headers, length: BodyLength) {
+    headers.remove("transfer-encoding");
+    match length {
+        BodyLength::Length(bytes) => headers.set("Content-Length", bytes.to_string()),
+        BodyLength::Chunked => {
+            headers.remove("content-length");
+            headers.append("Transfer-Encoding", "chunked");
+        }
+        BodyLength::None | BodyLength::UntilClose | BodyLength::Tunnel => {
+            headers.remove("content-length");
+        }
+    }
+}

@@ -1,0 +1,324 @@
+//! An ordered raw header list that keeps case, order and duplicates, and compares names without case.
+//! It interprets nothing beyond comma lists; framing and hop-by-hop rules are in `framing` and `connection`.
+
+use bytes::{BufMut, Bytes};
+use std::fmt;
+
+/// Where a header line's name and value lie in the text.
+#[derive(Clone, Copy)]
+pub(crate) struct Field {
+    pub(crate) name_start: u32,
+    pub(crate) name_length: u32,
+    pub(crate) value_start: u32,
+    pub(crate) value_length: u32,
+}
+
+/// Why a header line was not taken by [`Headers::try_append`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum InvalidHeader {
+    /// The name is not a token (RFC 9110 §5.1).
+    Name,
+    /// The value has a control byte other than HTAB (RFC 9110 §5.5).
+    Value,
+}
+
+impl fmt::Display for InvalidHeader {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::Name => "a header name must be a token",
+            Self::Value => "a header value must have no control bytes",
+        })
+    }
+}
+
+impl std::error::Error for InvalidHeader {}
+
+/// Header lines in the order they came. Every name is a token and no value has a control byte other than HTAB, so
+/// a list can always be written to the wire.
+///
+/// Received lines share one buffer with the head they came in; lines added later lie in a second one. A clone shares
+/// the first. Keep [`Headers::compact`] for lists that outlive their exchange.
+#[derive(Clone, Default)]
+pub struct Headers {
+    received: Bytes,
+    added: Vec<u8>,
+    fields: Vec<Field>,
+}
+
+impl Headers {
+    /// An empty list; allocates nothing.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    pub(crate) fn from_parts(received: Bytes, fields: Vec<Field>) -> Self {
+        Self { received, added: Vec::new(), fields }
+    }
+
+    /// The number of lines.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.fields.len()
+    }
+
+    /// Whether there are no lines.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.fields.is_empty()
+    }
+
+    /// The bytes these lines take on the wire, each with `: ` and CRLF.
+    #[must_use]
+    pub fn wire_length(&self) -> usize {
+        self.fields.iter().map(|field| (field.name_length + field.value_length + 4) as usize).sum()
+    }
+
+    /// All lines in order: name as written, value without surrounding blanks.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &[u8])> {
+        self.raw().map(|(name, value)| (text_of(name), value))
+    }
+
+    pub(crate) fn raw(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
+        self.fields.iter().map(|field| (self.name_of(field), self.value_of(field)))
+    }
+
+    /// The first value of `name`.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<&[u8]> {
+        self.fields.iter().find(|field| self.is_named(field, name)).map(|field| self.value_of(field))
+    }
+
+    /// The first value of `name`, if it is UTF-8.
+    #[must_use]
+    pub fn get_str(&self, name: &str) -> Option<&str> {
+        self.get(name).and_then(|value| std::str::from_utf8(value).ok())
+    }
+
+    /// Every value of `name`, in order.
+    pub fn get_all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a [u8]> {
+        self.fields.iter().filter(move |field| self.is_named(field, name)).map(|field| self.value_of(field))
+    }
+
+    /// Whether there is a line of `name`.
+    #[must_use]
+    pub fn contains(&self, name: &str) -> bool {
+        self.fields.iter().any(|field| self.is_named(field, name))
+    }
+
+    /// The members of the comma lists in all lines of `name` (RFC 9110 §5.6.1): without surrounding blanks, empty
+    /// members left out, commas within quoted strings kept.
+    pub fn tokens<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a [u8]> {
+        self.get_all(name).flat_map(ListMembers::new)
+    }
+
+    /// Whether `token` is a member of the lists of `name`, without case.
+    #[must_use]
+    pub fn has_token(&self, name: &str, token: &str) -> bool {
+        self.tokens(name).any(|member| member.eq_ignore_ascii_case(token.as_bytes()))
+    }
+
+    /// Adds a line at the end. Bytes a value may not have become SP (RFC 9110 §5.5), blanks around it are dropped.
+    ///
+    /// # Panics
+    /// If `name` is not a token: names are the program's own. For others there is [`Headers::try_append`].
+    pub fn append(&mut self, name: &str, value: impl AsRef<[u8]>) {
+        assert!(is_token(name.as_bytes()), "the header name {name:?} is not a token");
+        let field = self.push_text(name, value.as_ref());
+        self.fields.push(field);
+    }
+
+    /// Adds a line of foreign origin at the end.
+    ///
+    /// # Errors
+    /// [`InvalidHeader`] if the line could not be written to the wire as it is; the list is unchanged.
+    pub fn try_append(&mut self, name: &str, value: &[u8]) -> Result<(), InvalidHeader> {
+        if !is_token(name.as_bytes()) {
+            return Err(InvalidHeader::Name);
+        }
+        if !value.iter().copied().all(is_value_byte) {
+            return Err(InvalidHeader::Value);
+        }
+        let field = self.push_text(name, value);
+        self.fields.push(field);
+        Ok(())
+    }
+
+    /// Makes this the only line of `name`, in the place of the first one or at the end. As [`Headers::append`].
+    ///
+    /// # Panics
+    /// If `name` is not a token.
+    pub fn set(&mut self, name: &str, value: impl AsRef<[u8]>) {
+        let Some(place) = self.fields.iter().position(|field| self.is_named(field, name)) else {
+            return self.append(name, value);
+        };
+        let field = self.push_text(name, value.as_ref());
+        let later = self.fields.split_off(place + 1);
+        self.fields[place] = field;
+        let kept: Vec<Field> = later.into_iter().filter(|field| !self.is_named(field, name)).collect();
+        self.fields.extend(kept);
+    }
+
+    /// Removes every line of `name`; says how many there were.
+    pub fn remove(&mut self, name: &str) -> usize {
+        let before = self.fields.len();
+        self.retain(|other, _| !other.eq_ignore_ascii_case(name));
+        before - self.fields.len()
+    }
+
+    /// Keeps the lines for which `keep(name, value)` holds.
+    pub fn retain(&mut self, mut keep: impl FnMut(&str, &[u8]) -> bool) {
+        let Self { received, added, fields } = self;
+        fields.retain(|field| {
+            let name = slice(received, added, field.name_start, field.name_length);
+            keep(text_of(name), slice(received, added, field.value_start, field.value_length))
+        });
+    }
+
+    /// Copies the lines into a buffer of exactly their size, so that the list pins no buffer of a connection.
+    #[must_use]
+    pub fn compact(&self) -> Self {
+        let mut copy = Self { fields: Vec::with_capacity(self.fields.len()), ..Self::default() };
+        let text: usize = self.raw().map(|(name, value)| name.len() + value.len()).sum();
+        copy.added.reserve_exact(text);
+        for (name, value) in self.iter() {
+            let field = copy.push_text(name, value);
+            copy.fields.push(field);
+        }
+        copy
+    }
+
+    fn push_text(&mut self, name: &str, value: &[u8]) -> Field {
+        let name_start = self.received.len() + self.added.len();
+        let value = trim(value);
+        self.added.put_slice(name.as_bytes());
+        self.added.extend(value.iter().map(|&byte| if is_value_byte(byte) { byte } else { b' ' }));
+        let value_start = name_start + name.len();
+        Field {
+            name_start: position(name_start),
+            name_length: position(name.len()),
+            value_start: position(value_start),
+            value_length: position(value.len()),
+        }
+    }
+
+    fn is_named(&self, field: &Field, name: &str) -> bool {
+        field.name_length as usize == name.len() && self.name_of(field).eq_ignore_ascii_case(name.as_bytes())
+    }
+
+    fn name_of(&self, field: &Field) -> &[u8] {
+        slice(&self.received, &self.added, field.name_start, field.name_length)
+    }
+
+    fn value_of(&self, field: &Field) -> &[u8] {
+        slice(&self.received, &self.added, field.value_start, field.value_length)
+    }
+}
+
+/// Equal when the lines are, in order: names without case, values byte by byte.
+impl PartialEq for Headers {
+    fn eq(&self, other: &Self) -> bool {
+        self.len() == other.len()
+            && self
+                .raw()
+                .zip(other.raw())
+                .all(|(one, two)| one.0.eq_ignore_ascii_case(two.0) && one.1 == two.1)
+    }
+}
+
+impl Eq for Headers {}
+
+impl fmt::Debug for Headers {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_map()
+            .entries(self.iter().map(|(name, value)| (name, value.escape_ascii().to_string())))
+            .finish()
+    }
+}
+
+impl<'a> FromIterator<(&'a str, &'a [u8])> for Headers {
+    fn from_iter<I: IntoIterator<Item = (&'a str, &'a [u8])>>(lines: I) -> Self {
+        let mut headers = Self::new();
+        for (name, value) in lines {
+            headers.append(name, value);
+        }
+        headers
+    }
+}
+
+/// The members of one comma list.
+struct ListMembers<'a> {
+    rest: &'a [u8],
+}
+
+impl<'a> ListMembers<'a> {
+    fn new(value: &'a [u8]) -> Self {
+        Self { rest: value }
+    }
+}
+
+impl<'a> Iterator for ListMembers<'a> {
+    type Item = &'a [u8];
+
+    fn next(&mut self) -> Option<&'a [u8]> {
+        while !self.rest.is_empty() {
+            let end = member_end(self.rest);
+            let member = self.rest[..end].trim_ascii();
+            self.rest = self.rest.get(end + 1..).unwrap_or_default();
+            if !member.is_empty() {
+                return Some(member);
+            }
+        }
+        None
+    }
+}
+
+/// Where the first comma outside a quoted string is, or the end.
+fn member_end(list: &[u8]) -> usize {
+    let mut quoted = false;
+    let mut escaped = false;
+    for (index, &byte) in list.iter().enumerate() {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' if quoted => escaped = true,
+            b'"' => quoted = !quoted,
+            b',' if !quoted => return index,
+            _ => {}
+        }
+    }
+    list.len()
+}
+
+fn slice<'a>(received: &'a Bytes, added: &'a [u8], start: u32, length: u32) -> &'a [u8] {
+    let (start, length) = (start as usize, length as usize);
+    match start.checked_sub(received.len()) {
+        Some(start) => &added[start..start + length],
+        None => &received[start..start + length],
+    }
+}
+
+fn text_of(name: &[u8]) -> &str {
+    std::str::from_utf8(name).expect("a header name is a token, and tokens are ASCII")
+}
+
+fn position(offset: usize) -> u32 {
+    u32::try_from(offset).expect("header text is far below 4 GiB")
+}
+
+/// Drops what a parser would take for blanks around the value, and what would become blanks.
+fn trim(value: &[u8]) -> &[u8] {
+    let visible = |byte: &u8| *byte > b' ' && *byte != 0x7f;
+    let start = value.iter().position(visible).unwrap_or(value.len());
+    let end = value.iter().rposition(visible).map_or(start, |last| last + 1);
+    &value[start..end]
+}
+
+fn is_value_byte(byte: u8) -> bool {
+    byte == b'\t' || (byte >= b' ' && byte != 0x7f)
+}
+
+pub(crate) fn is_token(name: &[u8]) -> bool {
+    !name.is_empty()
+        && name.iter().all(|byte| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(byte))
+}

@@ -1,0 +1,224 @@
+//! Heads of requests and responses as values. They say what was on the wire; they do not decide what it means.
+
+use crate::error::DecodeError;
+use crate::headers::{Headers, is_token};
+use crate::target::{Target, TargetForm};
+use bytes::Bytes;
+use std::borrow::Cow;
+use std::fmt;
+
+/// The protocol version of a received message. What we send is always HTTP/1.1 (RFC 9110 §2.5, §6.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Version {
+    /// HTTP/1.0
+    Http10,
+    /// HTTP/1.1
+    Http11,
+}
+
+impl Version {
+    /// The version as it is written on the wire.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Http10 => "HTTP/1.0",
+            Self::Http11 => "HTTP/1.1",
+        }
+    }
+}
+
+/// A request method (RFC 9110 §9). Methods are compared with case.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[expect(missing_docs, reason = "the known methods are their own documentation")]
+pub enum Method {
+    Get,
+    Head,
+    Post,
+    Put,
+    Delete,
+    Connect,
+    Options,
+    Trace,
+    Patch,
+    /// Any other token, as written.
+    Other(Box<str>),
+}
+
+impl Method {
+    /// Reads a method.
+    ///
+    /// # Errors
+    /// [`DecodeError::InvalidMethod`] if it is not a token.
+    pub fn parse(text: &str) -> Result<Self, DecodeError> {
+        Ok(match text {
+            "GET" => Self::Get,
+            "HEAD" => Self::Head,
+            "POST" => Self::Post,
+            "PUT" => Self::Put,
+            "DELETE" => Self::Delete,
+            "CONNECT" => Self::Connect,
+            "OPTIONS" => Self::Options,
+            "TRACE" => Self::Trace,
+            "PATCH" => Self::Patch,
+            other if is_token(other.as_bytes()) => Self::Other(other.into()),
+            _ => return Err(DecodeError::InvalidMethod),
+        })
+    }
+
+    /// The method as it is written on the wire.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        match self {
+            Self::Get => "GET",
+            Self::Head => "HEAD",
+            Self::Post => "POST",
+            Self::Put => "PUT",
+            Self::Delete => "DELETE",
+            Self::Connect => "CONNECT",
+            Self::Options => "OPTIONS",
+            Self::Trace => "TRACE",
+            Self::Patch => "PATCH",
+            Self::Other(name) => name,
+        }
+    }
+
+    /// Whether it asks for no change at the origin (RFC 9110 §9.2.1). An unknown method is not safe.
+    #[must_use]
+    pub fn is_safe(&self) -> bool {
+        matches!(self, Self::Get | Self::Head | Self::Options | Self::Trace)
+    }
+
+    /// Whether sending it twice is as sending it once (RFC 9110 §9.2.2), so that it may be retried.
+    #[must_use]
+    pub fn is_idempotent(&self) -> bool {
+        self.is_safe() || matches!(self, Self::Put | Self::Delete)
+    }
+}
+
+impl fmt::Display for Method {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.as_str())
+    }
+}
+
+/// The head of a request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RequestHead {
+    /// The method.
+    pub method: Method,
+    /// The request target, its bytes as they came.
+    pub target: Target,
+    /// The version the client speaks.
+    pub version: Version,
+    /// The header lines. After an absolute-form target, Host is already the target's authority.
+    pub headers: Headers,
+}
+
+impl RequestHead {
+    /// The authority the request is for: the target's, else Host; `None` only for HTTP/1.0 without Host.
+    #[must_use]
+    pub fn authority(&self) -> Option<&[u8]> {
+        match self.target.form() {
+            TargetForm::Absolute { authority, .. } | TargetForm::Authority(authority) => Some(authority),
+            TargetForm::Origin(_) | TargetForm::Asterisk => self.headers.get("host"),
+        }
+    }
+
+    /// The target to send to an origin server: path and query, with `/` for an empty path, or `*` for OPTIONS
+    /// without path and query (RFC 9112 §3.2.1, §3.2.4). `None` for CONNECT.
+    #[must_use]
+    pub fn origin_form(&self) -> Option<Cow<'_, [u8]>> {
+        match self.target.form() {
+            TargetForm::Origin(path) => Some(Cow::Borrowed(path)),
+            TargetForm::Asterisk => Some(Cow::Borrowed(b"*")),
+            TargetForm::Authority(_) => None,
+            TargetForm::Absolute { path: b"", .. } if self.method == Method::Options => {
+                Some(Cow::Borrowed(b"*"))
+            }
+            TargetForm::Absolute { path: b"", .. } => Some(Cow::Borrowed(b"/")),
+            TargetForm::Absolute { path, .. } if path[0] == b'/' => Some(Cow::Borrowed(path)),
+            TargetForm::Absolute { path, .. } => Some(Cow::Owned([b"/", path].concat())),
+        }
+    }
+}
+
+/// The head of a response, interim or final.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ResponseHead {
+    /// The version the server speaks.
+    pub version: Version,
+    /// The status code, 100 to 599.
+    pub status: u16,
+    /// The reason phrase as it came; may be empty.
+    pub reason: Bytes,
+    /// The header lines.
+    pub headers: Headers,
+}
+
+impl ResponseHead {
+    /// A head of our own making, with the usual reason phrase and no headers.
+    #[must_use]
+    pub fn new(status: u16) -> Self {
+        let reason = Bytes::from_static(reason_phrase(status).as_bytes());
+        Self { version: Version::Http11, status, reason, headers: Headers::new() }
+    }
+}
+
+/// The reason phrase RFC 9110 §15 (or the status's own RFC) gives; empty for a status not registered.
+#[must_use]
+pub fn reason_phrase(status: u16) -> &'static str {
+    match status {
+        100 => "Continue",
+        101 => "Switching Protocols",
+        103 => "Early Hints",
+        200 => "OK",
+        201 => "Created",
+        202 => "Accepted",
+        203 => "Non-Authoritative Information",
+        204 => "No Content",
+        205 => "Reset Content",
+        206 => "Partial Content",
+        300 => "Multiple Choices",
+        301 => "Moved Permanently",
+        302 => "Found",
+        303 => "See Other",
+        304 => "Not Modified",
+        307 => "Temporary Redirect",
+        308 => "Permanent Redirect",
+        400 => "Bad Request",
+        401 => "Unauthorized",
+        402 => "Payment Required",
+        403 => "Forbidden",
+        404 => "Not Found",
+        405 => "Method Not Allowed",
+        406 => "Not Acceptable",
+        407 => "Proxy Authentication Required",
+        408 => "Request Timeout",
+        409 => "Conflict",
+        410 => "Gone",
+        411 => "Length Required",
+        412 => "Precondition Failed",
+        413 => "Content Too Large",
+        414 => "URI Too Long",
+        415 => "Unsupported Media Type",
+        416 => "Range Not Satisfiable",
+        417 => "Expectation Failed",
+        421 => "Misdirected Request",
+        422 => "Unprocessable Content",
+        425 => "Too Early",
+        426 => "Upgrade Required",
+        428 => "Precondition Required",
+        429 => "Too Many Requests",
+        431 => "Request Header Fields Too Large",
+        451 => "Unavailable For Legal Reasons",
+        500 => "Internal Server Error",
+        501 => "Not Implemented",
+        502 => "Bad Gateway",
+        503 => "Service Unavailable",
+        504 => "Gateway Timeout",
+        505 => "HTTP Version Not Supported",
+        508 => "Loop Detected",
+        511 => "Network Authentication Required",
+        _ => "",
+    }
+}

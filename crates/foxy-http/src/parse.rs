@@ -1,0 +1,163 @@
+//! From the bytes of a complete header section to heads and headers, by httparse. Lines were checked by `scan`.
+
+use crate::error::DecodeError;
+use crate::headers::{Field, Headers, is_token};
+use crate::message::{Method, RequestHead, ResponseHead, Version};
+use crate::scan::Section;
+use crate::target::{Authority, Target, TargetForm};
+use bytes::{Buf, Bytes, BytesMut};
+use httparse::{Error, Header, Status};
+use std::mem::MaybeUninit;
+
+/// Header lines that are parsed without allocating room for httparse's table.
+const FEW_HEADERS: usize = 48;
+
+/// Moves a complete section out of the connection's buffer into the arena, so that heads pin no IO buffer. The arena
+/// is used again without allocating once the head before is dropped.
+pub(crate) fn take_section(buffer: &mut BytesMut, arena: &mut BytesMut, section: &Section) -> Bytes {
+    arena.reserve(section.length);
+    arena.extend_from_slice(&buffer[..section.length]);
+    buffer.advance(section.length);
+    if section.folds > 0 {
+        unfold(arena);
+    }
+    arena.split().freeze()
+}
+
+/// RFC 9112 §5.2: every fold becomes blanks.
+fn unfold(text: &mut [u8]) {
+    for index in 2..text.len() {
+        if matches!(text[index], b' ' | b'\t') && text[index - 2..index] == *b"\r\n" {
+            text[index - 2..index].fill(b' ');
+        }
+    }
+}
+
+pub(crate) fn request(text: &Bytes, section: &Section) -> Result<RequestHead, DecodeError> {
+    with_slots(section.headers, |slots| {
+        let mut request = httparse::Request::new(&mut []);
+        match request.parse_with_uninit_headers(text, slots) {
+            Ok(Status::Complete(_)) => {}
+            Ok(Status::Partial) => return Err(DecodeError::InvalidRequestLine),
+            Err(error) => return Err(request_error(error, text)),
+        }
+        let method = Method::parse(request.method.ok_or(DecodeError::InvalidRequestLine)?)?;
+        let path = request.path.ok_or(DecodeError::InvalidRequestLine)?;
+        let target = Target::parse(&method, text.slice_ref(path.as_bytes()))?;
+        let version = version(request.version)?;
+        let mut headers = headers(text, request.headers);
+        check_host(&target, version, &mut headers)?;
+        Ok(RequestHead { method, target, version, headers })
+    })
+}
+
+pub(crate) fn response(text: &Bytes, section: &Section) -> Result<ResponseHead, DecodeError> {
+    with_slots(section.headers, |slots| {
+        let mut response = httparse::Response::new(&mut []);
+        match httparse::ParserConfig::default().parse_response_with_uninit_headers(&mut response, text, slots)
+        {
+            Ok(Status::Complete(_)) => {}
+            Ok(Status::Partial) => return Err(DecodeError::InvalidStatusLine),
+            Err(error) => return Err(line_error(error, DecodeError::InvalidStatusLine)),
+        }
+        let status =
+            response.code.filter(|code| (100..600).contains(code)).ok_or(DecodeError::InvalidStatusLine)?;
+        let version = version(response.version)?;
+        let reason = reason(text);
+        Ok(ResponseHead { version, status, reason, headers: headers(text, response.headers) })
+    })
+}
+
+pub(crate) fn trailers(text: &Bytes, section: &Section) -> Result<Headers, DecodeError> {
+    let mut slots = vec![httparse::EMPTY_HEADER; section.headers];
+    match httparse::parse_headers(text, &mut slots) {
+        Ok(Status::Complete((_, parsed))) => Ok(headers(text, parsed)),
+        Ok(Status::Partial) => Err(DecodeError::InvalidHeaderName),
+        Err(error) => Err(line_error(error, DecodeError::InvalidHeaderName)),
+    }
+}
+
+fn with_slots<'text, T>(count: usize, parse: impl FnOnce(&mut [MaybeUninit<Header<'text>>]) -> T) -> T {
+    if count <= FEW_HEADERS {
+        parse(&mut [const { MaybeUninit::uninit() }; FEW_HEADERS][..count])
+    } else {
+        let mut slots: Vec<_> = (0..count).map(|_| MaybeUninit::uninit()).collect();
+        parse(&mut slots)
+    }
+}
+
+fn headers(text: &Bytes, parsed: &[Header<'_>]) -> Headers {
+    let start_of = |part: &[u8]| (part.as_ptr() as usize - text.as_ptr() as usize) as u32;
+    let field = |header: &Header<'_>| Field {
+        name_start: start_of(header.name.as_bytes()),
+        name_length: header.name.len() as u32,
+        value_start: if header.value.is_empty() { 0 } else { start_of(header.value) },
+        value_length: header.value.len() as u32,
+    };
+    Headers::from_parts(text.clone(), parsed.iter().map(field).collect())
+}
+
+/// httparse leaves out a reason phrase with bytes beyond ASCII; a proxy forwards it.
+fn reason(text: &Bytes) -> Bytes {
+    const REASON_START: usize = "HTTP/1.1 200 ".len();
+    let end = memchr::memchr(b'\r', text).unwrap_or(text.len());
+    if end <= REASON_START { Bytes::new() } else { text.slice(REASON_START..end) }
+}
+
+fn version(minor: Option<u8>) -> Result<Version, DecodeError> {
+    match minor {
+        Some(0) => Ok(Version::Http10),
+        Some(1) => Ok(Version::Http11),
+        _ => Err(DecodeError::UnsupportedVersion),
+    }
+}
+
+/// RFC 9112 §3.2 and §3.2.2: exactly one valid Host in 1.1, and a target's authority replaces it.
+fn check_host(target: &Target, version: Version, headers: &mut Headers) -> Result<(), DecodeError> {
+    let mut hosts = headers.get_all("host");
+    let host = hosts.next();
+    if hosts.next().is_some() {
+        return Err(DecodeError::RepeatedHost);
+    }
+    drop(hosts);
+    let Some(host) = host else {
+        if version == Version::Http11 {
+            return Err(DecodeError::MissingHost);
+        }
+        if let TargetForm::Absolute { authority, .. } = target.form() {
+            headers.append("Host", authority);
+        }
+        return Ok(());
+    };
+    let own_authority = matches!(target.form(), TargetForm::Absolute { .. } | TargetForm::Authority(_));
+    if Authority::parse(host).is_none() && !(own_authority && host.is_empty()) {
+        return Err(DecodeError::InvalidHost);
+    }
+    if let TargetForm::Absolute { authority, .. } = target.form()
+        && authority != host
+    {
+        headers.set("Host", authority);
+    }
+    Ok(())
+}
+
+fn request_error(error: Error, text: &[u8]) -> DecodeError {
+    let line = &text[..memchr::memchr(b'\r', text).unwrap_or(text.len())];
+    let mut words = line.split(|&byte| byte == b' ');
+    let method = words.next().unwrap_or_default();
+    match error {
+        Error::Token if !is_token(method) => DecodeError::InvalidMethod,
+        Error::Token => words.next().map_or(DecodeError::InvalidRequestLine, |_| DecodeError::InvalidTarget),
+        other => line_error(other, DecodeError::InvalidRequestLine),
+    }
+}
+
+fn line_error(error: Error, otherwise: DecodeError) -> DecodeError {
+    match error {
+        Error::HeaderName => DecodeError::InvalidHeaderName,
+        Error::HeaderValue => DecodeError::InvalidHeaderValue,
+        Error::TooManyHeaders => DecodeError::TooManyHeaders,
+        Error::Version => DecodeError::UnsupportedVersion,
+        Error::NewLine | Error::Status | Error::Token => otherwise,
+    }
+}

@@ -1,0 +1,164 @@
+//! Request targets (RFC 9112 §3.2) and authorities. Bytes are kept as they came: nothing is decoded or normalised.
+
+use crate::error::DecodeError;
+use crate::message::Method;
+use bytes::Bytes;
+use std::fmt;
+use std::net::Ipv6Addr;
+
+/// A request target that its method allows. It has no blank and no control byte; other bytes, `"{}|^` too, are as
+/// the client wrote them.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Target {
+    raw: Bytes,
+    form: Form,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Form {
+    Origin,
+    Absolute { scheme_end: usize, authority_end: usize },
+    Authority,
+    Asterisk,
+}
+
+/// The four forms of a request target (RFC 9112 §3.2.1 to §3.2.4).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TargetForm<'a> {
+    /// Path and query; starts with `/`.
+    Origin(&'a [u8]),
+    /// A whole URI, as sent to a proxy.
+    Absolute {
+        /// The scheme as written, without `://`.
+        scheme: &'a [u8],
+        /// The valid `host [":" port]`.
+        authority: &'a [u8],
+        /// Path and query as written: empty, or starting with `/` or `?`.
+        path: &'a [u8],
+    },
+    /// The `host ":" port` of a CONNECT.
+    Authority(&'a [u8]),
+    /// The `*` of an OPTIONS.
+    Asterisk,
+}
+
+impl Target {
+    /// Reads the target of a request with this method.
+    ///
+    /// # Errors
+    /// [`DecodeError::InvalidTarget`] for a form or byte the method does not allow,
+    /// [`DecodeError::InvalidAuthority`] for a target of the right form with a bad authority.
+    pub fn parse(method: &Method, raw: Bytes) -> Result<Self, DecodeError> {
+        let form = Form::of(method, &raw)?;
+        Ok(Self { raw, form })
+    }
+
+    /// The bytes as they came.
+    #[must_use]
+    pub fn raw(&self) -> &Bytes {
+        &self.raw
+    }
+
+    /// The parts of the target.
+    #[must_use]
+    pub fn form(&self) -> TargetForm<'_> {
+        match self.form {
+            Form::Origin => TargetForm::Origin(&self.raw),
+            Form::Authority => TargetForm::Authority(&self.raw),
+            Form::Asterisk => TargetForm::Asterisk,
+            Form::Absolute { scheme_end, authority_end } => TargetForm::Absolute {
+                scheme: &self.raw[..scheme_end],
+                authority: &self.raw[scheme_end + 3..authority_end],
+                path: &self.raw[authority_end..],
+            },
+        }
+    }
+}
+
+impl fmt::Debug for Target {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "Target({})", self.raw.escape_ascii())
+    }
+}
+
+impl Form {
+    fn of(method: &Method, raw: &[u8]) -> Result<Self, DecodeError> {
+        if raw.is_empty() || raw.iter().any(|&byte| byte <= b' ' || byte == 0x7f) {
+            return Err(DecodeError::InvalidTarget);
+        }
+        if *method == Method::Connect {
+            return match Authority::parse(raw) {
+                Some(Authority { port: Some(_), .. }) => Ok(Self::Authority),
+                _ => Err(DecodeError::InvalidAuthority),
+            };
+        }
+        match raw {
+            [b'/', ..] => Ok(Self::Origin),
+            b"*" if *method == Method::Options => Ok(Self::Asterisk),
+            _ => Self::absolute(raw),
+        }
+    }
+
+    fn absolute(raw: &[u8]) -> Result<Self, DecodeError> {
+        let scheme_end = memchr::memchr(b':', raw).ok_or(DecodeError::InvalidTarget)?;
+        if !is_scheme(&raw[..scheme_end]) || !raw[scheme_end + 1..].starts_with(b"//") {
+            return Err(DecodeError::InvalidTarget);
+        }
+        let authority_start = scheme_end + 3;
+        let rest = &raw[authority_start..];
+        let authority_end = authority_start + memchr::memchr3(b'/', b'?', b'#', rest).unwrap_or(rest.len());
+        if raw.get(authority_end) == Some(&b'#') {
+            return Err(DecodeError::InvalidTarget);
+        }
+        match Authority::parse(&raw[authority_start..authority_end]) {
+            Some(_) => Ok(Self::Absolute { scheme_end, authority_end }),
+            None => Err(DecodeError::InvalidAuthority),
+        }
+    }
+}
+
+/// RFC 3986 §3.1: a letter, then letters, digits, `+`, `-` and `.`.
+fn is_scheme(text: &[u8]) -> bool {
+    text.first().is_some_and(u8::is_ascii_alphabetic)
+        && text.iter().all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(byte))
+}
+
+/// A `host [":" port]` without user information.
+///
+/// A host is an IPv6 address in brackets, or letters, digits, `.`, `-` and `_`. That is less than the grammar of
+/// RFC 3986 §3.2.2 allows and all that DNS names and IPv4 addresses need, so no two parsers see different hosts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Authority<'a> {
+    /// The host as written, an IPv6 address with its brackets.
+    pub host: &'a str,
+    /// The port, if one is written. An empty port (`host:`) is none.
+    pub port: Option<u16>,
+}
+
+impl<'a> Authority<'a> {
+    /// Reads an authority; `None` if it is not a valid one or is empty.
+    #[must_use]
+    pub fn parse(text: &'a [u8]) -> Option<Self> {
+        let text = std::str::from_utf8(text).ok()?;
+        let host_end =
+            if text.starts_with('[') { text.find(']')? + 1 } else { text.find(':').unwrap_or(text.len()) };
+        let (host, rest) = text.split_at(host_end);
+        if !is_host(host) {
+            return None;
+        }
+        let port = match rest.strip_prefix(':') {
+            None if rest.is_empty() => None,
+            Some("") => None,
+            Some(digits) if digits.bytes().all(|byte| byte.is_ascii_digit()) => Some(digits.parse().ok()?),
+            _ => return None,
+        };
+        Some(Self { host, port })
+    }
+}
+
+fn is_host(host: &str) -> bool {
+    if let Some(address) = host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
+        return address.parse::<Ipv6Addr>().is_ok();
+    }
+    !host.is_empty() && host.bytes().all(|byte| byte.is_ascii_alphanumeric() || b".-_".contains(&byte))
+}

@@ -1,0 +1,117 @@
+//! Drives the decoders over whole inputs and prints what they said, so that tests compare text.
+
+use bytes::BytesMut;
+use foxy_http::{
+    BodyLength, DecodeError, Headers, Method, RequestDecoder, RequestEvent, ResponseDecoder, ResponseEvent,
+};
+use std::fmt::Write;
+
+/// Header lines as text, one a line.
+pub fn lines(headers: &Headers) -> String {
+    headers.iter().fold(String::new(), |mut text, (name, value)| {
+        writeln!(text, "{name}: {}", value.escape_ascii()).expect("writing to a string");
+        text
+    })
+}
+
+/// Every event of a connection's request bytes, fed in pieces of `step` bytes, body pieces joined; then the end.
+pub fn request_events(input: &[u8], step: usize) -> (Vec<RequestEvent>, Result<(), DecodeError>) {
+    let (mut decoder, mut buffer, mut events) = (RequestDecoder::default(), BytesMut::new(), Vec::new());
+    for piece in input.chunks(step.max(1)) {
+        buffer.extend_from_slice(piece);
+        loop {
+            match decoder.next(&mut buffer) {
+                Ok(Some(event)) => push_request_event(&mut events, event),
+                Ok(None) => break,
+                Err(error) => return (events, Err(error)),
+            }
+        }
+    }
+    let end = decoder.eof(&buffer);
+    (events, end)
+}
+
+fn push_request_event(events: &mut Vec<RequestEvent>, event: RequestEvent) {
+    match (events.last_mut(), event) {
+        (Some(RequestEvent::Body(before)), RequestEvent::Body(bytes)) => {
+            *before = [before.as_ref(), &bytes].concat().into();
+        }
+        (_, event) => events.push(event),
+    }
+}
+
+/// Every event of the response bytes to one request, fed in pieces of `step` bytes, body pieces joined; then the end.
+pub fn response_events(
+    method: &Method,
+    input: &[u8],
+    step: usize,
+) -> (Vec<ResponseEvent>, Result<(), DecodeError>) {
+    let (mut decoder, mut buffer, mut events) = (ResponseDecoder::default(), BytesMut::new(), Vec::new());
+    decoder.expect(method);
+    for piece in input.chunks(step.max(1)) {
+        buffer.extend_from_slice(piece);
+        loop {
+            match decoder.next(&mut buffer) {
+                Ok(Some(event)) => push_response_event(&mut events, event),
+                Ok(None) => break,
+                Err(error) => return (events, Err(error)),
+            }
+        }
+    }
+    let end = decoder.eof().map(|event| events.extend(event));
+    (events, end)
+}
+
+fn push_response_event(events: &mut Vec<ResponseEvent>, event: ResponseEvent) {
+    match (events.last_mut(), event) {
+        (Some(ResponseEvent::Body(before)), ResponseEvent::Body(bytes)) => {
+            *before = [before.as_ref(), &bytes].concat().into();
+        }
+        (_, event) => events.push(event),
+    }
+}
+
+/// The events of request bytes as short text: `head GET / None | body "abc" | end`, then the error if there is one.
+pub fn show_request(input: &[u8]) -> String {
+    let (events, end) = request_events(input, input.len());
+    let mut parts: Vec<String> = events
+        .iter()
+        .map(|event| match event {
+            RequestEvent::Head(head, length) => {
+                format!("{} {} {}", head.method, head.target.raw().escape_ascii(), show_length(*length))
+            }
+            RequestEvent::Body(bytes) => format!("body {}", bytes.escape_ascii()),
+            RequestEvent::Trailers(trailers) => format!("trailers {}", lines(trailers).trim_end()),
+            RequestEvent::End => "end".to_owned(),
+        })
+        .collect();
+    parts.extend(end.err().map(|error| format!("{} {error:?}", error.status())));
+    parts.join(" | ")
+}
+
+/// The events of response bytes as short text, as [`show_request`].
+pub fn show_response(method: &Method, input: &[u8]) -> String {
+    let (events, end) = response_events(method, input, input.len());
+    let mut parts: Vec<String> = events
+        .iter()
+        .map(|event| match event {
+            ResponseEvent::Interim(head) => format!("interim {}", head.status),
+            ResponseEvent::Head(head, length) => format!("{} {}", head.status, show_length(*length)),
+            ResponseEvent::Body(bytes) => format!("body {}", bytes.escape_ascii()),
+            ResponseEvent::Trailers(trailers) => format!("trailers {}", lines(trailers).trim_end()),
+            ResponseEvent::End => "end".to_owned(),
+        })
+        .collect();
+    parts.extend(end.err().map(|error| format!("{error:?}")));
+    parts.join(" | ")
+}
+
+fn show_length(length: BodyLength) -> String {
+    match length {
+        BodyLength::None => "none".to_owned(),
+        BodyLength::Length(bytes) => format!("length={bytes}"),
+        BodyLength::Chunked => "chunked".to_owned(),
+        BodyLength::UntilClose => "until-close".to_owned(),
+        BodyLength::Tunnel => "tunnel".to_owned(),
+    }
+}
