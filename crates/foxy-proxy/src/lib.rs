@@ -1,1 +1,3 @@
-//! To be opened by its first user.
+//! The caching proxy: HTTP in, HTTP out. It reads no arguments, no environment and no files.
+
+pub mod upstream;

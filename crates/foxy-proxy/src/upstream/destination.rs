@@ -1,0 +1,235 @@
+//! Where the proxy may connect to: a pure policy on the address dialled, never on the name asked for, so that no
+//! name, spelling or change of DNS gets around it. It resolves nothing and connects to nothing.
+
+use crate::upstream::cidr::Cidr;
+use std::fmt;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+
+/// Who chose an origin. An address the operator configured is not held against the address policy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ChosenBy {
+    /// A client named it in a request.
+    Client,
+    /// The configuration names it (`--origin`).
+    Operator,
+}
+
+/// Why an address or port is not connected to. Addresses are refused when IANA's special-purpose registries
+/// (RFC 6890 and its updates) do not call them globally reachable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum DestinationRefusal {
+    /// `127.0.0.0/8`, `::1`: the machine itself.
+    Loopback,
+    /// `169.254.0.0/16`, `fe80::/10`: the link.
+    LinkLocal,
+    /// RFC 1918, `fc00::/7`, `fec0::/10`, and the local NAT64 prefix `64:ff9b:1::/48`.
+    Private,
+    /// `100.64.0.0/10` (RFC 6598), behind a carrier's address translation.
+    SharedAddressSpace,
+    /// An address where clouds hand out credentials and instance data.
+    Metadata,
+    /// `0.0.0.0/8`, `::`: connecting there reaches the machine itself.
+    Unspecified,
+    /// `224.0.0.0/4`, `ff00::/8`.
+    Multicast,
+    /// `255.255.255.255`.
+    Broadcast,
+    /// Documentation blocks (RFC 5737, RFC 3849, RFC 9637). Public networks never route them, so an answer that
+    /// names one leads to something private.
+    Documentation,
+    /// Anything else that is not globally reachable: `240.0.0.0/4`, benchmarking, protocol assignments, and IPv6
+    /// outside `2000::/3`.
+    Reserved,
+    /// The proxy's own listening address: it would talk to itself.
+    OwnAddress,
+    /// CONNECT to a port that is not in [`DestinationPolicy::connect_ports`].
+    ConnectPort,
+    /// Port 0, which nothing listens on.
+    PortZero,
+}
+
+impl DestinationRefusal {
+    /// One line for people: what was refused.
+    #[must_use]
+    pub fn description(self) -> &'static str {
+        match self {
+            Self::Loopback => "the host resolves to a loopback address",
+            Self::LinkLocal => "the host resolves to a link-local address",
+            Self::Private => "the host resolves to a private address",
+            Self::SharedAddressSpace => "the host resolves to a shared address (100.64.0.0/10)",
+            Self::Metadata => "the host resolves to a cloud metadata address",
+            Self::Unspecified => "the host resolves to an unspecified address",
+            Self::Multicast => "the host resolves to a multicast address",
+            Self::Broadcast => "the host resolves to a broadcast address",
+            Self::Documentation => "the host resolves to a documentation address",
+            Self::Reserved => "the host resolves to a reserved address",
+            Self::OwnAddress => "the host resolves to an address of this proxy",
+            Self::ConnectPort => "CONNECT to this port is not allowed",
+            Self::PortZero => "port 0 cannot be connected to",
+        }
+    }
+
+    /// What the operator can set to allow it; `None` where nothing can.
+    #[must_use]
+    pub fn remedy(self) -> Option<&'static str> {
+        match self {
+            Self::OwnAddress | Self::PortZero => None,
+            Self::ConnectPort => Some("add the port to connect_ports"),
+            _ => Some("start foxy with --allow-destination and the address's block"),
+        }
+    }
+}
+
+impl fmt::Display for DestinationRefusal {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.description())
+    }
+}
+
+impl std::error::Error for DestinationRefusal {}
+
+/// What may be connected to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DestinationPolicy {
+    /// Blocks allowed although they are not globally reachable.
+    pub allowed: Vec<Cidr>,
+    /// Ports CONNECT may ask for.
+    pub connect_ports: Vec<u16>,
+    /// The addresses this proxy listens on; an unspecified one stands for every address of the machine.
+    pub own: Vec<SocketAddr>,
+}
+
+impl Default for DestinationPolicy {
+    fn default() -> Self {
+        Self { allowed: Vec::new(), connect_ports: vec![443], own: Vec::new() }
+    }
+}
+
+impl DestinationPolicy {
+    /// Whether an address may be dialled. To be asked of every address, right before dialling it.
+    ///
+    /// # Errors
+    /// The reason it may not.
+    pub fn check_address(&self, address: SocketAddr, chosen: ChosenBy) -> Result<(), DestinationRefusal> {
+        let ip = address.ip().to_canonical();
+        if address.port() == 0 {
+            return Err(DestinationRefusal::PortZero);
+        }
+        if self.is_own(ip, address.port()) {
+            return Err(DestinationRefusal::OwnAddress);
+        }
+        if chosen == ChosenBy::Operator || self.allowed.iter().any(|block| block.contains(ip)) {
+            return Ok(());
+        }
+        let embedded = embedded_in(ip);
+        let refusal = refusal_of(ip).or_else(|| {
+            embedded.into_iter().flatten().find_map(|address| {
+                let address = IpAddr::V4(address);
+                let allowed = self.allowed.iter().any(|block| block.contains(address));
+                refusal_of(address).filter(|_| !allowed)
+            })
+        });
+        refusal.map_or(Ok(()), Err)
+    }
+
+    /// Whether an established connection may be used: one whose two ends are the same machine and that ends at a
+    /// port this proxy listens on for every address leads to the proxy itself.
+    ///
+    /// # Errors
+    /// [`DestinationRefusal::OwnAddress`].
+    pub fn check_connection(&self, local: SocketAddr, peer: SocketAddr) -> Result<(), DestinationRefusal> {
+        let same_machine = local.ip().to_canonical() == peer.ip().to_canonical();
+        let listens = |own: &SocketAddr| own.ip().is_unspecified() && own.port() == peer.port();
+        if same_machine && self.own.iter().any(listens) {
+            return Err(DestinationRefusal::OwnAddress);
+        }
+        Ok(())
+    }
+
+    /// Whether CONNECT may ask for a port.
+    ///
+    /// # Errors
+    /// [`DestinationRefusal::ConnectPort`].
+    pub fn check_connect_port(&self, port: u16) -> Result<(), DestinationRefusal> {
+        if self.connect_ports.contains(&port) { Ok(()) } else { Err(DestinationRefusal::ConnectPort) }
+    }
+
+    fn is_own(&self, ip: IpAddr, port: u16) -> bool {
+        self.own.iter().any(|own| {
+            let own_ip = own.ip().to_canonical();
+            let reaches = own_ip == ip
+                || (own_ip.is_unspecified() && (ip.is_loopback() || ip.is_unspecified()))
+                || (own_ip.is_loopback() && ip.is_unspecified());
+            own.port() == port && reaches
+        })
+    }
+}
+
+/// Why an address is refused by default, looking only at its own block.
+fn refusal_of(address: IpAddr) -> Option<DestinationRefusal> {
+    match address {
+        IpAddr::V4(address) => refusal_of_v4(address),
+        IpAddr::V6(address) => refusal_of_v6(address),
+    }
+}
+
+fn refusal_of_v4(address: Ipv4Addr) -> Option<DestinationRefusal> {
+    use DestinationRefusal as Refusal;
+    Some(match address.octets() {
+        [169, 254, 169, 254] | [100, 100, 100, 200] | [192, 0, 0, 192] | [168, 63, 129, 16] => {
+            Refusal::Metadata
+        }
+        [0, ..] => Refusal::Unspecified,
+        [127, ..] => Refusal::Loopback,
+        [10, ..] | [172, 16..=31, ..] | [192, 168, ..] => Refusal::Private,
+        [100, 64..=127, ..] => Refusal::SharedAddressSpace,
+        [169, 254, ..] => Refusal::LinkLocal,
+        [192, 0, 2, _] | [198, 51, 100, _] | [203, 0, 113, _] => Refusal::Documentation,
+        [192, 0, 0, _] | [192, 88, 99, _] | [198, 18..=19, ..] => Refusal::Reserved,
+        [224..=239, ..] => Refusal::Multicast,
+        [255, 255, 255, 255] => Refusal::Broadcast,
+        [240..=255, ..] => Refusal::Reserved,
+        _ => return None,
+    })
+}
+
+fn refusal_of_v6(address: Ipv6Addr) -> Option<DestinationRefusal> {
+    use DestinationRefusal as Refusal;
+    if address == Ipv6Addr::new(0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x254) {
+        return Some(Refusal::Metadata);
+    }
+    Some(match address.segments() {
+        [0, 0, 0, 0, 0, 0, 0, 0] => Refusal::Unspecified,
+        [0, 0, 0, 0, 0, 0, 0, 1] => Refusal::Loopback,
+        [0x64, 0xff9b, 0, 0, 0, 0, ..] => return None,
+        [0x64, 0xff9b, 1, ..] | [0xfc00..=0xfdff | 0xfec0..=0xfeff, ..] => Refusal::Private,
+        [0xfe80..=0xfebf, ..] => Refusal::LinkLocal,
+        [0xff00..=0xffff, ..] => Refusal::Multicast,
+        [0x2001, 0xdb8, ..] | [0x3fff, 0..=0xfff, ..] => Refusal::Documentation,
+        [0x2001, 0, ..] => return None,
+        [0x2001, 0..=0x1ff, ..] => Refusal::Reserved,
+        [0x2000..=0x3fff, ..] => return None,
+        _ => Refusal::Reserved,
+    })
+}
+
+/// The IPv4 addresses an IPv6 address leads to: NAT64 (RFC 6052), 6to4 (RFC 3056), Teredo's server and client
+/// (RFC 4380), IPv4-compatible (RFC 4291 §2.5.5.1). IPv4-mapped ones are IPv4 already.
+fn embedded_in(address: IpAddr) -> [Option<Ipv4Addr>; 2] {
+    let IpAddr::V6(address) = address else { return [None, None] };
+    let bits = address.to_bits();
+    let low = |shift: u32| {
+        let bytes = (bits >> shift).to_be_bytes();
+        Ipv4Addr::new(bytes[12], bytes[13], bytes[14], bytes[15])
+    };
+    match address.segments() {
+        [0, 0, 0, 0, 0, 0, ..] | [0x64, 0xff9b, 0, 0, 0, 0, ..] => [Some(low(0)), None],
+        [0x2002, ..] => [Some(low(80)), None],
+        [0x2001, 0, ..] => [Some(low(64)), Some(Ipv4Addr::from_bits(!low(0).to_bits()))],
+        _ => [None, None],
+    }
+}
+
+#[cfg(test)]
+#[path = "destination_tests.rs"]
+mod tests;
