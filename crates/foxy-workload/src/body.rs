@@ -1,0 +1,130 @@
+//! The body of an object: a function of its identity and version, seekable, checked as it arrives in constant memory.
+
+use foxy_base::random::split_mix;
+
+/// The endless byte stream that belongs to one version of one object; every prefix of it is a body.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BodyStream {
+    seed: u64,
+}
+
+impl BodyStream {
+    /// The stream of object `id` at `version`.
+    #[must_use]
+    pub fn new(id: u64, version: u64) -> Self {
+        let mut state = id ^ version.rotate_left(32) ^ 0x666f_7879;
+        Self { seed: split_mix(&mut state) ^ version }
+    }
+
+    fn word(self, index: u64) -> u64 {
+        let mixed =
+            (self.seed ^ index.wrapping_mul(0x9e37_79b9_7f4a_7c15)).wrapping_mul(0xd6e8_feb8_6659_fd93);
+        (mixed ^ (mixed >> 32)).wrapping_mul(0xd6e8_feb8_6659_fd93)
+    }
+
+    /// Writes the stream's bytes from `offset` on into `out`.
+    pub fn fill(self, offset: u64, out: &mut [u8]) {
+        self.visit(offset, out.len(), |at, bytes| out[at..at + bytes.len()].copy_from_slice(bytes));
+    }
+
+    /// Position of the first byte of `data` that differs from the stream from `offset` on.
+    #[must_use]
+    pub fn mismatch(self, offset: u64, data: &[u8]) -> Option<usize> {
+        let mut wrong = None;
+        self.visit(offset, data.len(), |at, bytes| {
+            if wrong.is_none() && data[at..at + bytes.len()] != *bytes {
+                wrong = (at..at + bytes.len()).find(|&position| data[position] != bytes[position - at]);
+            }
+        });
+        wrong
+    }
+
+    /// Calls `visit` with each run of up to eight bytes and its position within `length`.
+    fn visit(self, offset: u64, length: usize, mut visit: impl FnMut(usize, &[u8])) {
+        let mut done = 0;
+        while done < length {
+            let position = offset + done as u64;
+            let skip = usize::try_from(position % 8).unwrap_or(0);
+            let bytes = self.word(position / 8).to_le_bytes();
+            let count = (8 - skip).min(length - done);
+            visit(done, &bytes[skip..skip + count]);
+            done += count;
+        }
+    }
+}
+
+/// Checks a body piece by piece.
+#[derive(Clone, Debug)]
+pub struct BodyCheck {
+    stream: BodyStream,
+    position: u64,
+    wrong: u64,
+}
+
+impl BodyCheck {
+    /// Expects the stream's bytes from `offset` on.
+    #[must_use]
+    pub const fn new(stream: BodyStream, offset: u64) -> Self {
+        Self { stream, position: offset, wrong: 0 }
+    }
+
+    /// Takes the next piece; each byte that differs is counted.
+    pub fn take(&mut self, data: &[u8]) {
+        let mut rest = data;
+        while let Some(at) = self.stream.mismatch(self.position, rest) {
+            self.wrong += 1;
+            self.position += at as u64 + 1;
+            rest = &rest[at + 1..];
+        }
+        self.position += rest.len() as u64;
+    }
+
+    /// Bytes seen that were not the right ones.
+    #[must_use]
+    pub const fn wrong_bytes(&self) -> u64 {
+        self.wrong
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn any_part_of_a_body_can_be_made_alone() {
+        let stream = BodyStream::new(7, 1);
+        let mut whole = [0u8; 100];
+        stream.fill(0, &mut whole);
+        for (from, to) in [(0, 100), (1, 9), (13, 64), (99, 100), (50, 50)] {
+            let mut part = vec![0u8; to - from];
+            stream.fill(from as u64, &mut part);
+            assert_eq!(part, whole[from..to], "{from}..{to}");
+        }
+    }
+
+    #[test]
+    fn objects_and_versions_differ() {
+        let mut bodies = [[0u8; 64]; 3];
+        for (body, (id, version)) in bodies.iter_mut().zip([(1, 1), (1, 2), (2, 1)]) {
+            BodyStream::new(id, version).fill(0, body);
+        }
+        assert!(bodies[0] != bodies[1] && bodies[0] != bodies[2] && bodies[1] != bodies[2]);
+    }
+
+    #[test]
+    fn every_wrong_byte_is_counted_wherever_the_pieces_are_cut() {
+        let stream = BodyStream::new(3, 9);
+        let mut body = [0u8; 1000];
+        stream.fill(16, &mut body);
+        body[0] ^= 1;
+        body[500] ^= 0x80;
+        body[501] ^= 0x80;
+        body[999] ^= 1;
+        for cut in [0, 1, 8, 500, 501, 999] {
+            let mut check = BodyCheck::new(stream, 16);
+            check.take(&body[..cut]);
+            check.take(&body[cut..]);
+            assert_eq!(check.wrong_bytes(), 4, "cut at {cut}");
+        }
+    }
+}
