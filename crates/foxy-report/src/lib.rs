@@ -1,1 +1,12 @@
-//! To be opened by its first user.
+//! Run records first, pictures second: what a run was, what it measured, how sure that is.
+//! It reads no clock and no file; whoever runs something hands the facts in.
+
+pub mod latency;
+pub mod record;
+pub mod statistics;
+pub mod table;
+
+pub use latency::Latencies;
+pub use record::{Machine, Measure, Record, Setup, write_records};
+pub use statistics::Summary;
+pub use table::Table;

@@ -1,0 +1,128 @@
+//! Run records: one JSON object a line, `setup` first and `end` last. Keys keep their meaning; new ones may be added.
+
+use serde::{Deserialize, Serialize};
+use std::io::{self, Write};
+
+/// The machine a run was made on.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Machine {
+    /// The processor's model name.
+    pub cpu: String,
+    /// Cores that could be used.
+    pub cores: usize,
+    /// Memory in bytes.
+    pub memory: u64,
+    /// Kernel name and release.
+    pub kernel: String,
+}
+
+/// What was run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Setup {
+    /// The program that ran.
+    pub program: String,
+    /// Its version.
+    pub version: String,
+    /// The command with its arguments.
+    pub command: String,
+    /// Where.
+    pub machine: Machine,
+    /// The seed of all its random choices.
+    pub seed: u64,
+    /// By what factor durations and sizes were scaled; 1 is full scale.
+    pub scale: f64,
+    /// When it started, in seconds since the Unix epoch.
+    pub started: u64,
+}
+
+/// One measured value with its 95 % interval.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Measure {
+    /// What was measured; names are listed in the documentation.
+    pub name: String,
+    /// The proxy, scheme or engine it was measured of.
+    pub subject: String,
+    /// The value.
+    pub value: f64,
+    /// Its unit.
+    pub unit: String,
+    /// Lower end of the interval.
+    pub low: f64,
+    /// Upper end of the interval.
+    pub high: f64,
+    /// How many runs it comes from.
+    pub repeats: u32,
+}
+
+impl Measure {
+    /// A value from a single run: its interval is the value itself.
+    #[must_use]
+    pub fn once(name: &str, subject: &str, value: f64, unit: &str) -> Self {
+        Self {
+            name: name.into(),
+            subject: subject.into(),
+            value,
+            unit: unit.into(),
+            low: value,
+            high: value,
+            repeats: 1,
+        }
+    }
+}
+
+/// One line of a run record.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum Record {
+    /// First, once.
+    Setup(Setup),
+    /// A value.
+    Measure(Measure),
+    /// A distribution of latencies, in microseconds.
+    Histogram {
+        /// What was measured.
+        name: String,
+        /// Of whom.
+        subject: String,
+        /// `[quantile, microseconds]`, rising.
+        quantiles: Vec<(f64, u64)>,
+    },
+    /// Last, once: whether every bar that was given held.
+    End {
+        /// True when none was missed.
+        held: bool,
+    },
+}
+
+/// Writes records, one a line.
+///
+/// # Errors
+/// What the writer gives; a record that is not finite JSON is an `InvalidData` error.
+pub fn write_records(out: &mut impl Write, records: &[Record]) -> io::Result<()> {
+    for record in records {
+        serde_json::to_writer(&mut *out, record)?;
+        out.write_all(b"\n")?;
+    }
+    out.flush()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn records_are_lines_of_json_that_read_back() {
+        let records =
+            [Record::Measure(Measure::once("hit_ratio", "foxy", 0.5, "share")), Record::End { held: true }];
+        let mut out = Vec::new();
+        write_records(&mut out, &records).expect("writing to memory");
+        let text = String::from_utf8(out).expect("JSON is UTF-8");
+        assert!(
+            text.starts_with(r#"{"kind":"measure","name":"hit_ratio","subject":"foxy","value":0.5"#),
+            "{text}"
+        );
+        let back: Vec<Record> =
+            text.lines().map(|line| serde_json::from_str(line).expect("a record")).collect();
+        assert_eq!(back, records);
+    }
+}

@@ -1,0 +1,65 @@
+//! Plain text tables that people can read: columns aligned, numbers to the right.
+
+/// A table under construction.
+#[derive(Clone, Debug)]
+pub struct Table {
+    rows: Vec<Vec<String>>,
+}
+
+impl Table {
+    /// A table with these column heads.
+    #[must_use]
+    pub fn new(heads: &[&str]) -> Self {
+        Self { rows: vec![heads.iter().map(ToString::to_string).collect()] }
+    }
+
+    /// Adds a row; missing cells stay empty.
+    pub fn row(&mut self, cells: &[String]) {
+        self.rows.push(cells.to_vec());
+    }
+
+    /// The table as text, a line a row, without trailing white space.
+    #[must_use]
+    pub fn render(&self) -> String {
+        let columns = self.rows.iter().map(Vec::len).max().unwrap_or(0);
+        let width = |column: usize| {
+            let cells = self.rows.iter().filter_map(|row| row.get(column));
+            cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
+        };
+        let widths: Vec<usize> = (0..columns).map(width).collect();
+        let mut text = String::new();
+        for row in &self.rows {
+            let mut line = String::new();
+            for (column, width) in widths.iter().enumerate() {
+                let cell = row.get(column).map_or("", String::as_str);
+                let padding = " ".repeat(width - cell.chars().count());
+                if is_number(cell) {
+                    line.extend([&padding, cell])
+                } else {
+                    line.extend([cell, &padding])
+                }
+                line.push_str("  ");
+            }
+            text.push_str(line.trim_end());
+            text.push('\n');
+        }
+        text
+    }
+}
+
+fn is_number(cell: &str) -> bool {
+    cell.starts_with(|c: char| c.is_ascii_digit() || c == '-')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_stand_left_and_numbers_right() {
+        let mut table = Table::new(&["proxy", "rate"]);
+        table.row(&["foxy".into(), "120".into()]);
+        table.row(&["a longer name".into(), "7".into()]);
+        assert_eq!(table.render(), "proxy          rate\nfoxy            120\na longer name     7\n");
+    }
+}
