@@ -58,7 +58,7 @@ pub(crate) fn response(text: &Bytes, section: &Section) -> Result<ResponseHead, 
         {
             Ok(Status::Complete(_)) => {}
             Ok(Status::Partial) => return Err(DecodeError::InvalidStatusLine),
-            Err(error) => return Err(line_error(error, DecodeError::InvalidStatusLine)),
+            Err(error) => return Err(response_error(error, text)),
         }
         let status =
             response.code.filter(|code| (100..600).contains(code)).ok_or(DecodeError::InvalidStatusLine)?;
@@ -73,7 +73,7 @@ pub(crate) fn trailers(text: &Bytes, section: &Section) -> Result<Headers, Decod
     match httparse::parse_headers(text, &mut slots) {
         Ok(Status::Complete((_, parsed))) => Ok(headers(text, parsed)),
         Ok(Status::Partial) => Err(DecodeError::InvalidHeaderName),
-        Err(error) => Err(line_error(error, DecodeError::InvalidHeaderName)),
+        Err(error) => Err(header_error(error)),
     }
 }
 
@@ -100,7 +100,7 @@ fn headers(text: &Bytes, parsed: &[Header<'_>]) -> Headers {
 /// httparse leaves out a reason phrase with bytes beyond ASCII; a proxy forwards it.
 fn reason(text: &Bytes) -> Bytes {
     const REASON_START: usize = "HTTP/1.1 200 ".len();
-    let end = memchr::memchr(b'\r', text).unwrap_or(text.len());
+    let end = first_line(text).len();
     if end <= REASON_START { Bytes::new() } else { text.slice(REASON_START..end) }
 }
 
@@ -141,23 +141,39 @@ fn check_host(target: &Target, version: Version, headers: &mut Headers) -> Resul
     Ok(())
 }
 
+/// httparse says only where it stopped; the words of the line say what is wrong with them.
 fn request_error(error: Error, text: &[u8]) -> DecodeError {
-    let line = &text[..memchr::memchr(b'\r', text).unwrap_or(text.len())];
-    let mut words = line.split(|&byte| byte == b' ');
-    let method = words.next().unwrap_or_default();
-    match error {
-        Error::Token if !is_token(method) => DecodeError::InvalidMethod,
-        Error::Token => words.next().map_or(DecodeError::InvalidRequestLine, |_| DecodeError::InvalidTarget),
-        other => line_error(other, DecodeError::InvalidRequestLine),
+    let words: Vec<&[u8]> = first_line(text).split(|&byte| byte == b' ').collect();
+    match (error, words.as_slice()) {
+        (Error::Token, [method, ..]) if !is_token(method) => DecodeError::InvalidMethod,
+        (Error::Token, [_, _, ..]) | (Error::Version, [_, _, _, _, ..]) => DecodeError::InvalidTarget,
+        (Error::Version, [_, _, version]) if is_version(version) => DecodeError::UnsupportedVersion,
+        (Error::HeaderName | Error::HeaderValue | Error::TooManyHeaders, _) => header_error(error),
+        _ => DecodeError::InvalidRequestLine,
     }
 }
 
-fn line_error(error: Error, otherwise: DecodeError) -> DecodeError {
+fn response_error(error: Error, text: &[u8]) -> DecodeError {
     match error {
-        Error::HeaderName => DecodeError::InvalidHeaderName,
+        Error::Version if first_line(text).starts_with(b"HTTP/") => DecodeError::UnsupportedVersion,
+        Error::HeaderName | Error::HeaderValue | Error::TooManyHeaders => header_error(error),
+        _ => DecodeError::InvalidStatusLine,
+    }
+}
+
+fn header_error(error: Error) -> DecodeError {
+    match error {
         Error::HeaderValue => DecodeError::InvalidHeaderValue,
         Error::TooManyHeaders => DecodeError::TooManyHeaders,
-        Error::Version => DecodeError::UnsupportedVersion,
-        Error::NewLine | Error::Status | Error::Token => otherwise,
+        _ => DecodeError::InvalidHeaderName,
     }
+}
+
+fn first_line(text: &[u8]) -> &[u8] {
+    &text[..memchr::memchr(b'\r', text).unwrap_or(text.len())]
+}
+
+/// RFC 9112 §2.3: `HTTP/` DIGIT `.` DIGIT.
+fn is_version(word: &[u8]) -> bool {
+    matches!(word, [b'H', b'T', b'T', b'P', b'/', b'0'..=b'9', b'.', b'0'..=b'9'])
 }

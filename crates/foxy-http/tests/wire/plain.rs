@@ -1,9 +1,7 @@
 //! The ordinary messages: each kind of body, pipelining, trailers, interim responses, tunnels.
 
-mod support;
-
+use crate::support::{lines, request_events, response_events, show_request, show_response};
 use foxy_http::Method;
-use support::{lines, request_events, response_events, show_request, show_response};
 
 #[track_caller]
 fn check_request(input: &str, expected: &str) {

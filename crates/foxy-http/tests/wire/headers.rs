@@ -1,0 +1,95 @@
+//! The header list: order, case, duplicates, comma lists, and what cannot get in.
+
+use crate::support::lines;
+use foxy_http::{Headers, InvalidHeader};
+
+fn list(text: &str) -> Headers {
+    text.lines()
+        .filter_map(|line| line.split_once(": "))
+        .map(|(name, value)| (name, value.as_bytes()))
+        .collect()
+}
+
+fn shown(members: impl Iterator<Item = impl AsRef<[u8]>>) -> Vec<String> {
+    members.map(|member| String::from_utf8_lossy(member.as_ref()).into_owned()).collect()
+}
+
+#[test]
+fn names_are_compared_without_case_and_kept_with_it() {
+    let headers = list("Content-TYPE: a\nX: 1\ncontent-type: b");
+    assert_eq!(headers.get("content-type"), Some(&b"a"[..]));
+    assert_eq!(shown(headers.get_all("CONTENT-type")), ["a", "b"]);
+    assert!(headers.contains("x") && !headers.contains("y"));
+    assert_eq!(lines(&headers), "Content-TYPE: a\nX: 1\ncontent-type: b\n");
+}
+
+#[test]
+fn set_takes_the_place_of_the_first_line_and_drops_the_others() {
+    let mut headers = list("A: 1\nB: 2\na: 3\nC: 4");
+    headers.set("A", "9");
+    assert_eq!(lines(&headers), "A: 9\nB: 2\nC: 4\n");
+    headers.set("D", b"5");
+    assert_eq!(lines(&headers), "A: 9\nB: 2\nC: 4\nD: 5\n");
+}
+
+#[test]
+fn remove_says_how_many_lines_there_were() {
+    let mut headers = list("A: 1\nB: 2\na: 3");
+    assert_eq!((headers.remove("A"), headers.remove("A"), headers.len()), (2, 0, 1));
+}
+
+#[test]
+fn retain_keeps_order() {
+    let mut headers = list("A: 1\nB: 2\nC: 3");
+    headers.retain(|name, value| name != "B" && value != b"9");
+    assert_eq!(lines(&headers), "A: 1\nC: 3\n");
+}
+
+#[test]
+fn tokens_join_lines_skip_empty_members_and_keep_quoted_commas() {
+    let headers = list("L: a, b,,  ,c\nl: \"x, \\\" y\" , d");
+    assert_eq!(shown(headers.tokens("L")), ["a", "b", "c", "\"x, \\\" y\"", "d"]);
+    assert!(headers.has_token("l", "B") && !headers.has_token("l", "x"));
+}
+
+#[test]
+fn an_appended_value_cannot_end_its_line() {
+    let mut headers = Headers::new();
+    headers.append("X", "a\r\nSet-Cookie: evil\0");
+    headers.append("Y", " \r\n ");
+    assert_eq!(lines(&headers), "X: a  Set-Cookie: evil\nY: \n");
+}
+
+#[test]
+fn foreign_lines_that_cannot_be_written_are_refused() {
+    let mut headers = Headers::new();
+    assert_eq!(headers.try_append("X Y", b"a"), Err(InvalidHeader::Name));
+    assert_eq!(headers.try_append("", b"a"), Err(InvalidHeader::Name));
+    assert_eq!(headers.try_append("X", b"a\nb"), Err(InvalidHeader::Value));
+    assert_eq!(headers.try_append("X", b"\x7f"), Err(InvalidHeader::Value));
+    assert_eq!(headers.try_append("X", b"a\tb\xff"), Ok(()));
+    assert_eq!(lines(&headers), "X: a\\tb\\xff\n");
+}
+
+#[test]
+#[should_panic(expected = "is not a token")]
+fn a_name_of_our_own_that_is_no_token_is_a_defect() {
+    Headers::new().append("X:", "a");
+}
+
+#[test]
+fn a_compacted_list_is_equal() {
+    let mut headers = list("A: 1\nB: 2");
+    headers.remove("A");
+    headers.set("b", "3");
+    assert_eq!(headers.compact(), headers);
+    assert_eq!(headers.wire_length(), "b: 3\r\n".len());
+}
+
+#[test]
+fn a_changed_clone_leaves_the_original_alone() {
+    let headers = list("A: 1");
+    let mut clone = headers.clone();
+    clone.set("A", "2");
+    assert_eq!((headers.get_str("a"), clone.get_str("a")), (Some("1"), Some("2")));
+}

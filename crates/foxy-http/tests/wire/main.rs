@@ -1,0 +1,14 @@
+//! Tests of the codec's behaviour on the wire, one file a subject, in one binary.
+
+mod allocations;
+mod chunked;
+mod connection;
+mod encode;
+mod headers;
+mod limits;
+mod plain;
+mod properties;
+mod request_hazards;
+mod response_hazards;
+mod support;
+mod targets;
