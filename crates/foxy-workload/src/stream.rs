@@ -88,12 +88,12 @@ impl Workload {
     }
 }
 
-/// Draws objects. Two streams of one seed and workload are the same.
+/// Says which object each request asks for: a function of the seed and the request's number, so that clients may
+/// take numbers in any order and the requests are still the same.
 #[derive(Clone, Debug)]
 pub struct RequestStream {
     workload: Workload,
-    random: Random,
-    issued: u64,
+    seed: u64,
     zipf: Option<Zipf>,
 }
 
@@ -105,23 +105,24 @@ impl RequestStream {
             Popularity::Zipf { exponent } => Some(Zipf::new(workload.objects, exponent)),
             _ => None,
         };
-        Self { workload: workload.clone(), random: Random::new(seed), issued: 0, zipf }
+        Self { workload: workload.clone(), seed, zipf }
     }
 
-    /// The next object asked for.
-    pub fn next_object(&mut self) -> Object {
+    /// The object that request `number` asks for, counted from 0.
+    #[must_use]
+    pub fn object_at(&self, number: u64) -> Object {
         let objects = self.workload.objects.max(1);
+        let mut random = Random::new(self.seed ^ number.wrapping_mul(0x9e37_79b9_7f4a_7c15));
         let id = match (self.workload.popularity, &self.zipf) {
-            (Popularity::Zipf { .. }, Some(zipf)) => zipf.rank(self.random.unit()),
-            (Popularity::AllNew, _) => self.issued,
-            (Popularity::InOrder, _) => self.issued % objects,
-            _ => self.random.below(objects),
+            (Popularity::Zipf { .. }, Some(zipf)) => zipf.rank(random.unit()),
+            (Popularity::AllNew, _) => number,
+            (Popularity::InOrder, _) => number % objects,
+            _ => random.below(objects),
         };
-        self.issued += 1;
         self.object(id)
     }
 
-    /// The `id`-th object of this workload.
+    /// The object `id` of this workload.
     #[must_use]
     pub const fn object(&self, id: u64) -> Object {
         Object { id, size: self.workload.size, version: 1 }
@@ -157,8 +158,8 @@ mod tests {
     use super::*;
 
     fn ids(name: &str, seed: u64, count: usize) -> Vec<u64> {
-        let mut stream = RequestStream::new(&Workload::find(name).expect("known"), seed);
-        (0..count).map(|_| stream.next_object().id).collect()
+        let stream = RequestStream::new(&Workload::find(name).expect("known"), seed);
+        (0..count as u64).map(|number| stream.object_at(number).id).collect()
     }
 
     #[test]

@@ -1,0 +1,110 @@
+//! The load generator against the verifying origin, and against origins that lie or stall, on loopback.
+
+use foxy_lab::load::{LoadOptions, Mode, Pace, Stop, run};
+use foxy_lab::{ErrorCause, Origin, OriginOptions};
+use foxy_workload::{BodyStream, Workload};
+use std::io::{Read, Write};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::time::Duration;
+
+fn options(target: SocketAddr, requests: u64) -> LoadOptions {
+    LoadOptions {
+        target,
+        mode: Mode::Reverse { host: "origin.test".into() },
+        workload: Workload::find("zipf").expect("known"),
+        clients: 4,
+        threads: 1,
+        pace: Pace::Closed,
+        stop: Stop::Requests(requests),
+        seed: 1,
+        time_limit: Duration::from_secs(10),
+        first_request: 0,
+    }
+}
+
+/// A server for one connection that answers every request with what `reply` makes of its number.
+fn scripted(mut reply: impl FnMut(u32) -> Vec<u8> + Send + 'static) -> SocketAddr {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a free port");
+    let address = listener.local_addr().expect("bound");
+    std::thread::spawn(move || {
+        let mut number = 0;
+        for stream in listener.incoming() {
+            let mut stream = stream.expect("a connection");
+            let mut buffer = [0u8; 4096];
+            while stream.read(&mut buffer).is_ok_and(|count| count > 0) {
+                if stream.write_all(&reply(number)).is_err() {
+                    break;
+                }
+                number += 1;
+            }
+        }
+    });
+    address
+}
+
+fn answer(body: &[u8]) -> Vec<u8> {
+    let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", body.len());
+    [head.as_bytes(), body].concat()
+}
+
+fn body_of_first_object() -> Vec<u8> {
+    let mut body = vec![0; 1024];
+    BodyStream::new(0, 1).fill(0, &mut body);
+    body
+}
+
+#[test]
+fn every_byte_from_the_origin_is_right() {
+    let origin =
+        Origin::start(OriginOptions { listen: (Ipv4Addr::LOCALHOST, 0).into(), threads: 1 }).expect("origin");
+    let report = run(&options(origin.address(), 500), &mut |_| {}).expect("load runs");
+    assert_eq!((report.answers, report.failed(), report.wrong_bytes), (500, 0, 0));
+    assert_eq!((report.hits, report.bytes), (0, 500 * 8192));
+    assert_eq!((origin.requests(), origin.body_bytes()), (500, 500 * 8192));
+    assert_eq!(report.latencies.count(), 500);
+}
+
+#[test]
+fn a_single_flipped_bit_is_a_wrong_byte() {
+    let address = scripted(|number| {
+        let mut body = body_of_first_object();
+        body[700] ^= u8::from(number == 1);
+        answer(&body)
+    });
+    let workload = Workload::find("memory-hit").expect("known");
+    let report =
+        run(&LoadOptions { workload, clients: 1, ..options(address, 3) }, &mut |_| {}).expect("load runs");
+    assert_eq!((report.answers, report.wrong_bytes), (3, 1));
+}
+
+#[test]
+fn short_answers_and_other_statuses_are_errors_with_their_cause() {
+    let address = scripted(|number| match number {
+        0 => answer(b"short"),
+        1 => b"HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n".to_vec(),
+        _ => b"this is not HTTP\r\n\r\n".to_vec(),
+    });
+    let workload = Workload::find("memory-hit").expect("known");
+    let report =
+        run(&LoadOptions { workload, clients: 1, ..options(address, 3) }, &mut |_| {}).expect("load runs");
+    for cause in [ErrorCause::Length, ErrorCause::Status, ErrorCause::Protocol] {
+        assert_eq!(report.errors[cause as usize], 1, "{}", cause.name());
+    }
+}
+
+#[test]
+fn open_loop_latency_counts_from_the_intended_start() {
+    let address = scripted(|number| {
+        if number == 0 {
+            std::thread::sleep(Duration::from_millis(300));
+        }
+        answer(&body_of_first_object())
+    });
+    let workload = Workload::find("memory-hit").expect("known");
+    let pace = Pace::Open { rate: 100.0 };
+    let report = run(&LoadOptions { workload, clients: 1, pace, ..options(address, 20) }, &mut |_| {})
+        .expect("load runs");
+    // The stall delays the requests that should have started meanwhile: at least half of the 20 began late.
+    assert_eq!(report.answers, 20);
+    assert!(report.latencies.at(0.5) >= 100_000, "median {} us", report.latencies.at(0.5));
+}
