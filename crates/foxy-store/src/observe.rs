@@ -1,0 +1,14 @@
+//! What a scheme shows to the outside besides its answers: counters and status, shared by reference.
+
+use crate::statistics::StoreStatistics;
+use crate::status::StatusCell;
+use std::sync::Arc;
+
+/// Handed to a scheme when it is made; clones show the same values.
+#[derive(Clone, Debug, Default)]
+pub struct Observer {
+    /// Counters and gauges.
+    pub statistics: Arc<StoreStatistics>,
+    /// Whether it serves, and if not why.
+    pub status: Arc<StatusCell>,
+}

@@ -1,0 +1,96 @@
+//! The table of schemes: name, what it is, constructor. Adding a scheme touches its file and this table.
+
+pub mod null;
+
+use crate::contract::Scheme;
+use crate::observe::Observer;
+use crate::settings::StoreSettings;
+use std::fmt;
+use std::str::FromStr;
+
+/// A scheme's name, as in settings and reports.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum SchemeName {
+    /// Stores nothing.
+    Null,
+}
+
+/// One row of the table.
+pub struct SchemeRow {
+    /// The name as a value.
+    pub name: SchemeName,
+    /// The name as written.
+    pub text: &'static str,
+    /// What it is, in a few words.
+    pub summary: &'static str,
+    make: fn(&StoreSettings, Observer) -> Box<dyn Scheme + Send>,
+}
+
+/// Every scheme there is.
+pub const SCHEMES: &[SchemeRow] = &[SchemeRow {
+    name: SchemeName::Null,
+    text: "null",
+    summary: "stores nothing; only the memory tier caches",
+    make: |_, observer| Box::new(null::Null::new(observer)),
+}];
+
+impl SchemeName {
+    /// Its row of the table.
+    #[must_use]
+    pub fn row(self) -> &'static SchemeRow {
+        SCHEMES.iter().find(|row| row.name == self).expect("every name has a row; a test holds this")
+    }
+
+    /// Makes a scheme. It opens nothing until [`Scheme::start`].
+    #[must_use]
+    pub fn make(self, settings: &StoreSettings, observer: Observer) -> Box<dyn Scheme + Send> {
+        (self.row().make)(settings, observer)
+    }
+}
+
+impl fmt::Display for SchemeName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.row().text)
+    }
+}
+
+/// A name that no scheme has.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnknownScheme(pub String);
+
+impl fmt::Display for UnknownScheme {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names: Vec<_> = SCHEMES.iter().map(|row| row.text).collect();
+        write!(f, "there is no scheme {:?}; use one of: {}", self.0, names.join(", "))
+    }
+}
+
+impl std::error::Error for UnknownScheme {}
+
+impl FromStr for SchemeName {
+    type Err = UnknownScheme;
+
+    fn from_str(text: &str) -> Result<Self, UnknownScheme> {
+        let row = SCHEMES.iter().find(|row| row.text == text);
+        row.map(|row| row.name).ok_or_else(|| UnknownScheme(text.into()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_name_reads_back_as_itself() {
+        for row in SCHEMES {
+            assert_eq!(row.text.parse(), Ok(row.name));
+            assert_eq!(row.name.to_string(), row.text);
+        }
+    }
+
+    #[test]
+    fn an_unknown_name_is_answered_with_the_known_ones() {
+        let error = "coffee".parse::<SchemeName>().expect_err("no such scheme");
+        assert!(error.to_string().contains("null"), "{error}");
+    }
+}

@@ -1,0 +1,133 @@
+//! What every scheme is made with: sizes, watermarks, limits on what may wait. Values only; the binary fills them in.
+
+use std::fmt;
+use std::time::Duration;
+
+/// The largest body of one record in bytes; larger objects are split by the caller (see `parts`).
+pub const RECORD_BODY_LIMIT: usize = 1 << 20;
+
+/// The largest head of one record in bytes.
+pub const RECORD_HEAD_LIMIT: usize = 64 << 10;
+
+/// Settings shared by the schemes. A scheme ignores what it has no use for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoreSettings {
+    /// Bytes of disk the store may take, its own bookkeeping included.
+    pub size: u64,
+    /// Objects above this many bytes are not stored (LRU-TH, R49).
+    pub object_limit: u64,
+    /// Percent of the space in use at which eviction begins (R50).
+    pub high_watermark: u8,
+    /// Percent of the space in use at which eviction ends (R50).
+    pub low_watermark: u8,
+    /// Time between two checkpoints of the index (R38).
+    pub checkpoint_interval: Duration,
+    /// Bytes gathered before they are written (R25); a multiple of 4096.
+    pub page_buffer: usize,
+    /// How long a partly filled page buffer may wait before it is written all the same.
+    pub flush_after: Duration,
+    /// Bytes of puts that may wait for the disk before more are refused as busy.
+    pub waiting_bytes: usize,
+    /// Reads that may be in flight before more are refused as busy.
+    pub waiting_reads: usize,
+    /// Records the index may hold, and so the bound on its memory.
+    pub record_limit: u32,
+    /// Secret randomness for checksums, so that no body can pass for a record. From the system's entropy in
+    /// production, from the seed in tests.
+    pub seed: u64,
+}
+
+impl StoreSettings {
+    /// Settings for a store of `size` bytes; everything else as the project recommends.
+    #[must_use]
+    pub fn with_size(size: u64) -> Self {
+        Self {
+            size,
+            object_limit: u64::MAX,
+            high_watermark: 95,
+            low_watermark: 90,
+            checkpoint_interval: Duration::from_secs(60),
+            page_buffer: 256 << 10,
+            flush_after: Duration::from_secs(1),
+            waiting_bytes: 16 << 20,
+            waiting_reads: 256,
+            record_limit: u32::try_from((size / 2048).clamp(1024, 1 << 27)).unwrap_or(1 << 27),
+            seed: 0,
+        }
+    }
+
+    /// Whether the values make sense together.
+    ///
+    /// # Errors
+    /// The first that does not.
+    pub fn validate(&self) -> Result<(), SettingsError> {
+        if self.size < MINIMUM_SIZE {
+            return Err(SettingsError::SizeTooSmall(self.size));
+        }
+        if self.high_watermark > 100 || self.low_watermark == 0 || self.low_watermark > self.high_watermark {
+            return Err(SettingsError::Watermarks { low: self.low_watermark, high: self.high_watermark });
+        }
+        if self.page_buffer == 0 || !self.page_buffer.is_multiple_of(4096) {
+            return Err(SettingsError::PageBuffer(self.page_buffer));
+        }
+        Ok(())
+    }
+}
+
+/// The smallest store in bytes that a scheme accepts.
+pub const MINIMUM_SIZE: u64 = 256 << 10;
+
+/// Why settings cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SettingsError {
+    /// Below [`MINIMUM_SIZE`].
+    SizeTooSmall(u64),
+    /// Not `0 < low <= high <= 100`.
+    Watermarks {
+        /// The low one, percent.
+        low: u8,
+        /// The high one, percent.
+        high: u8,
+    },
+    /// Not a positive multiple of 4096 bytes.
+    PageBuffer(usize),
+}
+
+impl fmt::Display for SettingsError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::SizeTooSmall(size) => {
+                write!(f, "store size {size} is too small; the least is {MINIMUM_SIZE} bytes")
+            }
+            Self::Watermarks { low, high } => {
+                write!(
+                    f,
+                    "watermarks {low} and {high} do not fit; they must be 0 < low <= high <= 100 percent"
+                )
+            }
+            Self::PageBuffer(size) => {
+                write!(f, "page buffer of {size} bytes cannot be used; it must be a multiple of 4096")
+            }
+        }
+    }
+}
+
+impl std::error::Error for SettingsError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_that_contradict_themselves_are_refused() {
+        let sound = StoreSettings::with_size(1 << 20);
+        assert_eq!(sound.validate(), Ok(()));
+        let check = |settings: StoreSettings, expected| assert_eq!(settings.validate(), Err(expected));
+        check(StoreSettings { size: 1, ..sound.clone() }, SettingsError::SizeTooSmall(1));
+        check(
+            StoreSettings { low_watermark: 96, ..sound.clone() },
+            SettingsError::Watermarks { low: 96, high: 95 },
+        );
+        check(StoreSettings { page_buffer: 5000, ..sound }, SettingsError::PageBuffer(5000));
+    }
+}

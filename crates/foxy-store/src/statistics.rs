@@ -1,0 +1,252 @@
+//! The store's counters and gauges, declared in one table, written by the shard and readable from any thread.
+//! They count what went through the two seams (requests and replies, operations and completions) and what a scheme did.
+
+use crate::contract::{AbsentReason, Answer, RefusedReason};
+use foxy_device::IoOp;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+/// Whether a value only grows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MeasureKind {
+    /// It only grows.
+    Counter,
+    /// It goes up and down.
+    Gauge,
+}
+
+/// One value with what it takes to show it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Measure {
+    /// Its name, in snake case.
+    pub name: &'static str,
+    /// What it says, one sentence.
+    pub help: &'static str,
+    /// Its unit: `1` for plain counts, or `bytes`.
+    pub unit: &'static str,
+    /// Counter or gauge.
+    pub kind: MeasureKind,
+    /// The value when the snapshot was taken.
+    pub value: u64,
+}
+
+macro_rules! statistics {
+    ($($name:ident $kind:ident $unit:literal $help:literal,)*) => {
+        /// Live values; one writer (the shard), any number of readers.
+        #[derive(Debug, Default)]
+        pub struct StoreStatistics {
+            $(#[doc = $help] pub $name: Cell,)*
+        }
+
+        impl StoreStatistics {
+            /// All values at once, in the table's order. Values may be some operations apart.
+            #[must_use]
+            pub fn snapshot(&self) -> Vec<Measure> {
+                vec![$(Measure {
+                    name: stringify!($name),
+                    help: $help,
+                    unit: $unit,
+                    kind: MeasureKind::$kind,
+                    value: self.$name.get(),
+                },)*]
+            }
+        }
+    };
+}
+
+statistics! {
+    gets Counter "1" "Requests for a record that were answered.",
+    hits Counter "1" "Gets answered with a verified record.",
+    misses_not_indexed Counter "1" "Gets of keys the index does not know.",
+    misses_key_mismatch Counter "1" "Gets that found another record where the index pointed.",
+    misses_checksum Counter "1" "Gets whose bytes did not have their checksum.",
+    misses_device Counter "1" "Gets that failed at the device.",
+    misses_busy Counter "1" "Gets turned away because too many waited.",
+    misses_recovering Counter "1" "Gets that came before the index was rebuilt.",
+    misses_closed Counter "1" "Gets that came after the store had closed.",
+    puts Counter "1" "Requests to store a record that were answered.",
+    stored Counter "1" "Puts that were stored.",
+    removes Counter "1" "Requests to forget a record that were answered.",
+    removed Counter "1" "Records forgotten for good on request.",
+    refused_too_large Counter "1" "Puts above the size threshold.",
+    refused_busy Counter "1" "Puts and removals turned away because too much waited.",
+    refused_no_space Counter "1" "Puts for which the disk had no room.",
+    refused_device Counter "1" "Puts and removals that failed at the device.",
+    refused_stores_nothing Counter "1" "Puts to a scheme that stores nothing.",
+    refused_recovering Counter "1" "Puts and removals that came before the index was rebuilt.",
+    refused_closed Counter "1" "Puts and removals that came after the store had closed.",
+    evicted Counter "1" "Records evicted to make room.",
+    recovered Counter "1" "Records found again when the store was opened.",
+    recovered_from_checkpoint Counter "1" "Records taken from a checkpoint when the store was opened.",
+    checkpoints Counter "1" "Checkpoints completed.",
+    forgets Counter "1" "Entries made durable in the forget journal.",
+    retired_pages Counter "1" "Pages given up after a device error.",
+    records Gauge "1" "Records the index holds.",
+    live_bytes Gauge "bytes" "Disk space in use by records.",
+    capacity_bytes Gauge "bytes" "Disk space that records can use.",
+    index_bytes Gauge "bytes" "Memory taken by the index.",
+    creates Counter "1" "Files created.",
+    opens Counter "1" "Files opened.",
+    closes Counter "1" "Files closed.",
+    reads Counter "1" "Read operations.",
+    writes Counter "1" "Write operations.",
+    syncs Counter "1" "Sync operations.",
+    unlinks Counter "1" "Files removed.",
+    directories Counter "1" "Directories made or listed.",
+    trims Counter "1" "Trim operations.",
+    seeks Counter "1" "Reads and writes that did not begin where the last one ended.",
+    read_bytes Counter "bytes" "Bytes asked of the device by reads.",
+    written_bytes Counter "bytes" "Bytes handed to the device by writes.",
+    device_errors Counter "1" "Operations that failed at the device.",
+}
+
+/// One value of the table.
+#[derive(Debug, Default)]
+pub struct Cell(AtomicU64);
+
+impl Cell {
+    /// The value.
+    #[must_use]
+    pub fn get(&self) -> u64 {
+        self.0.load(Relaxed)
+    }
+
+    /// Adds to it. Only the shard's thread writes, so no atomic read-modify-write is needed.
+    pub fn add(&self, amount: u64) {
+        self.0.store(self.0.load(Relaxed).wrapping_add(amount), Relaxed);
+    }
+
+    /// Replaces it.
+    pub fn set(&self, value: u64) {
+        self.0.store(value, Relaxed);
+    }
+}
+
+/// What kind of request an answer belongs to, where the answer alone does not say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RequestKind {
+    /// A get.
+    Get,
+    /// A put.
+    Put,
+    /// A removal.
+    Remove,
+    /// A close.
+    Close,
+}
+
+impl StoreStatistics {
+    /// Counts an operation on its way to the device (R2).
+    pub fn count_operation(&self, op: &IoOp) {
+        match op {
+            IoOp::Open { .. } => self.opens.add(1),
+            IoOp::Create { .. } => self.creates.add(1),
+            IoOp::Close { .. } => self.closes.add(1),
+            IoOp::Read { buffer, .. } => {
+                self.reads.add(1);
+                self.read_bytes.add(buffer.len() as u64);
+            }
+            IoOp::Write { buffer, .. } => {
+                self.writes.add(1);
+                self.written_bytes.add(buffer.len() as u64);
+            }
+            IoOp::Sync { .. } => self.syncs.add(1),
+            IoOp::Remove { .. } => self.unlinks.add(1),
+            IoOp::MakeDir { .. } | IoOp::List { .. } => self.directories.add(1),
+            IoOp::Trim { .. } => self.trims.add(1),
+        }
+    }
+
+    /// Counts an answer on its way to the caller.
+    pub fn count_answer(&self, kind: RequestKind, answer: &Answer) {
+        match kind {
+            RequestKind::Get => self.gets.add(1),
+            RequestKind::Put => self.puts.add(1),
+            RequestKind::Remove => self.removes.add(1),
+            RequestKind::Close => return,
+        }
+        match answer {
+            Answer::Found(_) => self.hits.add(1),
+            Answer::Stored => self.stored.add(1),
+            Answer::Removed => self.removed.add(1),
+            Answer::Closed => {}
+            Answer::Absent(reason) => self.misses(*reason).add(1),
+            Answer::Refused(reason) => self.refusals(*reason).add(1),
+        }
+    }
+
+    fn misses(&self, reason: AbsentReason) -> &Cell {
+        match reason {
+            AbsentReason::NotIndexed => &self.misses_not_indexed,
+            AbsentReason::KeyMismatch => &self.misses_key_mismatch,
+            AbsentReason::ChecksumMismatch => &self.misses_checksum,
+            AbsentReason::DeviceFailed(_) => &self.misses_device,
+            AbsentReason::Busy => &self.misses_busy,
+            AbsentReason::Recovering => &self.misses_recovering,
+            AbsentReason::Closed => &self.misses_closed,
+        }
+    }
+
+    fn refusals(&self, reason: RefusedReason) -> &Cell {
+        match reason {
+            RefusedReason::TooLarge => &self.refused_too_large,
+            RefusedReason::Busy => &self.refused_busy,
+            RefusedReason::NoSpace => &self.refused_no_space,
+            RefusedReason::DeviceFailed(_) => &self.refused_device,
+            RefusedReason::StoresNothing => &self.refused_stores_nothing,
+            RefusedReason::Recovering => &self.refused_recovering,
+            RefusedReason::Closed => &self.refused_closed,
+        }
+    }
+
+    /// Whether every answered request is accounted for by exactly one outcome.
+    #[must_use]
+    pub fn adds_up(&self) -> bool {
+        let sum = |cells: &[&Cell]| cells.iter().map(|cell| cell.get()).sum::<u64>();
+        let misses = sum(&[
+            &self.misses_not_indexed,
+            &self.misses_key_mismatch,
+            &self.misses_checksum,
+            &self.misses_device,
+            &self.misses_busy,
+            &self.misses_recovering,
+            &self.misses_closed,
+        ]);
+        let refusals = sum(&[
+            &self.refused_too_large,
+            &self.refused_busy,
+            &self.refused_no_space,
+            &self.refused_device,
+            &self.refused_stores_nothing,
+            &self.refused_recovering,
+            &self.refused_closed,
+        ]);
+        self.gets.get() == self.hits.get() + misses
+            && self.puts.get() + self.removes.get() == self.stored.get() + self.removed.get() + refusals
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_answer_has_one_place_in_the_sums() {
+        let statistics = StoreStatistics::default();
+        statistics.count_answer(RequestKind::Get, &Answer::Absent(AbsentReason::NotIndexed));
+        statistics.count_answer(RequestKind::Put, &Answer::Stored);
+        statistics.count_answer(RequestKind::Put, &Answer::Refused(RefusedReason::Busy));
+        statistics.count_answer(RequestKind::Remove, &Answer::Removed);
+        statistics.count_answer(RequestKind::Close, &Answer::Closed);
+        assert!(statistics.adds_up());
+        assert_eq!((statistics.gets.get(), statistics.puts.get()), (1, 2));
+    }
+
+    #[test]
+    fn the_snapshot_names_each_value_once() {
+        let mut names: Vec<_> = StoreStatistics::default().snapshot().iter().map(|m| m.name).collect();
+        let count = names.len();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), count);
+    }
+}

@@ -1,0 +1,90 @@
+//! Whether a store serves, and if not why: written by the scheme, readable from any thread.
+
+use foxy_device::IoError;
+use std::fmt;
+use std::sync::{Mutex, PoisonError};
+
+/// What a store can do at the moment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum StoreStatus {
+    /// Not opened yet; nothing is answered.
+    #[default]
+    Opening,
+    /// What a checkpoint listed is served; the rest of the index is being rebuilt and nothing is stored yet.
+    Rebuilding,
+    /// Gets, puts and removals are served.
+    Serving,
+    /// It cannot be used; the proxy goes on without it.
+    Unusable(OpenStoreError),
+    /// Closed on request.
+    Closed,
+}
+
+/// Why a store cannot be opened. A file that is not a store of ours is never overwritten.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OpenStoreError {
+    /// The file at the store's place does not begin as a store does.
+    Foreign,
+    /// The file was written by a store of another format version.
+    OtherVersion {
+        /// The version found.
+        found: u32,
+        /// The version this program reads and writes.
+        expected: u32,
+    },
+    /// The file ends before the space for records begins.
+    Truncated {
+        /// Bytes there are.
+        found: u64,
+        /// Bytes there should be.
+        expected: u64,
+    },
+    /// Not even the smallest store has room on the disk.
+    NoSpace,
+    /// The device failed.
+    Device(IoError),
+}
+
+impl fmt::Display for OpenStoreError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Foreign => f.write_str(
+                "the file is not a foxy store and is left alone; move it away or choose another store path",
+            ),
+            Self::OtherVersion { found, expected } => write!(
+                f,
+                "the store has format version {found}, this program uses {expected}; move the file away to start anew"
+            ),
+            Self::Truncated { found, expected } => write!(
+                f,
+                "the store file has {found} bytes of {expected} and holds no records; move it away to start anew"
+            ),
+            Self::NoSpace => f.write_str("the disk has no room for even the smallest store; free some space"),
+            Self::Device(error) => {
+                write!(
+                    f,
+                    "the device failed while the store was opened: {error}; check the disk and its permissions"
+                )
+            }
+        }
+    }
+}
+
+impl std::error::Error for OpenStoreError {}
+
+/// A status shared between the scheme and whoever reports on it.
+#[derive(Debug, Default)]
+pub struct StatusCell(Mutex<StoreStatus>);
+
+impl StatusCell {
+    /// The status now.
+    #[must_use]
+    pub fn get(&self) -> StoreStatus {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Changes it.
+    pub fn set(&self, status: StoreStatus) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = status;
+    }
+}
