@@ -53,6 +53,13 @@ impl fmt::Display for CidrError {
 impl std::error::Error for CidrError {}
 
 impl Cidr {
+    /// The block `address` lies in that has `prefix` leading bits, or all bits if the family has fewer.
+    #[must_use]
+    pub fn new(address: IpAddr, prefix: u8) -> Self {
+        let prefix = prefix.min(if address.is_ipv4() { 32 } else { 128 });
+        Self { network: masked(address, prefix), prefix }
+    }
+
     /// Whether `address` lies in the block. Families are never mixed.
     #[must_use]
     pub fn contains(&self, address: IpAddr) -> bool {

@@ -1,8 +1,27 @@
 //! The upstream side: finding an origin, connecting to it, and one exchange with it. It caches nothing and knows
-//! no client; `destination` decides where connections may go.
+//! no client. Start at [`UpstreamClient`]; `destination` decides where connections may go.
 
+mod body;
 mod cidr;
+mod client;
 mod destination;
+mod dial;
+mod error;
+mod exchange;
+mod pool;
+mod resolve;
+mod settings;
+mod system_resolver;
+mod tunnel;
 
+pub use body::{BodyPiece, BodySender, RequestBody};
 pub use cidr::{Cidr, CidrError};
+pub use client::{UpstreamClient, UpstreamCounts, UpstreamRequest};
 pub use destination::{ChosenBy, DestinationPolicy, DestinationRefusal};
+pub use dial::Origin;
+pub use error::{ConnectError, ResolveError, UpstreamError};
+pub use exchange::{BodyEvent, HeadEvent, UpstreamExchange};
+pub use resolve::{Addresses, Resolve};
+pub use settings::UpstreamSettings;
+pub use system_resolver::SystemResolver;
+pub use tunnel::{Tunnel, TunnelEnd, TunnelReport};

@@ -1,0 +1,232 @@
+//! The body of a request on its way to an origin: pieces from the client's side, bounded in number, framed for the
+//! wire. It reads no client and writes no socket.
+
+use crate::upstream::error::UpstreamError;
+use bytes::{Buf, Bytes, BytesMut};
+use foxy_http::{BodyLength, Headers, encode};
+use std::collections::VecDeque;
+use std::io::IoSlice;
+use tokio::sync::mpsc;
+
+/// Pieces that may wait between a client and an origin.
+const PIECES: usize = 2;
+
+/// The most slices given to one write.
+const SLICES: usize = 8;
+
+/// A part of a request body, in the order Data*, End.
+#[derive(Debug)]
+pub enum BodyPiece {
+    /// Bytes of the body.
+    Data(Bytes),
+    /// The body is complete; its trailers, perhaps none.
+    End(Headers),
+}
+
+/// Where the client's side puts the pieces of a request body. It waits while the origin takes none, and fails once
+/// the origin wants no more. To drop it before [`BodyPiece::End`] is to say that the client left.
+pub type BodySender = mpsc::Sender<BodyPiece>;
+
+/// The body of a request to an origin.
+#[derive(Debug)]
+pub struct RequestBody {
+    length: BodyLength,
+    left: Left,
+    pieces: Option<mpsc::Receiver<BodyPiece>>,
+}
+
+/// What is still to come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Left {
+    Bytes(u64),
+    Chunks,
+}
+
+impl RequestBody {
+    /// No body, and no header about one.
+    #[must_use]
+    pub fn none() -> Self {
+        Self { length: BodyLength::None, left: Left::Bytes(0), pieces: None }
+    }
+
+    /// A body of this length whose pieces come through the sender. One of [`BodyLength::None`] or no bytes is
+    /// complete at once and takes no pieces.
+    #[must_use]
+    pub fn channel(length: BodyLength) -> (BodySender, Self) {
+        let (sender, receiver) = mpsc::channel(PIECES);
+        let left = match length {
+            BodyLength::Chunked => Left::Chunks,
+            BodyLength::Length(bytes) => Left::Bytes(bytes),
+            BodyLength::None | BodyLength::UntilClose | BodyLength::Tunnel => Left::Bytes(0),
+        };
+        let pieces = (left != Left::Bytes(0)).then_some(receiver);
+        (sender, Self { length, left, pieces })
+    }
+
+    /// How the body is delimited.
+    #[must_use]
+    pub fn length(&self) -> BodyLength {
+        self.length
+    }
+
+    /// Whether there are no pieces, so that the request can be sent a second time.
+    pub(crate) fn is_complete(&self) -> bool {
+        self.pieces.is_none()
+    }
+
+    /// Takes no more pieces; the sender learns it.
+    pub(crate) fn refuse(&mut self) {
+        self.pieces = None;
+    }
+
+    /// The next piece; waits for ever when the body is complete. Nothing is lost if the future is dropped.
+    pub(crate) async fn next(&mut self) -> Option<BodyPiece> {
+        match &mut self.pieces {
+            Some(pieces) => pieces.recv().await,
+            None => std::future::pending().await,
+        }
+    }
+
+    /// Puts a piece on the wire's queue; `None` is a client that left.
+    pub(crate) fn frame(
+        &mut self,
+        piece: Option<BodyPiece>,
+        out: &mut Outgoing,
+    ) -> Result<(), UpstreamError> {
+        match (piece, self.left) {
+            (Some(BodyPiece::Data(data)), Left::Chunks) => {
+                if !data.is_empty() {
+                    out.push(Bytes::copy_from_slice(encode::ChunkHeader::new(data.len()).as_bytes()));
+                    out.push(data);
+                    out.push(Bytes::from_static(encode::CRLF));
+                }
+                Ok(())
+            }
+            (Some(BodyPiece::End(trailers)), Left::Chunks) => {
+                let mut end = BytesMut::new();
+                encode::last_chunk(&trailers, &mut end);
+                out.push(end.freeze());
+                self.pieces = None;
+                Ok(())
+            }
+            (Some(BodyPiece::Data(data)), Left::Bytes(left)) if data.len() as u64 <= left => {
+                self.left = Left::Bytes(left - data.len() as u64);
+                out.push(data);
+                Ok(())
+            }
+            (Some(BodyPiece::End(_)), Left::Bytes(0)) => {
+                self.pieces = None;
+                Ok(())
+            }
+            _ => Err(UpstreamError::RequestBodyBroken),
+        }
+    }
+}
+
+/// Bytes on their way to the wire.
+#[derive(Debug, Default)]
+pub(crate) struct Outgoing {
+    queue: VecDeque<Bytes>,
+}
+
+impl Outgoing {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.queue.is_empty()
+    }
+
+    pub(crate) fn push(&mut self, bytes: Bytes) {
+        if !bytes.is_empty() {
+            self.queue.push_back(bytes);
+        }
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.queue.clear();
+    }
+
+    /// The front of the queue for one vectored write, and how many slices it has.
+    pub(crate) fn slices(&self) -> ([IoSlice<'_>; SLICES], usize) {
+        let mut slices = [IoSlice::new(&[]); SLICES];
+        let mut count = 0;
+        for (slice, bytes) in slices.iter_mut().zip(&self.queue) {
+            *slice = IoSlice::new(bytes);
+            count += 1;
+        }
+        (slices, count)
+    }
+
+    /// Takes out what was written.
+    pub(crate) fn written(&mut self, mut count: usize) {
+        while let Some(front) = self.queue.front_mut() {
+            if count < front.len() {
+                front.advance(count);
+                return;
+            }
+            count -= front.len();
+            self.queue.pop_front();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn wire(length: BodyLength, pieces: Vec<Option<BodyPiece>>) -> Result<Vec<u8>, UpstreamError> {
+        let (_sender, mut body) = RequestBody::channel(length);
+        let mut out = Outgoing::default();
+        for piece in pieces {
+            body.frame(piece, &mut out)?;
+        }
+        Ok(out.queue.into_iter().flatten().collect())
+    }
+
+    fn data(bytes: &'static [u8]) -> Option<BodyPiece> {
+        Some(BodyPiece::Data(Bytes::from_static(bytes)))
+    }
+
+    fn end() -> Option<BodyPiece> {
+        Some(BodyPiece::End(Headers::new()))
+    }
+
+    #[test]
+    fn pieces_are_framed_as_the_head_said() {
+        let chunked = wire(BodyLength::Chunked, vec![data(b"hello"), data(b""), data(b"!"), end()]);
+        assert_eq!(chunked.expect("chunked"), b"5\r\nhello\r\n1\r\n!\r\n0\r\n\r\n");
+        let counted = wire(BodyLength::Length(6), vec![data(b"hello"), data(b"!"), end()]);
+        assert_eq!(counted.expect("counted"), b"hello!");
+    }
+
+    #[test]
+    fn trailers_follow_the_last_chunk() {
+        let mut trailers = Headers::new();
+        trailers.append("X-Sum", "1");
+        let body = wire(BodyLength::Chunked, vec![Some(BodyPiece::End(trailers))]);
+        assert_eq!(body.expect("trailers"), b"0\r\nX-Sum: 1\r\n\r\n");
+    }
+
+    #[test]
+    fn a_body_that_breaks_its_length_is_not_sent_as_whole() {
+        let cases = [
+            (BodyLength::Length(6), vec![data(b"hello"), end()]),
+            (BodyLength::Length(4), vec![data(b"hello")]),
+            (BodyLength::Length(6), vec![data(b"hello"), None]),
+            (BodyLength::Chunked, vec![data(b"hello"), None]),
+        ];
+        for (length, pieces) in cases {
+            assert_eq!(wire(length, pieces), Err(UpstreamError::RequestBodyBroken), "{length:?}");
+        }
+    }
+
+    #[test]
+    fn partial_writes_leave_the_rest() {
+        let mut out = Outgoing::default();
+        out.push(Bytes::from_static(b"abc"));
+        out.push(Bytes::from_static(b"def"));
+        out.written(4);
+        let (slices, count) = out.slices();
+        assert_eq!((count, &slices[0][..]), (1, &b"ef"[..]));
+        out.written(2);
+        assert!(out.is_empty());
+    }
+}

@@ -1,0 +1,103 @@
+//! Which addresses are dialled, in which order, and what failures are called.
+
+use super::*;
+use crate::upstream::destination::DestinationRefusal;
+use crate::upstream::resolve::{Addresses, Resolve};
+use futures_util::future::{FutureExt, LocalBoxFuture};
+use std::cell::RefCell;
+use tokio::net::TcpListener;
+
+/// Gives its answers in turn, and the last one for ever: a name server that rebinds.
+struct Scripted(RefCell<Vec<Vec<IpAddr>>>);
+
+impl Resolve for Scripted {
+    fn resolve(&self, _: &str) -> LocalBoxFuture<'static, Addresses> {
+        let mut answers = self.0.borrow_mut();
+        let answer = if answers.len() > 1 { answers.remove(0) } else { answers[0].clone() };
+        std::future::ready(Ok(Rc::from(answer))).boxed_local()
+    }
+}
+
+fn dialer(answers: &[&[&str]], allowed: &[&str]) -> Dialer {
+    let answers =
+        answers.iter().map(|answer| answer.iter().map(|ip| ip.parse().expect("address")).collect()).collect();
+    let lookups = Lookups::new(Rc::new(Scripted(RefCell::new(answers))), Duration::from_secs(5), 8);
+    let allowed = allowed.iter().map(|block| block.parse().expect("block")).collect();
+    let policy = DestinationPolicy { allowed, ..DestinationPolicy::default() };
+    Dialer::new(lookups, Rc::new(policy), Duration::from_secs(5))
+}
+
+async fn listening() -> (TcpListener, u16) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a loopback listener");
+    let port = listener.local_addr().expect("its address").port();
+    (listener, port)
+}
+
+fn named(port: u16) -> Origin {
+    Origin::new("Rebinding.Example", port, ChosenBy::Client)
+}
+
+#[test]
+fn families_take_turns_and_six_is_first() {
+    let ips = |list: &[&str]| list.iter().map(|ip| ip.parse().expect("address")).collect::<Vec<IpAddr>>();
+    let order = interleaved(&ips(&["1.1.1.1", "1.1.1.2", "1.1.1.3", "::1", "::2"]));
+    assert_eq!(order, ips(&["::1", "1.1.1.1", "::2", "1.1.1.2", "1.1.1.3"]));
+}
+
+#[tokio::test]
+async fn a_name_that_turns_to_loopback_is_refused_by_the_address_dialled() {
+    let (_listener, port) = listening().await;
+    let dialer = dialer(&[&["127.0.0.1"], &["10.0.0.1"]], &[]);
+    let refused = |reason| Err(ConnectError::Forbidden(reason));
+    assert_eq!(dialer.dial(&named(port)).await.map(drop), refused(DestinationRefusal::Loopback));
+    assert_eq!(dialer.dial(&named(port)).await.map(drop), refused(DestinationRefusal::Private));
+}
+
+#[tokio::test]
+async fn literals_pass_the_same_policy() {
+    let (_listener, port) = listening().await;
+    let dialer = dialer(&[&["1.1.1.1"]], &[]);
+    for host in ["127.0.0.1", "[::ffff:127.0.0.1]", "[::1]", "::1"] {
+        let origin = Origin::new(host, port, ChosenBy::Client);
+        let expected = Err(ConnectError::Forbidden(DestinationRefusal::Loopback));
+        assert_eq!(dialer.dial(&origin).await.map(drop), expected, "{host}");
+    }
+}
+
+#[tokio::test]
+async fn forbidden_addresses_of_a_name_are_left_out_and_others_dialled() {
+    let (_listener, port) = listening().await;
+    let dialer = dialer(&[&["::1", "10.0.0.1", "127.0.0.1"]], &["127.0.0.0/8"]);
+    let stream = dialer.dial(&named(port)).await.expect("the allowed address answers");
+    assert_eq!(stream.peer_addr().expect("its peer").ip(), "127.0.0.1".parse::<IpAddr>().expect("address"));
+    assert!(stream.nodelay().expect("its option"));
+}
+
+#[tokio::test]
+async fn an_address_that_refuses_gives_way_to_the_next() {
+    let (_listener, port) = listening().await;
+    let dialer = dialer(&[&["127.0.0.2", "127.0.0.3", "127.0.0.1"]], &["127.0.0.0/8"]);
+    let stream = dialer.dial(&named(port)).await.expect("the last address answers");
+    assert_eq!(stream.peer_addr().expect("its peer").ip(), "127.0.0.1".parse::<IpAddr>().expect("address"));
+}
+
+#[tokio::test]
+async fn a_port_where_nothing_listens_is_named_refused() {
+    let (listener, port) = listening().await;
+    drop(listener);
+    let dialer = dialer(&[&["127.0.0.1"]], &["127.0.0.0/8"]);
+    assert_eq!(dialer.dial(&named(port)).await.map(drop), Err(ConnectError::ConnectionRefused));
+}
+
+#[tokio::test]
+async fn a_proxy_that_listens_everywhere_does_not_dial_itself() {
+    let (_listener, port) = listening().await;
+    let own = vec![SocketAddr::new("0.0.0.0".parse().expect("address"), port)];
+    let allowed = vec!["0.0.0.0/0".parse().expect("block")];
+    let policy = DestinationPolicy { own, allowed, ..DestinationPolicy::default() };
+    let lookups = Lookups::new(Rc::new(Scripted(RefCell::default())), Duration::from_secs(5), 8);
+    let dialer = Dialer::new(lookups, Rc::new(policy), Duration::from_secs(5));
+    let origin = Origin::new("127.0.0.1", port, ChosenBy::Client);
+    let expected = Err(ConnectError::Forbidden(DestinationRefusal::OwnAddress));
+    assert_eq!(dialer.dial(&origin).await.map(drop), expected);
+}

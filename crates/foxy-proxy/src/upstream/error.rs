@@ -1,0 +1,248 @@
+//! Why an origin could not be reached or did not give a whole answer, each with the status a client gets for it.
+//! `docs/errors.md` explains them to people.
+
+use crate::upstream::destination::DestinationRefusal;
+use foxy_http::DecodeError;
+use std::fmt;
+use std::io;
+
+/// Why a name gave no addresses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ResolveError {
+    /// The name does not exist, or has no address. Also any host that ends in a number without being an address
+    /// (`0x7f.1`, `2130706433`): no DNS name ends so, and libraries disagree about what address it is.
+    NoSuchHost,
+    /// No name server answered in time.
+    TimedOut,
+    /// The name servers failed, or there are none.
+    ServerFailed,
+    /// Too many names are being looked up.
+    TooManyLookups,
+}
+
+/// Why there is no connection to an origin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ConnectError {
+    /// The origin's name gave no addresses.
+    Resolve(ResolveError),
+    /// The policy forbids every address of the origin, or the port.
+    Forbidden(DestinationRefusal),
+    /// No address answered in time.
+    TimedOut,
+    /// The origin's machine refuses connections to the port.
+    ConnectionRefused,
+    /// No route leads to the origin.
+    Unreachable,
+    /// This machine is out of descriptors, ports or memory.
+    OutOfResources,
+    /// Connecting failed in another way.
+    Failed,
+}
+
+/// Why an exchange with an origin has no, or no whole, response. None of them may be shown to a client as a
+/// complete response: before the head is forwarded it is answered by [`UpstreamError::status`], after it the
+/// client's connection is cut.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum UpstreamError {
+    /// There is no connection.
+    Connect(ConnectError),
+    /// The origin closed or reset the connection before any byte of a response.
+    NoResponse,
+    /// The origin gave no final head within the time, or did not take the request.
+    HeadTimeout,
+    /// The origin sent no body byte within the time.
+    BodyTimeout,
+    /// What the origin sent is not a response we accept, or it ended early.
+    BadResponse(DecodeError),
+    /// The connection was reset within a response.
+    Reset,
+    /// The client's request body ended early, or did not match its length.
+    RequestBodyBroken,
+}
+
+impl ResolveError {
+    /// The reason as one word, for logs and `Cache-Status`.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::NoSuchHost => "no-such-host",
+            Self::TimedOut => "dns-timeout",
+            Self::ServerFailed => "dns-failed",
+            Self::TooManyLookups => "dns-busy",
+        }
+    }
+
+    /// The status a client gets.
+    #[must_use]
+    pub fn status(self) -> u16 {
+        match self {
+            Self::NoSuchHost | Self::ServerFailed => 502,
+            Self::TimedOut => 504,
+            Self::TooManyLookups => 503,
+        }
+    }
+
+    /// One line for people.
+    #[must_use]
+    pub fn description(self) -> &'static str {
+        match self {
+            Self::NoSuchHost => "the host name does not exist or has no address",
+            Self::TimedOut => "no name server answered in time",
+            Self::ServerFailed => "the name servers could not be asked",
+            Self::TooManyLookups => "too many names are being looked up",
+        }
+    }
+}
+
+impl ConnectError {
+    /// The reason as one word, for logs and `Cache-Status`.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Resolve(error) => error.name(),
+            Self::Forbidden(_) => "destination-forbidden",
+            Self::TimedOut => "connect-timeout",
+            Self::ConnectionRefused => "connection-refused",
+            Self::Unreachable => "unreachable",
+            Self::OutOfResources => "out-of-resources",
+            Self::Failed => "connect-failed",
+        }
+    }
+
+    /// The status a client gets.
+    #[must_use]
+    pub fn status(self) -> u16 {
+        match self {
+            Self::Resolve(error) => error.status(),
+            Self::Forbidden(_) => 403,
+            Self::TimedOut => 504,
+            Self::ConnectionRefused | Self::Unreachable | Self::Failed => 502,
+            Self::OutOfResources => 503,
+        }
+    }
+
+    /// One line for people.
+    #[must_use]
+    pub fn description(self) -> &'static str {
+        match self {
+            Self::Resolve(error) => error.description(),
+            Self::Forbidden(refusal) => refusal.description(),
+            Self::TimedOut => "the origin did not accept a connection in time",
+            Self::ConnectionRefused => "the origin refuses connections to this port",
+            Self::Unreachable => "no route leads to the origin",
+            Self::OutOfResources => "the proxy's machine is out of descriptors, ports or memory",
+            Self::Failed => "connecting to the origin failed",
+        }
+    }
+}
+
+impl UpstreamError {
+    /// The reason as one word, for logs and `Cache-Status`.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Connect(error) => error.name(),
+            Self::NoResponse => "no-response",
+            Self::HeadTimeout => "response-timeout",
+            Self::BodyTimeout => "body-timeout",
+            Self::BadResponse(DecodeError::TruncatedHead | DecodeError::TruncatedBody) => {
+                "response-incomplete"
+            }
+            Self::BadResponse(_) => "bad-response",
+            Self::Reset => "connection-reset",
+            Self::RequestBodyBroken => "request-incomplete",
+        }
+    }
+
+    /// The status a client gets, if no head was forwarded to it yet.
+    #[must_use]
+    pub fn status(self) -> u16 {
+        match self {
+            Self::Connect(error) => error.status(),
+            Self::NoResponse | Self::BadResponse(_) | Self::Reset => 502,
+            Self::HeadTimeout | Self::BodyTimeout => 504,
+            Self::RequestBodyBroken => 400,
+        }
+    }
+
+    /// One line for people.
+    #[must_use]
+    pub fn description(self) -> &'static str {
+        match self {
+            Self::Connect(error) => error.description(),
+            Self::NoResponse => "the origin closed the connection without an answer",
+            Self::HeadTimeout => "the origin gave no answer in time",
+            Self::BodyTimeout => "the origin stopped sending within its answer",
+            Self::BadResponse(error) => error.description(),
+            Self::Reset => "the origin reset the connection within its answer",
+            Self::RequestBodyBroken => "the request body ended early",
+        }
+    }
+}
+
+/// Why connecting failed, by the system's error.
+pub(crate) fn connect_failure(error: &io::Error) -> ConnectError {
+    match error.kind() {
+        io::ErrorKind::ConnectionRefused => ConnectError::ConnectionRefused,
+        io::ErrorKind::TimedOut => ConnectError::TimedOut,
+        io::ErrorKind::HostUnreachable | io::ErrorKind::NetworkUnreachable | io::ErrorKind::NetworkDown => {
+            ConnectError::Unreachable
+        }
+        io::ErrorKind::AddrNotAvailable | io::ErrorKind::OutOfMemory | io::ErrorKind::ResourceBusy => {
+            ConnectError::OutOfResources
+        }
+        _ if error.raw_os_error().is_some_and(is_descriptor_limit) => ConnectError::OutOfResources,
+        _ => ConnectError::Failed,
+    }
+}
+
+/// EMFILE and ENFILE, which the standard library has no kind for.
+fn is_descriptor_limit(code: i32) -> bool {
+    matches!(code, 23 | 24)
+}
+
+impl fmt::Display for ResolveError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.description())
+    }
+}
+
+impl fmt::Display for ConnectError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.description())
+    }
+}
+
+impl fmt::Display for UpstreamError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.description())
+    }
+}
+
+impl std::error::Error for ResolveError {}
+impl std::error::Error for ConnectError {}
+impl std::error::Error for UpstreamError {}
+
+impl From<ResolveError> for ConnectError {
+    fn from(error: ResolveError) -> Self {
+        Self::Resolve(error)
+    }
+}
+
+impl From<DestinationRefusal> for ConnectError {
+    fn from(refusal: DestinationRefusal) -> Self {
+        Self::Forbidden(refusal)
+    }
+}
+
+impl From<ConnectError> for UpstreamError {
+    fn from(error: ConnectError) -> Self {
+        Self::Connect(error)
+    }
+}
+
+impl From<DecodeError> for UpstreamError {
+    fn from(error: DecodeError) -> Self {
+        Self::BadResponse(error)
+    }
+}

@@ -1,0 +1,68 @@
+//! The resolver of the system's name servers: hickory-resolver with `/etc/resolv.conf` and `/etc/hosts`, bounded
+//! answers and waits. It caches; `resolve` shares lookups. Why not the C library's: `docs/decisions/`.
+
+use crate::upstream::error::ResolveError;
+use crate::upstream::resolve::{Addresses, Resolve};
+use futures_util::future::{FutureExt, LocalBoxFuture};
+use hickory_resolver::config::{LookupIpStrategy, ResolverConfig, ResolverOpts};
+use hickory_resolver::net::NetError;
+use hickory_resolver::net::runtime::TokioRuntimeProvider;
+use hickory_resolver::{Resolver, TokioResolver};
+use std::time::Duration;
+
+/// Answers kept, each at most this long; an answer that a name does not exist is kept shorter.
+const ANSWERS: u64 = 4096;
+const LONGEST: Duration = Duration::from_secs(3600);
+const LONGEST_NEGATIVE: Duration = Duration::from_secs(60);
+
+/// Names resolved as this machine is set up to.
+pub struct SystemResolver {
+    resolver: TokioResolver,
+}
+
+impl SystemResolver {
+    /// Reads the system's configuration; where there is none, `/etc/hosts` and literals still work and every other
+    /// lookup fails by [`ResolveError::ServerFailed`].
+    ///
+    /// # Errors
+    /// A configuration that cannot be used, in the resolver's words.
+    pub fn new() -> Result<Self, String> {
+        let mut builder = TokioResolver::builder_tokio().unwrap_or_else(|_| {
+            let nowhere = ResolverConfig::from_parts(None, Vec::new(), Vec::new());
+            Resolver::builder_with_config(nowhere, TokioRuntimeProvider::default())
+        });
+        bound(builder.options_mut());
+        let resolver = builder.build().map_err(|error| error.to_string())?;
+        Ok(Self { resolver })
+    }
+}
+
+/// Puts the system's options within our bounds.
+fn bound(options: &mut ResolverOpts) {
+    options.cache_size = ANSWERS;
+    options.positive_max_ttl = Some(LONGEST);
+    options.negative_max_ttl = Some(LONGEST_NEGATIVE);
+    options.ip_strategy = LookupIpStrategy::Ipv6AndIpv4;
+}
+
+impl Resolve for SystemResolver {
+    fn resolve(&self, name: &str) -> LocalBoxFuture<'static, Addresses> {
+        let resolver = self.resolver.clone();
+        let name = name.to_owned();
+        async move {
+            let answer = resolver.lookup_ip(name).await.map_err(|error| reason(&error))?;
+            Ok(answer.iter().collect())
+        }
+        .boxed_local()
+    }
+}
+
+fn reason(error: &NetError) -> ResolveError {
+    match error {
+        NetError::Timeout => ResolveError::TimedOut,
+        NetError::Busy => ResolveError::TooManyLookups,
+        NetError::Proto(_) => ResolveError::NoSuchHost,
+        _ if error.is_nx_domain() || error.is_no_records_found() => ResolveError::NoSuchHost,
+        _ => ResolveError::ServerFailed,
+    }
+}
