@@ -1,6 +1,8 @@
 //! One file for each command. What is listed here is what `foxy --help` shows.
 
 pub mod check;
+pub mod load;
+pub mod origin;
 
 use crate::failure::Failure;
 use clap::{ArgMatches, Command};
@@ -11,7 +13,11 @@ struct Entry {
     run: fn(&ArgMatches) -> Result<(), Failure>,
 }
 
-const COMMANDS: &[Entry] = &[Entry { command: check::command, run: check::run }];
+const COMMANDS: &[Entry] = &[
+    Entry { command: check::command, run: check::run },
+    Entry { command: load::command, run: load::run },
+    Entry { command: origin::command, run: origin::run },
+];
 
 /// The whole command line.
 pub fn command_line() -> Command {

@@ -1,0 +1,54 @@
+//! `foxy origin`: the verifying origin on its own, for load runs from another process.
+
+use crate::failure::Failure;
+use crate::terminal;
+use clap::{Arg, ArgMatches, Command, value_parser};
+use foxy_lab::{Origin, OriginOptions};
+use std::net::SocketAddr;
+
+/// Its arguments.
+pub fn command() -> Command {
+    Command::new("origin")
+        .about("Serve synthetic objects whose every byte can be checked")
+        .long_about(
+            "Serve synthetic objects at /o/ID/SIZE/VERSION: the body is a function of ID and VERSION, so that a load \
+             generator checks every byte. A query may set max-age=SECONDS, no-store, chunked, delay=MILLISECONDS. \
+             Runs until it is stopped.",
+        )
+        .arg(
+            Arg::new("listen")
+                .long("listen")
+                .value_name("ADDRESS:PORT")
+                .value_parser(value_parser!(SocketAddr))
+                .default_value("127.0.0.1:8080")
+                .help("Where to listen"),
+        )
+        .arg(
+            Arg::new("threads")
+                .long("threads")
+                .value_name("N")
+                .value_parser(value_parser!(u16).range(1..=256))
+                .default_value("1")
+                .help("Threads that serve"),
+        )
+}
+
+/// Runs it.
+pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
+    let listen = *matches.get_one::<SocketAddr>("listen").expect("has a default");
+    let threads = usize::from(*matches.get_one::<u16>("threads").expect("has a default"));
+    let origin = Origin::start(OriginOptions { listen, threads }).map_err(|error| {
+        Failure::Failed(format!(
+            "origin: {listen} cannot be listened on: {error}; choose another with --listen"
+        ))
+    })?;
+    terminal::print(&format!(
+        "origin: serving at http://{0}/   try: curl -v http://{0}/o/1/100/1",
+        origin.address()
+    ));
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| Failure::Failed(format!("origin: no event loop: {error}")))?;
+    runtime
+        .block_on(tokio::signal::ctrl_c())
+        .map_err(|error| Failure::Failed(format!("origin: no signal handler: {error}")))
+}
