@@ -6,6 +6,8 @@ use std::process::ExitCode;
 /// Why a command did not do what was asked.
 #[derive(Debug)]
 pub enum Failure {
+    /// A bar given with `--fail-if` was missed: exit code 1.
+    Missed(String),
     /// Arguments, configuration or files that cannot be used: exit code 2.
     Unusable(String),
     /// The run itself failed: exit code 3.
@@ -16,6 +18,7 @@ impl Failure {
     /// The process's exit code.
     pub fn exit_code(&self) -> ExitCode {
         match self {
+            Self::Missed(_) => ExitCode::from(1),
             Self::Unusable(_) => ExitCode::from(2),
             Self::Failed(_) => ExitCode::from(3),
         }
@@ -25,7 +28,7 @@ impl Failure {
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Unusable(text) | Self::Failed(text) => f.write_str(text),
+            Self::Missed(text) | Self::Unusable(text) | Self::Failed(text) => f.write_str(text),
         }
     }
 }

@@ -1,28 +1,33 @@
 //! The foxy program: takes the command line, runs one command, and turns its end into an exit code.
-//! Exit codes: 0 done, 2 unusable arguments or input, 3 the run itself failed.
+//! Exit codes: 0 done, 1 a bar was missed, 2 unusable arguments or input, 3 the run itself failed.
 
 mod commands;
 mod failure;
-mod lab;
+mod serve;
 mod settings;
+mod signals;
 mod terminal;
 
 use std::process::ExitCode;
+use terminal::Level;
 
 fn main() -> ExitCode {
     let matches = match commands::command_line().try_get_matches() {
         Ok(matches) => matches,
         Err(message) => {
             let text = message.render().to_string();
-            let write = if message.use_stderr() { terminal::report } else { terminal::print };
-            write(text.trim_end());
+            if message.use_stderr() {
+                terminal::report(Level::Error, text.trim_end());
+            } else {
+                terminal::print(text.trim_end());
+            }
             return ExitCode::from(u8::try_from(message.exit_code()).unwrap_or(2));
         }
     };
     match commands::run(&matches) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
-            terminal::report(&format!("foxy: {failure}"));
+            terminal::report(Level::Error, &format!("foxy: {failure}"));
             failure.exit_code()
         }
     }

@@ -2,18 +2,52 @@
 //! what it would have read is dropped.
 
 use std::io::Write;
+use std::sync::atomic::{AtomicU8, Ordering};
+
+/// How much a message matters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Level {
+    /// Stops foxy.
+    Error,
+    /// Costs hits or lines of the log.
+    Warning,
+    /// Start, stop and what an operator does.
+    Info,
+}
+
+impl Level {
+    /// The level of that name in the table of settings.
+    pub fn named(name: &str) -> Option<Self> {
+        match name {
+            "error" => Some(Self::Error),
+            "warning" => Some(Self::Warning),
+            "info" => Some(Self::Info),
+            _ => None,
+        }
+    }
+}
+
+/// The least important level that is written.
+static LEAST: AtomicU8 = AtomicU8::new(Level::Info as u8);
+
+/// Leaves out messages that matter less than `level`.
+pub fn set_level(level: Level) {
+    LEAST.store(level as u8, Ordering::Relaxed);
+}
 
 /// Writes `text` to stdout, followed by a line end.
 pub fn print(text: &str) {
-    write_all(&mut std::io::stdout().lock(), text);
+    write_line(&mut std::io::stdout().lock(), text);
 }
 
-/// Writes `text` to stderr, followed by a line end.
-pub fn report(text: &str) {
-    write_all(&mut std::io::stderr().lock(), text);
+/// Writes a message about foxy itself to stderr, followed by a line end, if its level is wanted.
+pub fn report(level: Level, text: &str) {
+    if level as u8 <= LEAST.load(Ordering::Relaxed) {
+        write_line(&mut std::io::stderr().lock(), text);
+    }
 }
 
-fn write_all(to: &mut impl Write, text: &str) {
+fn write_line(to: &mut impl Write, text: &str) {
     if writeln!(to, "{text}").is_ok() {
         let _reader_gone = to.flush();
     }

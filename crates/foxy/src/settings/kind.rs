@@ -2,8 +2,9 @@
 
 use super::written::Written;
 use foxy_base::ByteSize;
+use foxy_proxy::upstream::Cidr;
 use std::fmt;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -103,7 +104,7 @@ pub enum Kind {
         words: Words,
     },
     /// One or more networks in CIDR notation.
-    Networks(Slot<Vec<Network>>),
+    Networks(Slot<Vec<Cidr>>),
     /// One or more TCP ports.
     Ports(Slot<Vec<u16>>),
     /// An origin server: `http://HOST[:PORT]`.
@@ -216,15 +217,6 @@ pub enum Output {
     Standard,
     /// Appended to a file.
     File(PathBuf),
-}
-
-/// A network: an address and how many of its leading bits count.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Network {
-    /// The address, with all other bits zero.
-    pub address: IpAddr,
-    /// Leading bits that count.
-    pub prefix: u8,
 }
 
 /// An origin server's address.

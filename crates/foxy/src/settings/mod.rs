@@ -10,7 +10,7 @@ mod parse;
 pub mod resolve;
 mod show;
 mod table;
-mod units;
+pub mod units;
 mod written;
 
 use complaint::{Complaint, Complaints};

@@ -2,12 +2,13 @@
 //! Pure: what depends on the machine comes in as [`Machine`].
 
 use super::complaint::{Complaint, Complaints};
-use super::kind::{Network, OriginUrl, Output, Preset};
+use super::kind::{OriginUrl, Output, Preset};
 use super::machine::Machine;
 use super::parse;
 use super::table::SETTINGS;
 use super::written::Written;
 use foxy_base::ByteSize;
+use foxy_proxy::upstream::Cidr;
 use std::ffi::OsStr;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -36,7 +37,7 @@ pub struct Settings {
     /// Threads that serve clients.
     pub workers: usize,
     /// Networks that may be relayed to although they are not public.
-    pub allow_destination: Vec<Network>,
+    pub allow_destination: Vec<Cidr>,
     /// Ports CONNECT may tunnel to.
     pub connect_ports: Vec<u16>,
     /// One store in each of these folders.

@@ -1,6 +1,6 @@
 //! From values back to the text of a TOML file, as `foxy check` prints it.
 
-use super::kind::{Kind, Network, OriginUrl, Output};
+use super::kind::{Kind, OriginUrl, Output};
 use super::units::show_duration;
 use super::written::Written;
 use foxy_base::ByteSize;
@@ -47,12 +47,6 @@ impl Display for Output {
             Self::Standard => f.write_str("-"),
             Self::File(path) => write!(f, "{}", path.display()),
         }
-    }
-}
-
-impl Display for Network {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}/{}", self.address, self.prefix)
     }
 }
 

@@ -2,8 +2,9 @@
 //! `resolve` turns both into [`super::Settings`].
 
 use super::complaint::Source;
-use super::kind::{Network, OriginUrl, Output};
+use super::kind::{OriginUrl, Output};
 use foxy_base::ByteSize;
+use foxy_proxy::upstream::Cidr;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -16,7 +17,7 @@ pub struct Written {
     pub admin: Option<Option<SocketAddr>>,
     pub origin: Option<OriginUrl>,
     pub workers: Option<usize>,
-    pub allow_destination: Option<Vec<Network>>,
+    pub allow_destination: Option<Vec<Cidr>>,
     pub connect_ports: Option<Vec<u16>>,
     pub store: Option<Vec<PathBuf>>,
     pub size: Option<ByteSize>,

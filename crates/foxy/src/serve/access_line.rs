@@ -1,0 +1,224 @@
+//! The three formats of the access log. Everything a client or an origin server can choose is escaped, so that no
+//! request can forge a line, a field or a terminal command.
+
+use foxy_base::WallTime;
+use std::io::Write;
+use std::net::IpAddr;
+use std::time::Duration;
+
+/// One finished request, as a line tells it.
+#[derive(Clone, Debug)]
+pub struct AccessLine<'a> {
+    /// When it ended.
+    pub end: WallTime,
+    /// How long it took.
+    pub elapsed: Duration,
+    /// The client's address.
+    pub client: IpAddr,
+    /// What the cache made of it, in Squid's words: `TCP_MEM_HIT`.
+    pub result: &'a str,
+    /// The status sent.
+    pub status: u16,
+    /// Bytes sent to the client, head included.
+    pub bytes: u64,
+    /// Bytes of body sent to the client.
+    pub body_bytes: u64,
+    /// The request's method.
+    pub method: &'a [u8],
+    /// The URL asked for.
+    pub url: &'a [u8],
+    /// The request's HTTP version: `HTTP/1.1`.
+    pub version: &'a str,
+    /// How the origin server was reached, in Squid's words: `HIER_DIRECT`.
+    pub hierarchy: &'a str,
+    /// The address the response came from, when it came from one.
+    pub peer: Option<IpAddr>,
+    /// Its Content-Type.
+    pub content_type: Option<&'a [u8]>,
+    /// The request's Referer.
+    pub referer: Option<&'a [u8]>,
+    /// The request's User-Agent.
+    pub user_agent: Option<&'a [u8]>,
+    /// The Cache-Status sent (RFC 9211).
+    pub cache_status: &'a str,
+}
+
+/// How lines look.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AccessFormat {
+    /// Squid's native format: `%ts.%03tu %6tr %>a %Ss/%03>Hs %<st %rm %ru %[un %Sh/%<a %mt`.
+    Squid,
+    /// Apache's Combined: `%h %l %u %t "%r" %>s %b "%{Referer}i" "%{User-Agent}i"`.
+    Combined,
+    /// One JSON object.
+    Json,
+}
+
+impl AccessFormat {
+    /// The format of that name in the table of settings.
+    pub fn named(name: &str) -> Option<Self> {
+        match name {
+            "squid" => Some(Self::Squid),
+            "combined" => Some(Self::Combined),
+            "json" => Some(Self::Json),
+            _ => None,
+        }
+    }
+
+    /// Appends one line.
+    pub fn write(self, line: &AccessLine<'_>, out: &mut Vec<u8>) {
+        let written = match self {
+            Self::Squid => squid(line, out),
+            Self::Combined => combined(line, out),
+            Self::Json => json(line, out),
+        };
+        written.expect("a Vec takes all");
+    }
+}
+
+fn squid(line: &AccessLine<'_>, out: &mut Vec<u8>) -> std::io::Result<()> {
+    let (seconds, milliseconds) = (line.end.seconds(), line.end.0 % 1000);
+    let (elapsed, client, status) = (line.elapsed.as_millis(), line.client, line.status);
+    write!(
+        out,
+        "{seconds}.{milliseconds:03} {elapsed:6} {client} {}/{status:03} {} ",
+        line.result, line.bytes
+    )?;
+    percent(line.method, out)?;
+    out.push(b' ');
+    percent(line.url, out)?;
+    write!(out, " - {}/", line.hierarchy)?;
+    match line.peer {
+        Some(peer) => write!(out, "{peer} ")?,
+        None => out.extend_from_slice(b"- "),
+    }
+    let kind = line.content_type.unwrap_or(b"");
+    percent(kind.split(|byte| matches!(byte, b';' | b' ' | b'\t')).next().unwrap_or(b""), out)?;
+    out.push(b'\n');
+    Ok(())
+}
+
+/// Writes `text` with all but visible ASCII as `%XX`, and nothing as `-`.
+fn percent(text: &[u8], out: &mut Vec<u8>) -> std::io::Result<()> {
+    if text.is_empty() {
+        out.push(b'-');
+    }
+    for &byte in text {
+        if byte.is_ascii_graphic() { out.push(byte) } else { write!(out, "%{byte:02X}")? }
+    }
+    Ok(())
+}
+
+fn combined(line: &AccessLine<'_>, out: &mut Vec<u8>) -> std::io::Result<()> {
+    let time = Civil::of(line.end);
+    let month = MONTHS[usize::from(time.month) - 1];
+    write!(out, "{} - - [{:02}/{month}/{:04}:", line.client, time.day, time.year)?;
+    write!(out, "{:02}:{:02}:{:02} +0000] \"", time.hour, time.minute, time.second)?;
+    backslash(line.method, out)?;
+    out.push(b' ');
+    backslash(line.url, out)?;
+    write!(out, " {}\" {:03} ", line.version, line.status)?;
+    if line.body_bytes == 0 {
+        out.push(b'-')
+    } else {
+        write!(out, "{}", line.body_bytes)?
+    }
+    out.extend_from_slice(b" \"");
+    backslash(line.referer.unwrap_or(b"-"), out)?;
+    out.extend_from_slice(b"\" \"");
+    backslash(line.user_agent.unwrap_or(b"-"), out)?;
+    out.extend_from_slice(b"\"\n");
+    Ok(())
+}
+
+/// Writes `text` as Apache does: quotes and backslashes escaped, other than printable ASCII as `\xhh`.
+fn backslash(text: &[u8], out: &mut Vec<u8>) -> std::io::Result<()> {
+    for &byte in text {
+        match byte {
+            b'"' | b'\\' => out.extend_from_slice(&[b'\\', byte]),
+            b' '..=b'~' => out.push(byte),
+            _ => write!(out, "\\x{byte:02x}")?,
+        }
+    }
+    Ok(())
+}
+
+fn json(line: &AccessLine<'_>, out: &mut Vec<u8>) -> std::io::Result<()> {
+    let time = Civil::of(line.end);
+    write!(out, "{{\"time\":\"{:04}-{:02}-{:02}T", time.year, time.month, time.day)?;
+    write!(out, "{:02}:{:02}:{:02}.{:03}Z\"", time.hour, time.minute, time.second, line.end.0 % 1000)?;
+    write!(out, ",\"elapsed_us\":{},\"client\":\"{}\"", line.elapsed.as_micros(), line.client)?;
+    text("result", Some(line.result.as_bytes()), out)?;
+    write!(out, ",\"status\":{},\"bytes\":{},\"body_bytes\":{}", line.status, line.bytes, line.body_bytes)?;
+    text("method", Some(line.method), out)?;
+    text("url", Some(line.url), out)?;
+    text("version", Some(line.version.as_bytes()), out)?;
+    text("hierarchy", Some(line.hierarchy.as_bytes()), out)?;
+    text("peer", line.peer.map(|peer| peer.to_string()).as_ref().map(String::as_bytes), out)?;
+    text("content_type", line.content_type, out)?;
+    text("referer", line.referer, out)?;
+    text("user_agent", line.user_agent, out)?;
+    text("cache_status", Some(line.cache_status.as_bytes()), out)?;
+    out.extend_from_slice(b"}\n");
+    Ok(())
+}
+
+/// Writes a member whose value is a string of printable ASCII or null. Bytes that are not UTF-8 become U+FFFD.
+fn text(name: &str, value: Option<&[u8]>, out: &mut Vec<u8>) -> std::io::Result<()> {
+    write!(out, ",\"{name}\":")?;
+    let Some(value) = value else { return out.write_all(b"null") };
+    out.push(b'"');
+    for character in String::from_utf8_lossy(value).chars() {
+        match character {
+            '"' | '\\' => write!(out, "\\{character}")?,
+            ' '..='~' => write!(out, "{character}")?,
+            _ => {
+                for unit in character.encode_utf16(&mut [0; 2]) {
+                    write!(out, "\\u{unit:04x}")?;
+                }
+            }
+        }
+    }
+    out.push(b'"');
+    Ok(())
+}
+
+const MONTHS: [&str; 12] =
+    ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+
+/// A time of day and date, in UTC.
+struct Civil {
+    year: u64,
+    month: u8,
+    day: u8,
+    hour: u64,
+    minute: u64,
+    second: u64,
+}
+
+impl Civil {
+    /// The proleptic Gregorian date (Hinnant, "chrono-Compatible Low-Level Date Algorithms", `civil_from_days`).
+    fn of(time: WallTime) -> Self {
+        let seconds = time.seconds();
+        let days = seconds / 86_400 + 719_468;
+        let (era, day_of_era) = (days / 146_097, days % 146_097);
+        let year_of_era =
+            (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+        let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+        let shifted_month = (5 * day_of_year + 2) / 153;
+        let day = day_of_year - (153 * shifted_month + 2) / 5 + 1;
+        let month = if shifted_month < 10 { shifted_month + 3 } else { shifted_month - 9 };
+        Self {
+            year: era * 400 + year_of_era + u64::from(month <= 2),
+            month: u8::try_from(month).expect("1 to 12"),
+            day: u8::try_from(day).expect("1 to 31"),
+            hour: seconds / 3_600 % 24,
+            minute: seconds / 60 % 60,
+            second: seconds % 60,
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "access_line_tests.rs"]
+mod tests;

@@ -1,0 +1,122 @@
+//! Exact lines, and what hostile bytes become.
+
+use super::*;
+
+fn sample() -> AccessLine<'static> {
+    AccessLine {
+        end: WallTime(1_286_536_308_779),
+        elapsed: Duration::from_micros(180_250),
+        client: [192, 168, 0, 224].into(),
+        result: "TCP_MISS",
+        status: 200,
+        bytes: 411,
+        body_bytes: 300,
+        method: b"GET",
+        url: b"http://example.com/a?b",
+        version: "HTTP/1.1",
+        hierarchy: "HIER_DIRECT",
+        peer: Some([203, 0, 113, 9].into()),
+        content_type: Some(b"text/html; charset=utf-8"),
+        referer: None,
+        user_agent: Some(b"curl/8"),
+        cache_status: "foxy; fwd=uri-miss; stored",
+    }
+}
+
+fn check(format: AccessFormat, line: &AccessLine<'_>, expected: &str) {
+    let mut out = Vec::new();
+    format.write(line, &mut out);
+    assert_eq!(String::from_utf8(out).expect("lines are ASCII"), format!("{expected}\n"));
+}
+
+#[test]
+fn a_squid_line() {
+    check(
+        AccessFormat::Squid,
+        &sample(),
+        "1286536308.779    180 192.168.0.224 TCP_MISS/200 411 GET http://example.com/a?b - \
+         HIER_DIRECT/203.0.113.9 text/html",
+    );
+    let hit = AccessLine {
+        result: "TCP_MEM_HIT",
+        hierarchy: "HIER_NONE",
+        peer: None,
+        content_type: None,
+        end: WallTime(1_286_536_308_004),
+        elapsed: Duration::ZERO,
+        ..sample()
+    };
+    check(
+        AccessFormat::Squid,
+        &hit,
+        "1286536308.004      0 192.168.0.224 TCP_MEM_HIT/200 411 GET http://example.com/a?b - HIER_NONE/- -",
+    );
+}
+
+#[test]
+fn a_combined_line() {
+    check(
+        AccessFormat::Combined,
+        &sample(),
+        "192.168.0.224 - - [08/Oct/2010:11:11:48 +0000] \"GET http://example.com/a?b HTTP/1.1\" 200 300 \
+         \"-\" \"curl/8\"",
+    );
+    let empty = AccessLine { body_bytes: 0, status: 304, ..sample() };
+    check(
+        AccessFormat::Combined,
+        &empty,
+        "192.168.0.224 - - [08/Oct/2010:11:11:48 +0000] \"GET http://example.com/a?b HTTP/1.1\" 304 - \
+         \"-\" \"curl/8\"",
+    );
+}
+
+#[test]
+fn a_json_line() {
+    check(
+        AccessFormat::Json,
+        &sample(),
+        "{\"time\":\"2010-10-08T11:11:48.779Z\",\"elapsed_us\":180250,\"client\":\"192.168.0.224\",\
+         \"result\":\"TCP_MISS\",\"status\":200,\"bytes\":411,\"body_bytes\":300,\"method\":\"GET\",\
+         \"url\":\"http://example.com/a?b\",\"version\":\"HTTP/1.1\",\"hierarchy\":\"HIER_DIRECT\",\
+         \"peer\":\"203.0.113.9\",\"content_type\":\"text/html; charset=utf-8\",\"referer\":null,\
+         \"user_agent\":\"curl/8\",\"cache_status\":\"foxy; fwd=uri-miss; stored\"}",
+    );
+}
+
+#[test]
+fn hostile_bytes_cannot_forge_lines_fields_or_terminal_commands() {
+    let hostile = b"a b\r\n\"\\\x1b[2J\xc2\x9b\x7f\xff";
+    let line =
+        AccessLine { url: hostile, user_agent: Some(hostile), content_type: Some(hostile), ..sample() };
+    for format in [AccessFormat::Squid, AccessFormat::Combined, AccessFormat::Json] {
+        let mut out = Vec::new();
+        format.write(&line, &mut out);
+        assert_eq!(out.pop(), Some(b'\n'), "{format:?}");
+        assert!(out.iter().all(|byte| matches!(byte, b' '..=b'~')), "{format:?}: {out:?}");
+    }
+    let mut out = Vec::new();
+    AccessFormat::Squid.write(&line, &mut out);
+    let fields = String::from_utf8(out).expect("ASCII");
+    assert_eq!(fields.split_whitespace().count(), 10, "{fields}");
+    let mut out = Vec::new();
+    AccessFormat::Json.write(&line, &mut out);
+    let value: serde_json::Value = serde_json::from_slice(&out).expect("sound JSON");
+    assert_eq!(value["url"], "a b\r\n\"\\\u{1b}[2J\u{9b}\u{7f}\u{fffd}");
+}
+
+#[test]
+fn dates_are_right_around_leap_days_and_years() {
+    let cases = [
+        (0, "1970-01-01T00:00:00.000Z"),
+        (951_782_399, "2000-02-28T23:59:59.000Z"),
+        (951_782_400, "2000-02-29T00:00:00.000Z"),
+        (1_709_251_199, "2024-02-29T23:59:59.000Z"),
+        (4_107_542_400, "2100-03-01T00:00:00.000Z"),
+        (1_798_761_599, "2026-12-31T23:59:59.000Z"),
+    ];
+    for (seconds, expected) in cases {
+        let mut out = Vec::new();
+        AccessFormat::Json.write(&AccessLine { end: WallTime::from_seconds(seconds), ..sample() }, &mut out);
+        assert!(out.starts_with(format!("{{\"time\":\"{expected}\"").as_bytes()), "{seconds}");
+    }
+}

@@ -1,0 +1,100 @@
+//! What the system says of this process and lets it do: its CPU time, memory and open files, and the service
+//! manager's notification.
+
+use super::exposition::{Exposition, FamilyKind};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use std::ffi::OsStr;
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::net::{SocketAddr, UnixDatagram};
+use std::time::Duration;
+
+/// Raises the limit on open files to the most this user may have. Returns the limit in force; none for no limit.
+pub fn raise_open_files() -> Option<u64> {
+    let limit = getrlimit(Resource::Nofile);
+    let wanted = Rlimit { current: limit.maximum, maximum: limit.maximum };
+    if setrlimit(Resource::Nofile, wanted).is_ok() { limit.maximum } else { limit.current }
+}
+
+/// Tells the service manager that asked for it how foxy is doing (sd_notify(3)): `READY=1`, `STOPPING=1`.
+/// Whether it listens changes nothing for foxy, so a failure is not reported.
+pub fn notify(state: &str) {
+    let Some(address) = std::env::var_os("NOTIFY_SOCKET") else { return };
+    let _nobody_listens = send(&address, state);
+}
+
+fn send(address: &OsStr, state: &str) -> std::io::Result<()> {
+    let address = match address.as_bytes().strip_prefix(b"@") {
+        Some(name) => SocketAddr::from_abstract_name(name)?,
+        None => SocketAddr::from_pathname(address)?,
+    };
+    UnixDatagram::unbound()?.send_to_addr(state.as_bytes(), &address)?;
+    Ok(())
+}
+
+/// Adds the process's own figures, under the names Prometheus' clients share. Those that cannot be read are left out.
+pub fn expose(exposition: &mut Exposition) {
+    let status = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    if let Some(time) = cpu_time(&status) {
+        let help = "User and system CPU time spent in seconds.";
+        exposition.single("process_cpu_seconds_total", FamilyKind::Counter, help, time.as_secs_f64());
+    }
+    if let Some(pages) = stat_field(&status, 24) {
+        let bytes = pages * rustix::param::page_size() as u64;
+        let help = "Resident memory size in bytes.";
+        exposition.single("process_resident_memory_bytes", FamilyKind::Gauge, help, bytes);
+    }
+    if let Ok(entries) = std::fs::read_dir("/proc/self/fd") {
+        let help = "Number of open file descriptors.";
+        exposition.single("process_open_fds", FamilyKind::Gauge, help, entries.count());
+    }
+    if let Some(limit) = getrlimit(Resource::Nofile).current {
+        let help = "Maximum number of open file descriptors.";
+        exposition.single("process_max_fds", FamilyKind::Gauge, help, limit);
+    }
+}
+
+/// Field `number` of `/proc/self/stat`, counted from 1 as in proc_pid_stat(5). The second is in parentheses and may
+/// hold spaces, so counting starts after it.
+fn stat_field(stat: &str, number: usize) -> Option<u64> {
+    let after_name = stat.rsplit_once(')')?.1;
+    after_name.split_whitespace().nth(number.checked_sub(3)?)?.parse().ok()
+}
+
+/// User and system time in a `/proc/PID/stat`.
+pub fn cpu_time(stat: &str) -> Option<Duration> {
+    let ticks = stat_field(stat, 14)?.checked_add(stat_field(stat, 15)?)?;
+    let nanoseconds = u128::from(ticks) * 1_000_000_000 / u128::from(rustix::param::clock_ticks_per_second());
+    u64::try_from(nanoseconds).ok().map(Duration::from_nanos)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stat_fields_are_counted_past_the_name() {
+        let stat = "12 (a) b) S 1 12 12 0 -1 4194560 100 0 0 0 250 150 0 0 20 0 1 0 9 1000000 77 18446744073709551615";
+        assert_eq!(stat_field(stat, 14), Some(250));
+        assert_eq!(stat_field(stat, 24), Some(77));
+        assert_eq!(stat_field("", 14), None);
+        assert!(cpu_time(stat).is_some_and(|time| time > Duration::ZERO));
+    }
+
+    #[test]
+    fn a_service_manager_is_told() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("notify");
+        let manager = UnixDatagram::bind(&path).expect("bound");
+        send(path.as_os_str(), "READY=1").expect("sent");
+        let mut buffer = [0; 64];
+        let length = manager.recv(&mut buffer).expect("received");
+        assert_eq!(&buffer[..length], b"READY=1");
+    }
+
+    #[test]
+    fn the_limit_on_open_files_ends_up_at_its_maximum() {
+        let limit = raise_open_files();
+        assert_eq!(getrlimit(Resource::Nofile).current, limit);
+    }
+}

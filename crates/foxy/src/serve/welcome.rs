@@ -1,0 +1,138 @@
+//! The start-up message: where everything is, and what to type next.
+
+use crate::settings::Settings;
+use crate::settings::kind::Output;
+use foxy_base::ByteSize;
+use std::fmt::Write;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+/// One opened store.
+#[derive(Clone, Debug)]
+pub struct OpenStore {
+    /// Its folder.
+    pub folder: PathBuf,
+    /// Bytes it may take.
+    pub size: ByteSize,
+    /// What carries its reads and writes out.
+    pub device: String,
+}
+
+/// What is known once everything is open.
+pub struct Opened<'a> {
+    /// The settings in force.
+    pub settings: &'a Settings,
+    /// The configuration file, if one was read.
+    pub file: Option<&'a Path>,
+    /// Where clients connect, with the port the system chose.
+    pub listen: SocketAddr,
+    /// The admin server's address, if there is one.
+    pub admin: Option<SocketAddr>,
+    /// The stores.
+    pub stores: &'a [OpenStore],
+}
+
+impl Opened<'_> {
+    /// The message.
+    pub fn message(&self) -> String {
+        let mut text = format!("foxy {} is ready\n", env!("CARGO_PKG_VERSION"));
+        let mut row = |name: &str, value: String| {
+            writeln!(text, "  {name:<11} {value}").expect("a String takes all");
+        };
+        row("proxy", format!("http://{} ({})", self.listen, self.role()));
+        match self.admin {
+            Some(admin) => row("admin", format!("http://{admin}/metrics, http://{admin}/healthz")),
+            None => row("admin", "off".into()),
+        }
+        for store in self.stores {
+            let scheme = self.settings.scheme;
+            let folder = store.folder.display();
+            row("store", format!("{folder} ({}, {scheme}, {})", store.size, store.device));
+        }
+        if self.stores.is_empty() {
+            row("store", "none; responses are kept in memory only".into());
+        }
+        row("memory", format!("{} for responses", self.settings.memory));
+        row("workers", self.settings.workers.to_string());
+        row("access log", self.access_log());
+        match self.file {
+            Some(file) => row("settings", format!("{} (foxy check prints all)", file.display())),
+            None => row("settings", "command line and defaults; no file was found".into()),
+        }
+        text + &self.next()
+    }
+
+    fn role(&self) -> String {
+        match &self.settings.origin {
+            Some(origin) => format!("reverse proxy for {origin}"),
+            None if self.settings.allow_destination.is_empty() => "forward proxy to public addresses".into(),
+            None => "forward proxy to public and allowed addresses".into(),
+        }
+    }
+
+    fn access_log(&self) -> String {
+        let format = self.settings.access_log_format;
+        match &self.settings.access_log {
+            Output::Off => "off".into(),
+            Output::Standard => format!("standard output ({format})"),
+            Output::File(path) => format!("{} ({format})", path.display()),
+        }
+    }
+
+    fn next(&self) -> String {
+        let listen = self.listen;
+        let command = match self.settings.origin {
+            Some(_) => format!("curl -sD - -o /dev/null http://{listen}/"),
+            None => format!("curl -sD - -o /dev/null -x http://{listen} http://example.com/"),
+        };
+        format!(
+            "Type this twice and look at Cache-Status, first a miss that is stored, then a hit:\n  {command}"
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::settings::{self, machine::Machine};
+
+    fn message(file: &str) -> String {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("foxy.toml");
+        std::fs::write(&path, file).expect("written");
+        let machine = Machine { cores: 2, ..Machine::default() };
+        let loaded = settings::load(Some(&path), None, &machine).unwrap_or_else(|all| panic!("{all}"));
+        let store = OpenStore { folder: "/s".into(), size: ByteSize(1 << 30), device: "io_uring".into() };
+        let opened = Opened {
+            settings: &loaded.settings,
+            file: Some(Path::new("/etc/foxy/foxy.toml")),
+            listen: "127.0.0.1:4000".parse().expect("an address"),
+            admin: loaded.settings.admin,
+            stores: &[store],
+        };
+        opened.message()
+    }
+
+    #[test]
+    fn the_message_says_where_everything_is_and_what_to_type() {
+        let text = message("memory = \"64M\"");
+        for part in [
+            "proxy       http://127.0.0.1:4000 (forward proxy to public addresses)",
+            "admin       http://127.0.0.1:3129/metrics, http://127.0.0.1:3129/healthz",
+            "store       /s (1 GiB, stream-packetizer, io_uring)",
+            "memory      64 MiB for responses",
+            "access log  standard output (squid)",
+            "settings    /etc/foxy/foxy.toml",
+            "curl -sD - -o /dev/null -x http://127.0.0.1:4000 http://example.com/",
+        ] {
+            assert!(text.contains(part), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_reverse_proxy_is_tried_without_a_proxy_flag() {
+        let text = message("origin = \"http://127.0.0.1:8080\"\nadmin = \"off\"\naccess-log = \"off\"");
+        assert!(text.contains("reverse proxy for http://127.0.0.1:8080"), "{text}");
+        assert!(text.ends_with("curl -sD - -o /dev/null http://127.0.0.1:4000/"), "{text}");
+    }
+}

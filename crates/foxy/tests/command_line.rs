@@ -1,0 +1,63 @@
+//! The command line as scripts see it: exit codes, and what goes to which stream.
+
+use std::process::{Command, Output, Stdio};
+
+fn foxy(arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_foxy"));
+    command.args(arguments).env_clear().stdin(Stdio::null()).output().expect("the binary runs")
+}
+
+fn check(arguments: &[&str], code: i32, standard_output: &[&str], standard_error: &[&str]) {
+    let output = foxy(arguments);
+    let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert_eq!(output.status.code(), Some(code), "{arguments:?}: {out}{err}");
+    for part in standard_output {
+        assert!(out.contains(part), "{arguments:?} printed {out:?}, not {part:?}");
+    }
+    for part in standard_error {
+        assert!(err.contains(part), "{arguments:?} reported {err:?}, not {part:?}");
+    }
+}
+
+#[test]
+fn help_and_version_are_printed() {
+    check(&["--help"], 0, &["check", "load", "origin"], &[]);
+    check(&["--version"], 0, &["foxy 0."], &[]);
+}
+
+#[test]
+fn unknown_flags_and_commands_are_unusable() {
+    check(&["load", "--worklod", "zipf"], 2, &[], &["--worklod", "--workload"]);
+    check(&["brew"], 2, &[], &["brew"]);
+    check(&[], 2, &[], &["Usage"]);
+}
+
+#[test]
+fn a_broken_file_is_refused_with_its_place() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("foxy.toml");
+    std::fs::write(&path, "listen = \"127.0.0.1:0\"\nsise = \"1G\"\n").expect("written");
+    let path = path.to_str().expect("UTF-8");
+    let expected =
+        [":2:1: there is no setting `sise`; did you mean `size`?", "2 | sise = \"1G\"\n  | ^^^^\n"];
+    check(&["check", path], 2, &[], &expected);
+}
+
+#[test]
+fn a_sound_file_is_shown_with_what_it_leads_to() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("foxy.toml");
+    std::fs::write(&path, "size = \"1G\"\n").expect("written");
+    let path = path.to_str().expect("UTF-8");
+    check(&["check", path], 0, &["size = \"1 GiB\"", "foxy.toml:1:1", "listen = \"127.0.0.1:3128\""], &[]);
+    check(&["check", "/nonexistent/foxy.toml"], 2, &[], &["cannot read the configuration file /nonexistent"]);
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_failure() {
+    let (reader, writer) = std::io::pipe().expect("a pipe");
+    drop(reader);
+    let mut command = Command::new(env!("CARGO_BIN_EXE_foxy"));
+    let status = command.args(["check", "--print-docs"]).stdout(writer).status().expect("the binary runs");
+    assert_eq!(status.code(), Some(0));
+}

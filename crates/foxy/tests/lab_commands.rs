@@ -1,0 +1,86 @@
+//! `foxy origin` and `foxy load` against each other: exit codes, the table, and the run records.
+
+use std::io::{BufRead, BufReader, Read};
+use std::process::{Child, Command, Output, Stdio};
+
+struct Running(Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ended_already = self.0.kill();
+        let _ended_already = self.0.wait();
+    }
+}
+
+fn origin() -> (Running, String) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_foxy"));
+    command.args(["origin", "--listen", "127.0.0.1:0"]).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().expect("the binary runs");
+    let mut line = String::new();
+    BufReader::new(child.stderr.as_mut().expect("piped")).read_line(&mut line).expect("a line");
+    let address = line.strip_prefix("origin at http://").and_then(|rest| rest.split(',').next());
+    let address = address.unwrap_or_else(|| panic!("no address in {line:?}")).to_owned();
+    (Running(child), address)
+}
+
+fn load(address: &str, more: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_foxy"));
+    command.args(["load", "--proxy", address, "--reverse", "origin.test", "--workload", "zipf"]);
+    command.args(["--objects", "20", "--size", "1K", "--requests", "100", "--clients", "4"]).args(more);
+    command.output().expect("the binary runs")
+}
+
+#[test]
+fn a_run_ends_with_a_table_and_records() {
+    let (_origin, address) = origin();
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("run.jsonl");
+    let pid = std::process::id().to_string();
+    let file_name = file.to_str().expect("UTF-8");
+    let bars = ["--fail-if", "wrong_bytes>0", "--fail-if", "errors>0"];
+    let more = ["--json", file_name, "--pid", &pid, "--subject", "origin"];
+    let output = load(&address, &[&bars[..], &more[..]].concat());
+    let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert_eq!(output.status.code(), Some(0), "{out}{err}");
+    assert!(out.lines().any(|line| line.starts_with("requests_per_second ")), "{out}");
+    let records = std::fs::read_to_string(&file).expect("written");
+    let records: Vec<serde_json::Value> =
+        records.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    assert_eq!(records[0]["kind"], "setup");
+    assert_eq!(records.last().expect("an end")["held"], true);
+    let value = |name: &str| {
+        let record = records.iter().find(|record| record["name"] == name);
+        record.unwrap_or_else(|| panic!("no {name}"))["value"].clone()
+    };
+    assert_eq!(value("requests"), 100.0);
+    assert_eq!(value("hit_ratio"), 0.0);
+    assert!(value("cpu_us_per_request").is_number());
+}
+
+#[test]
+fn a_missed_bar_ends_with_one_and_nonsense_with_two() {
+    let (_origin, address) = origin();
+    let check = |more: &[&str], code: i32, expected: &str| {
+        let output = load(&address, more);
+        let report = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(code), "{report}");
+        assert!(report.contains(expected), "{report}");
+    };
+    check(&["--fail-if", "hit_ratio<0.5"], 1, "--fail-if hit_ratio<0.5: hit_ratio is 0");
+    check(&["--fail-if", "beauty<0.5"], 2, "not measured; there are requests_per_second");
+    check(&["--fail-if", "hit_ratio"], 2, "is not a bar");
+    check(&["--time", "5"], 2, "not a whole number with a unit");
+    check(&["--workload", "coffee"], 2, "");
+}
+
+#[test]
+fn an_origin_stops_on_a_signal_and_says_what_it_served() {
+    let (mut origin, address) = origin();
+    assert_eq!(load(&address, &[]).status.code(), Some(0));
+    let id = origin.0.id().to_string();
+    assert!(Command::new("kill").args(["-TERM", &id]).status().expect("kill runs").success());
+    let mut said = String::new();
+    origin.0.stdout.take().expect("piped").read_to_string(&mut said).expect("readable");
+    assert_eq!(origin.0.wait().expect("a child").code(), Some(0));
+    assert!(said.starts_with("120 requests, "), "{said}");
+}
