@@ -12,6 +12,11 @@ pub enum Popularity {
     Uniform,
     /// Each once, in order, then again from the first.
     InOrder,
+    /// Each of `objects` once, in order, counted from `first`, then again.
+    Window {
+        /// Number of the first object.
+        first: u64,
+    },
     /// Object of rank k with weight k^-exponent.
     Zipf {
         /// The exponent; 0.57–0.83 in proxies' traces.
@@ -117,6 +122,7 @@ impl RequestStream {
             (Popularity::Zipf { .. }, Some(zipf)) => zipf.rank(random.unit()),
             (Popularity::AllNew, _) => number,
             (Popularity::InOrder, _) => number % objects,
+            (Popularity::Window { first }, _) => first + number % objects,
             _ => random.below(objects),
         };
         self.object(id)
@@ -171,6 +177,15 @@ mod tests {
     #[test]
     fn a_fill_never_repeats() {
         assert_eq!(ids("fill", 1, 1000), (0..1000).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn a_window_walks_its_own_objects() {
+        let fill = Workload::find("fill").expect("known");
+        let workload = Workload { popularity: Popularity::Window { first: 90 }, objects: 3, ..fill };
+        let stream = RequestStream::new(&workload, 1);
+        let ids: Vec<u64> = (0..4).map(|number| stream.object_at(number).id).collect();
+        assert_eq!(ids, [90, 91, 92, 90]);
     }
 
     #[test]

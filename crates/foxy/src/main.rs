@@ -3,6 +3,7 @@
 
 mod commands;
 mod failure;
+mod lab;
 mod serve;
 mod settings;
 mod signals;

@@ -1,24 +1,28 @@
-//! `foxy origin`: the verifying origin server by itself, for load runs from several machines or other programs.
+//! `foxy origin`: the verifying origin on its own, for load runs from another process.
 
 use crate::failure::Failure;
 use crate::signals;
-use crate::terminal::{self, Level};
+use crate::terminal;
 use clap::{Arg, ArgMatches, Command, value_parser};
 use foxy_lab::{Origin, OriginOptions};
-use foxy_workload::Object;
 use std::net::SocketAddr;
 
 /// Its arguments.
 pub fn command() -> Command {
     Command::new("origin")
-        .about("Serve objects whose every byte follows from their URL, as `foxy load` checks them")
+        .about("Serve synthetic objects whose every byte can be checked")
+        .long_about(
+            "Serve synthetic objects at /o/ID/SIZE/VERSION: the body is a function of ID and VERSION, so that a load \
+             generator checks every byte. A query may set max-age=SECONDS, no-store, chunked, delay=MILLISECONDS. \
+             Runs until it is stopped.",
+        )
         .arg(
             Arg::new("listen")
                 .long("listen")
-                .value_name("ADDRESS")
+                .value_name("ADDRESS:PORT")
                 .value_parser(value_parser!(SocketAddr))
-                .default_value("127.0.0.1:8000")
-                .help("Where to listen; port 0 lets the system choose"),
+                .default_value("127.0.0.1:8080")
+                .help("Where to listen"),
         )
         .arg(
             Arg::new("threads")
@@ -30,20 +34,18 @@ pub fn command() -> Command {
         )
 }
 
-/// Runs it until a signal stops it.
+/// Runs it.
 pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     let listen = *matches.get_one::<SocketAddr>("listen").expect("has a default");
     let threads = usize::from(*matches.get_one::<u16>("threads").expect("has a default"));
     let origin = Origin::start(OriginOptions { listen, threads }).map_err(|error| {
-        Failure::Unusable(format!("cannot listen on {listen} (--listen): {error}; give a free address"))
+        Failure::Failed(format!(
+            "origin: {listen} cannot be listened on: {error}; choose another with --listen"
+        ))
     })?;
-    let (address, example) = (origin.address(), Object { id: 1, size: 1024, version: 1 });
-    terminal::report(
-        Level::Info,
-        &format!("origin at http://{address}, for example http://{address}{example}\nCtrl-C stops it"),
-    );
-    signals::wait_for_stop().map_err(|error| Failure::Failed(format!("cannot wait for signals: {error}")))?;
-    let (requests, bytes) = (origin.requests(), origin.body_bytes());
-    terminal::print(&format!("{requests} requests, {bytes} bytes of bodies"));
-    Ok(())
+    terminal::print(&format!(
+        "origin: serving at http://{0}/   try: curl -v http://{0}/o/1/100/1",
+        origin.address()
+    ));
+    signals::wait_for_stop().map_err(|error| Failure::Failed(format!("origin: no signal handler: {error}")))
 }

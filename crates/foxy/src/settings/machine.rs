@@ -37,23 +37,6 @@ pub fn free_disk(path: &Path) -> Option<ByteSize> {
     Some(ByteSize(status.f_bavail.saturating_mul(status.f_frsize)))
 }
 
-/// What run records say of the machine; what it does not tell stays empty.
-pub fn describe() -> foxy_report::Machine {
-    let processor = read(Path::new("/proc/cpuinfo")).unwrap_or_default();
-    let system = rustix::system::uname();
-    foxy_report::Machine {
-        cpu: processor_name(&processor).unwrap_or_default().to_owned(),
-        cores: std::thread::available_parallelism().map_or(1, usize::from),
-        memory: memory(Path::new("/")).map_or(0, |memory| memory.0),
-        kernel: format!("{} {}", system.sysname().to_string_lossy(), system.release().to_string_lossy()),
-    }
-}
-
-fn processor_name(cpuinfo: &str) -> Option<&str> {
-    let line = cpuinfo.lines().find(|line| line.starts_with("model name"))?;
-    Some(line.split_once(':')?.1.trim())
-}
-
 fn absolute(path: Option<OsString>) -> Option<PathBuf> {
     path.map(PathBuf::from).filter(|path| path.is_absolute() && path.parent().is_some())
 }

@@ -35,7 +35,10 @@ impl fmt::Display for Bar {
 }
 
 /// Says of each bar that is missed what was measured. A bar on something that was not measured is unusable.
-pub fn missed(bars: &[Bar], records: &[Record]) -> Result<Vec<String>, Failure> {
+pub fn missed<'a>(
+    bars: impl IntoIterator<Item = &'a Bar>,
+    records: &[Record],
+) -> Result<Vec<String>, Failure> {
     let measures = || {
         records.iter().filter_map(|record| match record {
             Record::Measure(measure) => Some(measure),

@@ -1,0 +1,8 @@
+//! What the lab's commands share: bars, facts about this machine, a process's CPU time, a progress line, record files.
+//! The lab itself (crate foxy-lab) reads no files; this does it for it.
+
+pub mod bars;
+pub mod facts;
+pub mod processor_time;
+pub mod progress;
+pub mod records;

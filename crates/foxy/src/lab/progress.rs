@@ -1,0 +1,70 @@
+//! One progress line on stderr, redrawn a few times a second, only where a person is watching.
+
+use foxy_base::{Instant, clock};
+use std::io::{IsTerminal, Write};
+use std::time::Duration;
+
+/// A line that says how far something is.
+pub struct Progress {
+    label: String,
+    total: Option<u64>,
+    started: Instant,
+    drawn: Instant,
+    shown: bool,
+}
+
+impl Progress {
+    /// A line that starts with `label`; with a `total` it estimates the time left.
+    pub fn new(label: &str, total: Option<u64>) -> Self {
+        let now = clock::monotonic();
+        let shown = std::io::stderr().is_terminal();
+        Self { label: label.into(), total, started: now, drawn: now, shown }
+    }
+
+    /// Says how much is done.
+    pub fn update(&mut self, done: u64) {
+        let now = clock::monotonic();
+        if self.shown && now.since(self.drawn) >= Duration::from_millis(250) {
+            self.drawn = now;
+            let line = line(&self.label, done, self.total, now.since(self.started));
+            let mut out = std::io::stderr().lock();
+            // A terminal that went away has no reader to tell.
+            let _ = write!(out, "\r\x1b[K{line}").and_then(|()| out.flush());
+        }
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        if self.shown {
+            let _ = write!(std::io::stderr().lock(), "\r\x1b[K");
+        }
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "shown with one digit")]
+fn line(label: &str, done: u64, total: Option<u64>, elapsed: Duration) -> String {
+    let rate = done as f64 / elapsed.as_secs_f64().max(0.001);
+    match total {
+        Some(total) if done < total && rate > 0.0 => {
+            let share = done as f64 * 100.0 / total as f64;
+            let left = (total - done) as f64 / rate;
+            format!("{label}: {share:.0} % of {total}, {rate:.0}/s, {left:.0} s left")
+        }
+        _ => format!("{label}: {done}, {rate:.0}/s"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_known_total_gives_an_estimate() {
+        assert_eq!(
+            line("warm-up", 250, Some(1000), Duration::from_secs(1)),
+            "warm-up: 25 % of 1000, 250/s, 3 s left"
+        );
+        assert_eq!(line("load", 250, None, Duration::from_secs(1)), "load: 250, 250/s");
+    }
+}

@@ -1,0 +1,39 @@
+//! Where a run's records go: a file that `--json` names, setup first and end last.
+
+use crate::failure::Failure;
+use crate::lab::facts;
+use foxy_base::clock;
+use foxy_report::{Record, Setup, write_records};
+use std::fs::File;
+use std::io::BufWriter;
+use std::path::Path;
+
+/// What is being run, with this machine's facts.
+pub fn setup(seed: u64) -> Setup {
+    let command: Vec<String> =
+        std::env::args_os().skip(1).map(|part| part.to_string_lossy().into_owned()).collect();
+    Setup {
+        program: "foxy".into(),
+        version: env!("CARGO_PKG_VERSION").into(),
+        command: format!("foxy {}", command.join(" ")),
+        machine: facts::machine(),
+        seed,
+        scale: 1.0,
+        started: clock::wall().seconds(),
+    }
+}
+
+/// Writes a run to `path`: the setup, the records, and the end.
+pub fn write(path: &Path, setup: Setup, mut body: Vec<Record>, held: bool) -> Result<(), Failure> {
+    let failed = |error: std::io::Error| {
+        Failure::Failed(format!(
+            "{}: run records cannot be written: {error}; name a file in a folder that can be written to",
+            path.display()
+        ))
+    };
+    let mut records = vec![Record::Setup(setup)];
+    records.append(&mut body);
+    records.push(Record::End { held });
+    let mut file = BufWriter::new(File::create(path).map_err(failed)?);
+    write_records(&mut file, &records).map_err(failed)
+}
