@@ -24,7 +24,8 @@ pub enum BodyPiece {
 }
 
 /// Where the client's side puts the pieces of a request body. It waits while the origin takes none, and fails once
-/// the origin wants no more. To drop it before [`BodyPiece::End`] is to say that the client left.
+/// the origin wants no more. To drop it before [`BodyPiece::End`] is to say that the client left; but a body of known
+/// length is complete with its last byte, and needs no end.
 pub type BodySender = mpsc::Sender<BodyPiece>;
 
 /// The body of a request to an origin.
@@ -69,9 +70,9 @@ impl RequestBody {
         self.length
     }
 
-    /// Whether there are no pieces, so that the request can be sent a second time.
+    /// Whether nothing more is to come. One that is so from the start can be sent a second time.
     pub(crate) fn is_complete(&self) -> bool {
-        self.pieces.is_none()
+        self.pieces.is_none() || self.left == Left::Bytes(0)
     }
 
     /// Takes no more pieces; the sender learns it.
@@ -114,10 +115,7 @@ impl RequestBody {
                 out.push(data);
                 Ok(())
             }
-            (Some(BodyPiece::End(_)), Left::Bytes(0)) => {
-                self.pieces = None;
-                Ok(())
-            }
+            (Some(BodyPiece::End(_)), Left::Bytes(0)) => Ok(()),
             _ => Err(UpstreamError::RequestBodyBroken),
         }
     }

@@ -1,0 +1,117 @@
+//! Origins that do just what a script says, on loopback. They speak raw bytes, so they can misbehave in any way.
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+
+/// What an origin does next on a connection. After the last step it closes.
+#[derive(Clone, Debug)]
+pub enum Step {
+    /// Reads a request head.
+    Head,
+    /// Reads so many bytes of a body.
+    Body(usize),
+    /// Sends these bytes.
+    Send(Vec<u8>),
+    /// Sends these bytes again and again until the peer is gone.
+    SendForever(Vec<u8>),
+    /// Waits until the peer closes.
+    AwaitClose,
+    /// Does nothing any more, and keeps the connection open.
+    Hang,
+    /// Resets the connection.
+    Reset,
+}
+
+/// Sends text.
+pub fn send(text: &str) -> Step {
+    Step::Send(text.as_bytes().to_vec())
+}
+
+/// An origin on a loopback port.
+pub struct ScriptedOrigin {
+    /// Its port on 127.0.0.1.
+    pub port: u16,
+    heard: Rc<RefCell<Vec<String>>>,
+    connections: Rc<Cell<usize>>,
+    closed: Rc<tokio::sync::Notify>,
+}
+
+impl ScriptedOrigin {
+    /// Starts it on the current `LocalSet`. The n-th connection follows the n-th script, later ones the last.
+    pub async fn start(scripts: Vec<Vec<Step>>) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a loopback listener");
+        let port = listener.local_addr().expect("its address").port();
+        let origin = Self { port, heard: Rc::default(), connections: Rc::default(), closed: Rc::default() };
+        let (heard, connections, closed) =
+            (Rc::clone(&origin.heard), Rc::clone(&origin.connections), Rc::clone(&origin.closed));
+        tokio::task::spawn_local(async move {
+            loop {
+                let (stream, _) = listener.accept().await.expect("a connection");
+                let script = scripts[connections.get().min(scripts.len() - 1)].clone();
+                connections.set(connections.get() + 1);
+                let (heard, closed) = (Rc::clone(&heard), Rc::clone(&closed));
+                tokio::task::spawn_local(async move {
+                    let _ = follow(stream, script, &heard).await;
+                    closed.notify_one();
+                });
+            }
+        });
+        origin
+    }
+
+    /// An origin whose every connection follows one script.
+    pub async fn with(script: Vec<Step>) -> Self {
+        Self::start(vec![script]).await
+    }
+
+    /// Connections so far.
+    pub fn connections(&self) -> usize {
+        self.connections.get()
+    }
+
+    /// Heads and bodies read so far, in order.
+    pub fn heard(&self) -> Vec<String> {
+        self.heard.borrow().clone()
+    }
+
+    /// Waits until a script has come to its end.
+    pub async fn closed(&self) {
+        self.closed.notified().await;
+    }
+}
+
+async fn follow(
+    mut stream: TcpStream,
+    script: Vec<Step>,
+    heard: &RefCell<Vec<String>>,
+) -> std::io::Result<()> {
+    for step in script {
+        match step {
+            Step::Head => {
+                let mut head = Vec::new();
+                while !head.ends_with(b"\r\n\r\n") {
+                    head.push(stream.read_u8().await?);
+                }
+                heard.borrow_mut().push(String::from_utf8_lossy(&head).into_owned());
+            }
+            Step::Body(length) => {
+                let mut body = vec![0; length];
+                stream.read_exact(&mut body).await?;
+                heard.borrow_mut().push(String::from_utf8_lossy(&body).into_owned());
+            }
+            Step::Send(bytes) => stream.write_all(&bytes).await?,
+            Step::SendForever(bytes) => loop {
+                stream.write_all(&bytes).await?;
+            },
+            Step::AwaitClose => while stream.read(&mut [0; 1024]).await? > 0 {},
+            Step::Hang => std::future::pending().await,
+            Step::Reset => {
+                stream.set_zero_linger()?;
+                return Ok(());
+            }
+        }
+    }
+    stream.shutdown().await
+}
