@@ -246,3 +246,48 @@ impl From<DecodeError> for UpstreamError {
         Self::BadResponse(error)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_reason_is_in_the_documentation_with_its_status() {
+        let documentation = include_str!("../../../../docs/errors.md");
+        let resolve = [
+            ResolveError::NoSuchHost,
+            ResolveError::TimedOut,
+            ResolveError::ServerFailed,
+            ResolveError::TooManyLookups,
+        ];
+        let connect = [
+            ConnectError::Forbidden(DestinationRefusal::Loopback),
+            ConnectError::TimedOut,
+            ConnectError::ConnectionRefused,
+            ConnectError::Unreachable,
+            ConnectError::OutOfResources,
+            ConnectError::Failed,
+        ];
+        let upstream = [
+            UpstreamError::NoResponse,
+            UpstreamError::HeadTimeout,
+            UpstreamError::BodyTimeout,
+            UpstreamError::BadResponse(DecodeError::InvalidStatusLine),
+            UpstreamError::BadResponse(DecodeError::TruncatedHead),
+            UpstreamError::Reset,
+            UpstreamError::RequestBodyBroken,
+        ];
+        let connect = resolve.map(ConnectError::from).into_iter().chain(connect).map(UpstreamError::from);
+        for error in connect.chain(upstream) {
+            let row = format!("| {} | `{}` |", error.status(), error.name());
+            assert!(documentation.contains(&row), "docs/errors.md has no row {row}");
+        }
+    }
+
+    #[test]
+    fn running_out_of_descriptors_is_named_so() {
+        for code in [23, 24] {
+            assert_eq!(connect_failure(&io::Error::from_raw_os_error(code)), ConnectError::OutOfResources);
+        }
+    }
+}

@@ -23,5 +23,5 @@ pub use error::{ConnectError, ResolveError, UpstreamError};
 pub use exchange::{BodyEvent, HeadEvent, UpstreamExchange};
 pub use resolve::{Addresses, Resolve};
 pub use settings::UpstreamSettings;
-pub use system_resolver::SystemResolver;
+pub use system_resolver::{ResolverUnusable, SystemResolver};
 pub use tunnel::{Tunnel, TunnelEnd, TunnelReport};

@@ -8,6 +8,7 @@ use hickory_resolver::config::{LookupIpStrategy, ResolverConfig, ResolverOpts};
 use hickory_resolver::net::NetError;
 use hickory_resolver::net::runtime::TokioRuntimeProvider;
 use hickory_resolver::{Resolver, TokioResolver};
+use std::fmt;
 use std::time::Duration;
 
 /// Answers kept, each at most this long; an answer that a name does not exist is kept shorter.
@@ -20,19 +21,35 @@ pub struct SystemResolver {
     resolver: TokioResolver,
 }
 
+/// Why there is no resolver.
+#[derive(Debug)]
+pub struct ResolverUnusable(NetError);
+
+impl fmt::Display for ResolverUnusable {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            formatter,
+            "DNS cannot be set up from /etc/resolv.conf: {}; it needs `nameserver ADDRESS` lines",
+            self.0
+        )
+    }
+}
+
+impl std::error::Error for ResolverUnusable {}
+
 impl SystemResolver {
-    /// Reads the system's configuration; where there is none, `/etc/hosts` and literals still work and every other
-    /// lookup fails by [`ResolveError::ServerFailed`].
+    /// Reads the system's configuration; where it names no server, `/etc/hosts` and literals still work and every
+    /// other lookup fails by [`ResolveError::ServerFailed`].
     ///
     /// # Errors
-    /// A configuration that cannot be used, in the resolver's words.
-    pub fn new() -> Result<Self, String> {
+    /// [`ResolverUnusable`] if the resolver cannot be set up as configured.
+    pub fn new() -> Result<Self, ResolverUnusable> {
         let mut builder = TokioResolver::builder_tokio().unwrap_or_else(|_| {
             let nowhere = ResolverConfig::from_parts(None, Vec::new(), Vec::new());
             Resolver::builder_with_config(nowhere, TokioRuntimeProvider::default())
         });
         bound(builder.options_mut());
-        let resolver = builder.build().map_err(|error| error.to_string())?;
+        let resolver = builder.build().map_err(ResolverUnusable)?;
         Ok(Self { resolver })
     }
 }
@@ -64,5 +81,20 @@ fn reason(error: &NetError) -> ResolveError {
         NetError::Proto(_) => ResolveError::NoSuchHost,
         _ if error.is_nx_domain() || error.is_no_records_found() => ResolveError::NoSuchHost,
         _ => ResolveError::ServerFailed,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn localhost_is_loopback_without_asking_anybody() {
+        let addresses =
+            SystemResolver::new().expect("a resolver").resolve("localhost").await.expect("localhost");
+        assert!(
+            !addresses.is_empty() && addresses.iter().all(std::net::IpAddr::is_loopback),
+            "{addresses:?}"
+        );
     }
 }
