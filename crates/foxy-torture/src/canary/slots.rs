@@ -1,0 +1,225 @@
+//! The canary scheme: one file of sixteen slots, a key always in the same slot, one request at a time, every put and
+//! removal synced. Slow and small, and simple enough to be seen to be right.
+
+use super::Flaw;
+use super::slot::{self, HEADER, SLOT};
+use foxy_base::Instant;
+use foxy_device::{FileId, IoBuffer, IoDone, IoError, IoId, IoOp, IoOutput, StorePath};
+use foxy_store::{AbsentReason, Answer, Key, Outbox, Record, RefusedReason, Scheme, StoreRequest, Ticket};
+use std::collections::{HashMap, HashSet, VecDeque};
+
+const SLOTS: u64 = 16;
+const WAITING_LIMIT: usize = 64;
+const FILE: FileId = FileId(1);
+
+/// Where the current request stands.
+#[derive(Debug)]
+enum Work {
+    Opening,
+    Creating,
+    Idle,
+    Reading(Ticket, Key),
+    Writing(Ticket, Key, Answer),
+    Syncing(Ticket, Key, Answer),
+    Broken(IoError),
+    Closed,
+}
+
+/// The scheme, honest or flawed.
+#[derive(Debug)]
+pub struct Slots {
+    flaw: Flaw,
+    work: Work,
+    operations: u64,
+    waiting: VecDeque<StoreRequest>,
+    /// Slots whose last write failed: nobody knows what is in them.
+    doubted: HashSet<u64>,
+    served: HashMap<Key, Record>,
+}
+
+impl Slots {
+    /// Bytes on disk.
+    pub const CAPACITY: u64 = SLOTS * SLOT as u64;
+
+    /// A scheme with that flaw.
+    #[must_use]
+    pub fn new(flaw: Flaw) -> Self {
+        Self {
+            flaw,
+            work: Work::Opening,
+            operations: 0,
+            waiting: VecDeque::new(),
+            doubted: HashSet::new(),
+            served: HashMap::new(),
+        }
+    }
+
+    fn submit(&mut self, op: IoOp, out: &mut Outbox) {
+        self.operations += 1;
+        out.submit(IoId(self.operations), op);
+    }
+
+    /// Starts waiting requests until one needs the disk.
+    fn next(&mut self, out: &mut Outbox) {
+        while matches!(self.work, Work::Idle | Work::Broken(_) | Work::Closed) {
+            let Some(request) = self.waiting.pop_front() else { return };
+            self.begin(request, out);
+        }
+    }
+
+    fn begin(&mut self, request: StoreRequest, out: &mut Outbox) {
+        let ticket = request.ticket();
+        let unable = match self.work {
+            Work::Broken(error) => {
+                Some((AbsentReason::DeviceFailed(error), RefusedReason::DeviceFailed(error)))
+            }
+            Work::Closed => Some((AbsentReason::Closed, RefusedReason::Closed)),
+            _ => None,
+        };
+        match (request, unable) {
+            (StoreRequest::Close { .. }, _) => {
+                self.work = Work::Closed;
+                out.reply(ticket, Answer::Closed);
+            }
+            (StoreRequest::Get { .. }, Some((absent, _))) => out.reply(ticket, Answer::Absent(absent)),
+            (_, Some((_, refused))) => out.reply(ticket, Answer::Refused(refused)),
+            (StoreRequest::Get { key, .. }, None) => self.get(ticket, key, out),
+            (StoreRequest::Put { key, record, .. }, None) => match slot::encode(key, &record) {
+                Some(buffer) => self.write(ticket, key, buffer, Answer::Stored, out),
+                None => out.reply(ticket, Answer::Refused(RefusedReason::TooLarge)),
+            },
+            (StoreRequest::Remove { key, .. }, None) => {
+                self.served.remove(&key);
+                self.write(ticket, key, IoBuffer::zeroed(HEADER), Answer::Removed, out);
+            }
+        }
+    }
+
+    fn get(&mut self, ticket: Ticket, key: Key, out: &mut Outbox) {
+        if self.flaw == Flaw::ServesPrevious
+            && let Some(record) = self.served.get(&key)
+        {
+            return out.reply(ticket, Answer::Found(record.clone()));
+        }
+        if self.doubted.contains(&slot_of(key)) {
+            return out.reply(ticket, Answer::Absent(AbsentReason::ChecksumMismatch));
+        }
+        self.work = Work::Reading(ticket, key);
+        let buffer = IoBuffer::zeroed(SLOT);
+        self.submit(IoOp::Read { file: FILE, offset: offset_of(key), buffer }, out);
+    }
+
+    fn write(&mut self, ticket: Ticket, key: Key, buffer: IoBuffer, answer: Answer, out: &mut Outbox) {
+        self.work = Work::Writing(ticket, key, answer);
+        self.submit(IoOp::Write { file: FILE, offset: offset_of(key), buffer }, out);
+    }
+
+    fn opened(&mut self, done: &IoDone, out: &mut Outbox) {
+        let creating = matches!(self.work, Work::Creating);
+        self.work = match &done.result {
+            Ok(IoOutput::Opened { size }) if *size >= Self::CAPACITY => Work::Idle,
+            Ok(IoOutput::Done) => Work::Idle,
+            Ok(_) | Err(IoError::NotFound) if !creating => {
+                let path = StorePath::new("slots");
+                self.submit(IoOp::Create { file: FILE, path, size: Self::CAPACITY }, out);
+                Work::Creating
+            }
+            Ok(_) => Work::Broken(IoError::Device),
+            Err(error) => Work::Broken(*error),
+        };
+    }
+
+    fn read(&mut self, ticket: Ticket, key: Key, done: IoDone, out: &mut Outbox) {
+        let answer = match (done.result, done.buffer) {
+            (Ok(IoOutput::Moved { count }), Some(buffer)) if count == buffer.len() => {
+                match slot::decode(key, &buffer.freeze(), self.flaw) {
+                    Some(record) => {
+                        self.served.insert(key, record.clone());
+                        Answer::Found(record)
+                    }
+                    None => Answer::Absent(AbsentReason::ChecksumMismatch),
+                }
+            }
+            (Err(error), _) => Answer::Absent(AbsentReason::DeviceFailed(error)),
+            _ => Answer::Absent(AbsentReason::DeviceFailed(IoError::Device)),
+        };
+        out.reply(ticket, answer);
+    }
+
+    fn written(&mut self, ticket: Ticket, key: Key, answer: Answer, done: &IoDone, out: &mut Outbox) {
+        let asked = done.buffer.as_ref().map_or(0, IoBuffer::len);
+        match &done.result {
+            Ok(IoOutput::Moved { count }) if *count == asked => {
+                if self.flaw == Flaw::RemovesWithoutSync && answer == Answer::Removed {
+                    return self.finish(ticket, key, answer, out);
+                }
+                self.work = Work::Syncing(ticket, key, answer);
+                self.submit(IoOp::Sync { file: FILE }, out);
+            }
+            result => self.fail(ticket, key, result.as_ref().err().copied(), out),
+        }
+    }
+
+    fn finish(&mut self, ticket: Ticket, key: Key, answer: Answer, out: &mut Outbox) {
+        self.doubted.remove(&slot_of(key));
+        out.reply(ticket, answer);
+    }
+
+    fn fail(&mut self, ticket: Ticket, key: Key, error: Option<IoError>, out: &mut Outbox) {
+        self.doubted.insert(slot_of(key));
+        let error = error.unwrap_or(IoError::Device);
+        out.reply(ticket, Answer::Refused(RefusedReason::DeviceFailed(error)));
+    }
+}
+
+impl Scheme for Slots {
+    fn start(&mut self, _now: Instant, out: &mut Outbox) {
+        self.submit(IoOp::Open { file: FILE, path: StorePath::new("slots") }, out);
+    }
+
+    fn on_request(&mut self, request: StoreRequest, _now: Instant, out: &mut Outbox) {
+        let ticket = request.ticket();
+        let full = self.waiting.len() >= WAITING_LIMIT;
+        let forgotten = self.flaw == Flaw::LosesAnswers && self.waiting.len() > 2;
+        match request {
+            _ if forgotten => {}
+            StoreRequest::Get { .. } if full => out.reply(ticket, Answer::Absent(AbsentReason::Busy)),
+            StoreRequest::Put { .. } | StoreRequest::Remove { .. } if full => {
+                out.reply(ticket, Answer::Refused(RefusedReason::Busy));
+            }
+            request => self.waiting.push_back(request),
+        }
+        self.next(out);
+    }
+
+    fn on_io_done(&mut self, done: IoDone, _now: Instant, out: &mut Outbox) {
+        match std::mem::replace(&mut self.work, Work::Idle) {
+            opening @ (Work::Opening | Work::Creating) => {
+                self.work = opening;
+                self.opened(&done, out);
+            }
+            Work::Reading(ticket, key) => self.read(ticket, key, done, out),
+            Work::Writing(ticket, key, answer) => self.written(ticket, key, answer, &done, out),
+            Work::Syncing(ticket, key, answer) => match done.result {
+                Ok(_) => self.finish(ticket, key, answer, out),
+                Err(error) => self.fail(ticket, key, Some(error), out),
+            },
+            idle => self.work = idle,
+        }
+        self.next(out);
+    }
+
+    fn deadline(&self) -> Option<Instant> {
+        None
+    }
+
+    fn on_deadline(&mut self, _now: Instant, _out: &mut Outbox) {}
+}
+
+fn slot_of(key: Key) -> u64 {
+    key.0[..8].iter().fold(0, |sum, &byte| sum ^ u64::from(byte)) % SLOTS
+}
+
+fn offset_of(key: Key) -> u64 {
+    slot_of(key) * SLOT as u64
+}

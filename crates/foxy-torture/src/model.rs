@@ -1,0 +1,197 @@
+//! What a store may answer, derived from `foxy_store::contract` alone: it knows no scheme and no disk.
+//!
+//! Requests of one key take effect in the order in which they were made. For every key the model keeps its puts and a
+//! floor: the latest request that finished well. A get may give nothing, or a put at or above the floor as it stood
+//! when the get was made, unless that put had been refused by then. A put that a crash left unanswered stays possible
+//! until a later request finishes; once a get has shown it, what is older must not be seen again by the same process.
+//! (A later power failure may still take it back, if only the system's cache held it.) A put that was refused because
+//! the device failed becomes as doubtful when the process ends: nobody can take back what a broken device has kept.
+
+use crate::content::{self, RecordName};
+use crate::violation::Violation;
+use foxy_store::{Answer, RefusedReason, StoreReply, Ticket};
+use std::collections::BTreeMap;
+
+/// A request as the model sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Asked {
+    /// A get of a key.
+    Get(u32),
+    /// A put of a record.
+    Put(RecordName),
+    /// A removal of a key.
+    Remove(u32),
+    /// The orderly end.
+    Close,
+}
+
+/// What an answer that broke no promise was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// A hit with the right bytes.
+    Found,
+    /// A miss.
+    Absent,
+    /// A put or removal or close that happened.
+    Done,
+    /// One that did not.
+    Refused,
+}
+
+/// What became of a put.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fate {
+    /// Not answered, or answered `Stored`.
+    Possible,
+    /// Lost in a crash before its answer, or failed before a crash: there or not.
+    Doubtful,
+    /// Refused, at that point of the order.
+    Refused(u64),
+    /// The same, because the device failed.
+    Failed(u64),
+}
+
+#[derive(Debug, Default)]
+struct History {
+    puts: BTreeMap<u64, (RecordName, Fate)>,
+    floor: u64,
+    /// The put in doubt that a get of this process has shown.
+    shown: u64,
+}
+
+#[derive(Debug)]
+struct Open {
+    asked: Asked,
+    order: u64,
+    floor: u64,
+}
+
+/// The state of all keys and open requests.
+#[derive(Debug, Default)]
+pub struct Model {
+    order: u64,
+    keys: BTreeMap<u32, History>,
+    open: BTreeMap<Ticket, Open>,
+    journal_doubted: bool,
+}
+
+impl Model {
+    /// A request goes to the store.
+    pub fn ask(&mut self, ticket: Ticket, asked: Asked) {
+        self.order += 1;
+        let order = self.order;
+        let floor = match asked {
+            Asked::Get(key) | Asked::Remove(key) => {
+                let history = self.keys.entry(key).or_default();
+                history.floor.max(history.shown)
+            }
+            Asked::Put(name) => {
+                let history = self.keys.entry(name.key).or_default();
+                history.puts.insert(order, (name, Fate::Possible));
+                history.floor
+            }
+            Asked::Close => 0,
+        };
+        self.open.insert(ticket, Open { asked, order, floor });
+    }
+
+    /// An answer comes from the store.
+    ///
+    /// # Errors
+    /// The promise it breaks.
+    pub fn answer(&mut self, reply: &StoreReply) -> Result<Verdict, Violation> {
+        let ticket = reply.ticket;
+        let open = self.open.remove(&ticket).ok_or(Violation::AnsweredTwice(ticket))?;
+        self.order += 1;
+        match (open.asked, &reply.answer) {
+            (Asked::Get(_), Answer::Absent(_)) => Ok(Verdict::Absent),
+            (Asked::Get(key), Answer::Found(record)) => {
+                let name = content::identify(record).ok_or(Violation::WrongBytes { key })?;
+                self.check_found(key, name, &open)
+            }
+            (Asked::Put(name), Answer::Stored) => {
+                self.raise_floor(name.key, open.order);
+                Ok(Verdict::Done)
+            }
+            (Asked::Put(name), Answer::Refused(reason)) => {
+                let fate = match reason {
+                    RefusedReason::DeviceFailed(_) | RefusedReason::NoSpace => Fate::Failed(self.order),
+                    _ => Fate::Refused(self.order),
+                };
+                self.keys.entry(name.key).or_default().puts.insert(open.order, (name, fate));
+                Ok(Verdict::Refused)
+            }
+            (Asked::Remove(key), Answer::Removed) => {
+                self.raise_floor(key, open.order);
+                Ok(Verdict::Done)
+            }
+            (Asked::Close, Answer::Closed) => Ok(Verdict::Done),
+            (Asked::Remove(_) | Asked::Close, Answer::Refused(_)) => Ok(Verdict::Refused),
+            _ => Err(Violation::WrongKind(ticket)),
+        }
+    }
+
+    /// The machine or the process died: nothing more is answered, open puts are in doubt.
+    pub fn crash(&mut self) {
+        for open in std::mem::take(&mut self.open).into_values() {
+            if let Asked::Put(name) = open.asked {
+                self.keys.entry(name.key).or_default().puts.insert(open.order, (name, Fate::Doubtful));
+            }
+        }
+        for history in self.keys.values_mut() {
+            history.shown = 0;
+            for (_, fate) in history.puts.values_mut() {
+                if matches!(fate, Fate::Failed(_)) {
+                    *fate = Fate::Doubtful;
+                }
+            }
+        }
+    }
+
+    /// While the disk silently flips bits, what it keeps of the forget journal cannot be relied on: once that has
+    /// begun, records that were replaced or removed are no longer held against the store. Their bytes still are.
+    pub const fn trust_journal(&mut self, trusted: bool) {
+        self.journal_doubted |= !trusted;
+    }
+
+    /// Requests without an answer.
+    #[must_use]
+    pub fn open_requests(&self) -> usize {
+        self.open.len()
+    }
+
+    /// The oldest request without an answer.
+    #[must_use]
+    pub fn oldest_open(&self) -> Option<Ticket> {
+        self.open.keys().next().copied()
+    }
+
+    fn check_found(&mut self, key: u32, name: RecordName, get: &Open) -> Result<Verdict, Violation> {
+        if name.key != key {
+            return Err(Violation::OtherKey { asked: key, found: name });
+        }
+        let history = self.keys.entry(key).or_default();
+        let put = history.puts.iter().rev().find(|(_, (put, _))| *put == name);
+        let Some((&order, &(_, fate))) = put else { return Err(Violation::WrongBytes { key }) };
+        if order < get.floor && !self.journal_doubted {
+            return Err(Violation::CameBack(name));
+        }
+        match fate {
+            Fate::Refused(at) | Fate::Failed(at) if at < get.order => {
+                return Err(Violation::RefusedPut(name));
+            }
+            Fate::Doubtful => history.shown = history.shown.max(order),
+            Fate::Refused(_) | Fate::Failed(_) | Fate::Possible => {}
+        }
+        Ok(Verdict::Found)
+    }
+
+    fn raise_floor(&mut self, key: u32, order: u64) {
+        let history = self.keys.entry(key).or_default();
+        history.floor = history.floor.max(order);
+    }
+}
+
+#[cfg(test)]
+#[path = "model_tests.rs"]
+mod tests;

@@ -1,0 +1,251 @@
+//! Carries a script out: production scheme, modelled disk, virtual time, one completion at a time, and the model
+//! watching. The same script gives the same run, byte for byte. It judges nothing itself but bounds and ids.
+
+use crate::content;
+use crate::disk::Disk;
+use crate::model::{Asked, Model, Verdict};
+use crate::script::{Script, Step};
+use crate::subject::Subject;
+use crate::tally::Tally;
+use crate::violation::{Bound, Violation};
+use foxy_base::{Instant, Random};
+use foxy_device::{Device, IoDone, IoId, IoOp};
+use foxy_store::{Outbox, PlacementHint, Scheme, Site, StoreRequest, Ticket};
+use std::collections::HashMap;
+use std::time::Duration;
+
+/// Things that may happen in one `settle`; more means that the scheme turns in circles.
+const SETTLE_LIMIT: u32 = 50_000;
+
+/// A broken promise, and where in the script it showed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// Index of the step; the number of steps for the end of the script.
+    pub step: usize,
+    /// What was broken.
+    pub violation: Violation,
+}
+
+/// What came of one script.
+#[derive(Clone, Debug, Default)]
+pub struct Outcome {
+    /// The first broken promise, if any.
+    pub failure: Option<Failure>,
+    /// What happened until then.
+    pub tally: Tally,
+}
+
+/// Runs a script against a subject; a panic of the scheme is a failure like any other.
+#[must_use]
+pub fn run(script: &Script, subject: &Subject) -> Outcome {
+    crate::panics::caught(|| Run::new(script, subject).play(script)).unwrap_or_else(|text| {
+        let failure = Failure { step: script.steps.len(), violation: Violation::Panicked(text) };
+        Outcome { failure: Some(failure), tally: Tally::default() }
+    })
+}
+
+struct Run<'a> {
+    subject: &'a Subject,
+    disk: Disk,
+    scheme: Box<dyn Scheme>,
+    model: Model,
+    now: Instant,
+    random: Random,
+    out: Outbox,
+    ready: Vec<IoDone>,
+    in_flight: HashMap<IoId, usize>,
+    buffer_bytes: usize,
+    tickets: u64,
+    tally: Tally,
+}
+
+impl<'a> Run<'a> {
+    fn new(script: &Script, subject: &'a Subject) -> Self {
+        let mut random = Random::new(script.seed);
+        Self {
+            subject,
+            disk: Disk::new(random.next_u64()),
+            scheme: (subject.scheme)(),
+            model: Model::default(),
+            now: Instant::ZERO,
+            random,
+            out: Outbox::default(),
+            ready: Vec::new(),
+            in_flight: HashMap::new(),
+            buffer_bytes: 0,
+            tickets: 0,
+            tally: Tally::default(),
+        }
+    }
+
+    fn play(mut self, script: &Script) -> Outcome {
+        let mut result = self.start();
+        let mut at = 0;
+        while result.is_ok() && at < script.steps.len() {
+            result = self.step(script.steps[at]);
+            if result.is_ok() {
+                at += 1;
+            }
+        }
+        if result.is_ok() {
+            result = self.settle();
+        }
+        Outcome { failure: result.err().map(|violation| Failure { step: at, violation }), tally: self.tally }
+    }
+
+    fn step(&mut self, step: Step) -> Result<(), Violation> {
+        match step {
+            Step::Get(key) => self.ask(Asked::Get(key)),
+            Step::Put(name) => self.ask(Asked::Put(name)),
+            Step::Remove(key) => self.ask(Asked::Remove(key)),
+            Step::Run(count) => self.run(count),
+            Step::Settle => self.settle(),
+            Step::Advance(milliseconds) => self.advance(milliseconds),
+            Step::Crash(death) => {
+                self.tally.crashes += 1;
+                self.disk.die(death);
+                self.reborn()
+            }
+            Step::Reopen => {
+                self.ask(Asked::Close)?;
+                self.settle()?;
+                self.disk.die(crate::script::Death::Kill);
+                self.reborn()
+            }
+            Step::Faults(faults) => {
+                self.disk.set_faults(faults);
+                self.model.trust_journal(faults.flips == 0);
+                Ok(())
+            }
+        }
+    }
+
+    fn start(&mut self) -> Result<(), Violation> {
+        self.scheme.start(self.now, &mut self.out);
+        self.carry_out()
+    }
+
+    /// A new process on the same disk.
+    fn reborn(&mut self) -> Result<(), Violation> {
+        self.model.crash();
+        self.out = Outbox::default();
+        self.ready.clear();
+        self.in_flight.clear();
+        self.buffer_bytes = 0;
+        self.scheme = (self.subject.scheme)();
+        self.start()
+    }
+
+    fn ask(&mut self, asked: Asked) -> Result<(), Violation> {
+        self.tickets += 1;
+        let ticket = Ticket(self.tickets);
+        self.model.ask(ticket, asked);
+        let request = match asked {
+            Asked::Get(key) => StoreRequest::Get { ticket, key: content::key(key) },
+            Asked::Remove(key) => StoreRequest::Remove { ticket, key: content::key(key) },
+            Asked::Close => StoreRequest::Close { ticket },
+            Asked::Put(name) => StoreRequest::Put {
+                ticket,
+                key: content::key(name.key),
+                record: content::record(name),
+                hint: PlacementHint {
+                    site: Site(u64::from(name.key % 3)),
+                    size: u64::from(name.size),
+                    ..PlacementHint::default()
+                },
+            },
+        };
+        self.scheme.on_request(request, self.now, &mut self.out);
+        self.carry_out()
+    }
+
+    /// Delivers what the scheme wants done.
+    fn carry_out(&mut self) -> Result<(), Violation> {
+        for (id, op) in std::mem::take(&mut self.out.operations) {
+            let bytes = match &op {
+                IoOp::Read { buffer, .. } | IoOp::Write { buffer, .. } => buffer.len(),
+                _ => 0,
+            };
+            if self.in_flight.insert(id, bytes).is_some() {
+                return Err(Violation::ReusedId(id.0));
+            }
+            self.buffer_bytes += bytes;
+            self.disk.submit(id, op, self.now);
+        }
+        for reply in std::mem::take(&mut self.out.replies) {
+            match self.model.answer(&reply)? {
+                Verdict::Found => self.tally.found += 1,
+                Verdict::Absent => self.tally.absent += 1,
+                Verdict::Done => self.tally.done += 1,
+                Verdict::Refused => self.tally.refused += 1,
+            }
+        }
+        let limits = &self.subject.limits;
+        within(Bound::DiskBytes, limits.disk_bytes, self.disk.bytes())?;
+        within(Bound::OperationsInFlight, limits.operations, self.in_flight.len() as u64)?;
+        within(Bound::BufferBytes, limits.buffer_bytes, self.buffer_bytes as u64)
+    }
+
+    /// Lets one thing happen that is due by `until`. False when there is none.
+    fn happen(&mut self, until: Instant) -> Result<bool, Violation> {
+        self.disk.reap(self.now, &mut self.ready);
+        if self.ready.is_empty() {
+            let deadline = self.scheme.deadline();
+            let completion = self.disk.next_completion();
+            let Some(next) = deadline.into_iter().chain(completion).min() else { return Ok(false) };
+            if next > until {
+                return Ok(false);
+            }
+            self.now = self.now.max(next);
+            if deadline.is_some_and(|deadline| deadline <= self.now) {
+                self.scheme.on_deadline(self.now, &mut self.out);
+                self.carry_out()?;
+                return Ok(true);
+            }
+            self.disk.reap(self.now, &mut self.ready);
+        }
+        if !self.ready.is_empty() {
+            let which = usize::try_from(self.random.below(self.ready.len() as u64)).unwrap_or(0);
+            let done = self.ready.swap_remove(which);
+            self.buffer_bytes -= self.in_flight.remove(&done.id).unwrap_or(0);
+            self.tally.completions += 1;
+            self.scheme.on_io_done(done, self.now, &mut self.out);
+            self.carry_out()?;
+        }
+        Ok(true)
+    }
+
+    fn run(&mut self, count: u32) -> Result<(), Violation> {
+        for _ in 0..count {
+            if !self.happen(Instant(u64::MAX))? {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn advance(&mut self, milliseconds: u32) -> Result<(), Violation> {
+        let until = self.now + Duration::from_millis(u64::from(milliseconds));
+        for _ in 0..SETTLE_LIMIT {
+            if !self.happen(until)? {
+                break;
+            }
+        }
+        self.now = self.now.max(until);
+        Ok(())
+    }
+
+    fn settle(&mut self) -> Result<(), Violation> {
+        for _ in 0..SETTLE_LIMIT {
+            let idle = self.in_flight.is_empty() && self.model.open_requests() == 0;
+            if idle || !self.happen(Instant(u64::MAX))? {
+                break;
+            }
+        }
+        self.model.oldest_open().map_or(Ok(()), |ticket| Err(Violation::NeverAnswered(ticket)))
+    }
+}
+
+fn within(what: Bound, limit: u64, seen: u64) -> Result<(), Violation> {
+    if seen > limit { Err(Violation::OverBound { what, limit, seen }) } else { Ok(()) }
+}

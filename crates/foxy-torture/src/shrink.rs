@@ -1,0 +1,96 @@
+//! Makes a failing script small: delta debugging over its steps (Zeller and Hildebrandt 2002), then smaller numbers.
+//! It asks one question only, whether a candidate still fails in the same way.
+
+use crate::script::{Faults, Script, Step};
+
+/// The smallest script found for which `fails` still holds. `fails(script)` must hold.
+pub fn shrink(script: &Script, mut fails: impl FnMut(&Script) -> bool) -> Script {
+    let mut best = script.clone();
+    loop {
+        let before = best.clone();
+        best = fewer_steps(best, &mut fails);
+        best = smaller_steps(best, &mut fails);
+        if best == before {
+            return best;
+        }
+    }
+}
+
+fn fewer_steps(mut best: Script, fails: &mut impl FnMut(&Script) -> bool) -> Script {
+    let mut chunk = best.steps.len().div_ceil(2).max(1);
+    loop {
+        let mut start = 0;
+        let mut cut = false;
+        while start < best.steps.len() {
+            let mut candidate = best.clone();
+            let end = (start + chunk).min(candidate.steps.len());
+            candidate.steps.drain(start..end);
+            if fails(&candidate) {
+                best = candidate;
+                cut = true;
+            } else {
+                start += chunk;
+            }
+        }
+        if chunk == 1 && !cut {
+            return best;
+        }
+        chunk = (chunk / 2).max(1);
+    }
+}
+
+fn smaller_steps(mut best: Script, fails: &mut impl FnMut(&Script) -> bool) -> Script {
+    for index in 0..best.steps.len() {
+        for step in simpler(best.steps[index]) {
+            let mut candidate = best.clone();
+            candidate.steps[index] = step;
+            if fails(&candidate) {
+                best = candidate;
+                break;
+            }
+        }
+    }
+    best
+}
+
+/// Simpler steps in place of one, the simplest first.
+fn simpler(step: Step) -> Vec<Step> {
+    match step {
+        Step::Put(name) => {
+            let sizes = [0, 1, 100, name.size / 2];
+            let smaller = sizes.into_iter().filter(|&size| size < name.size);
+            smaller.map(|size| Step::Put(crate::content::RecordName { size, ..name })).collect()
+        }
+        Step::Run(count) => [1, count / 2, count.saturating_sub(1)]
+            .into_iter()
+            .filter(|&c| c < count)
+            .map(Step::Run)
+            .collect(),
+        Step::Advance(time) => [1, time / 2].into_iter().filter(|&t| t < time).map(Step::Advance).collect(),
+        Step::Faults(faults) if faults.flips > 0 && faults.errors > 0 => {
+            vec![Step::Faults(Faults { flips: 0, ..faults }), Step::Faults(Faults { errors: 0, ..faults })]
+        }
+        _ => Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::content::RecordName;
+    use crate::generate;
+
+    #[test]
+    fn only_what_the_failure_needs_is_left() {
+        let needs = |script: &Script| {
+            let put = script.steps.iter().position(|step| matches!(step, Step::Put(name) if name.size >= 40));
+            let crash = script.steps.iter().rposition(|step| matches!(step, Step::Crash(_)));
+            put.zip(crash).is_some_and(|(put, crash)| put < crash)
+        };
+        let whole =
+            (0..100).map(|seed| generate::script("x", 1 << 18, seed)).find(needs).expect("a failing script");
+        let small = shrink(&whole, needs);
+        assert_eq!(small.steps.len(), 2, "{small}");
+        assert!(matches!(small.steps[0], Step::Put(RecordName { size: 40..=100, .. })), "{small}");
+    }
+}

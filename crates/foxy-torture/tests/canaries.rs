@@ -1,0 +1,64 @@
+//! The test of the tests: every flawed scheme is caught soon and its failure shrinks to a few steps; the honest one
+//! passes.
+
+use foxy_torture::campaign::{Campaign, Findings};
+use foxy_torture::run;
+use foxy_torture::subject::{self, Subject};
+use foxy_torture::violation::Violation;
+
+/// Schedules within which a flaw must show.
+const BUDGET: u64 = 2000;
+
+fn torture(name: &str) -> (&'static Subject, Findings) {
+    let subject = subject::find(name).expect("a canary of that name");
+    let campaign = Campaign { first_seed: 1, schedules: BUDGET, threads: 2 };
+    (subject, campaign.against(subject, &|_| {}))
+}
+
+fn caught(name: &str, steps: usize, expected: fn(&Violation) -> bool) {
+    let (subject, findings) = torture(name);
+    let found = findings.found.unwrap_or_else(|| panic!("{name} was not caught in {BUDGET} schedules"));
+    assert!(expected(&found.failure.violation), "{name} failed in an unexpected way:\n{found}");
+    assert!(found.script.steps.len() <= steps, "{name} should shrink to {steps} steps:\n{found}");
+    let text = found.to_string();
+    let again = run::run(&text.parse().expect("a printed script reads back"), subject);
+    assert_eq!(
+        again.failure,
+        Some(found.failure),
+        "replaying the printed script fails in the same way:\n{text}"
+    );
+}
+
+#[test]
+fn the_honest_canary_passes() {
+    let (_, findings) = torture("canary-honest");
+    assert!(findings.found.is_none(), "{}", findings.found.expect("just seen"));
+    assert_eq!(findings.schedules, BUDGET);
+    let tally = findings.tally;
+    assert!(tally.found > BUDGET && tally.done > BUDGET && tally.crashes > BUDGET, "{tally:?}");
+}
+
+#[test]
+fn a_skipped_checksum_is_caught() {
+    caught("canary-skips-checksum", 8, |violation| matches!(violation, Violation::WrongBytes { .. }));
+}
+
+#[test]
+fn a_removal_answered_before_its_sync_is_caught() {
+    caught("canary-removes-without-sync", 8, |violation| matches!(violation, Violation::CameBack(_)));
+}
+
+#[test]
+fn a_half_checked_key_is_caught() {
+    caught("canary-checks-half-the-key", 6, |violation| matches!(violation, Violation::OtherKey { .. }));
+}
+
+#[test]
+fn a_previous_version_is_caught() {
+    caught("canary-serves-previous", 8, |violation| matches!(violation, Violation::CameBack(_)));
+}
+
+#[test]
+fn a_lost_answer_is_caught() {
+    caught("canary-loses-answers", 6, |violation| matches!(violation, Violation::NeverAnswered(_)));
+}

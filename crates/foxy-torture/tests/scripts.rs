@@ -1,0 +1,35 @@
+//! Every script in `scripts/` is a schedule that once broke a promise; none may break one again. And a few thousand
+//! new schedules against every scheme of the store.
+
+use foxy_torture::campaign::Campaign;
+use foxy_torture::run;
+use foxy_torture::script::Script;
+use foxy_torture::subject::{self, SCHEMES};
+use std::fs;
+use std::path::Path;
+
+#[test]
+fn no_script_fails_again() {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("scripts");
+    for entry in fs::read_dir(&directory).expect("the scripts are there") {
+        let path = entry.expect("a readable directory").path();
+        if path.extension().is_none_or(|extension| extension != "txt") {
+            continue;
+        }
+        let text = fs::read_to_string(&path).expect("a readable script");
+        let script: Script = text.parse().unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        let subject =
+            subject::find(&script.scheme).unwrap_or_else(|| panic!("{}: no such scheme", path.display()));
+        let outcome = run::run(&script, subject);
+        assert!(outcome.failure.is_none(), "{}: {:?}", path.display(), outcome.failure);
+    }
+}
+
+#[test]
+fn every_scheme_holds_in_fresh_schedules() {
+    for subject in SCHEMES {
+        let campaign = Campaign { first_seed: 1, schedules: 1500, threads: 2 };
+        let findings = campaign.against(subject, &|_| {});
+        assert!(findings.found.is_none(), "{}", findings.found.expect("just seen"));
+    }
+}
