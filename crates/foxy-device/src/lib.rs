@@ -2,7 +2,19 @@
 //! Devices know nothing of objects, keys or HTTP; this is the only crate that touches disks or has `unsafe`.
 
 pub mod buffer;
+mod errno;
 pub mod io;
+pub mod memory;
+pub mod null;
+pub mod park;
+pub mod root;
+pub mod threads;
+mod tree;
 
 pub use buffer::IoBuffer;
 pub use io::{Device, DirectoryEntry, FileId, IoDone, IoError, IoId, IoOp, IoOutput, StorePath};
+pub use memory::Memory;
+pub use null::Null;
+pub use park::{BlockingDevice, Waker};
+pub use root::{Root, RootError};
+pub use threads::{DirectIo, Threads};

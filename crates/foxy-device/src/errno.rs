@@ -1,0 +1,18 @@
+//! System errors as [`IoError`].
+
+use crate::io::IoError;
+use rustix::io::Errno;
+
+impl From<Errno> for IoError {
+    fn from(error: Errno) -> Self {
+        match error {
+            Errno::NOENT => Self::NotFound,
+            Errno::NOSPC | Errno::DQUOT | Errno::FBIG => Self::NoSpace,
+            Errno::IO => Self::Device,
+            Errno::ACCESS | Errno::PERM | Errno::ROFS => Self::Denied,
+            Errno::MFILE | Errno::NFILE | Errno::NOMEM | Errno::AGAIN => Self::Exhausted,
+            Errno::BADF => Self::NotOpen,
+            other => Self::Other(other.raw_os_error()),
+        }
+    }
+}

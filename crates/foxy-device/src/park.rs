@@ -1,0 +1,94 @@
+//! How the thread that owns a device sleeps: until an operation finishes, a time passes, or somebody wakes it.
+
+use crate::io::Device;
+use std::fmt;
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::time::Duration;
+
+/// A device whose owner can sleep on it. The loop of an owner is: take requests, reap, run the scheme, submit, and
+/// when nothing was to do, [`BlockingDevice::wait`]. A wake that comes before the wait is not lost.
+pub trait BlockingDevice: Device + Send {
+    /// Sleeps until something can be reaped, [`Waker::wake`] is called, or `timeout` has passed. May return early.
+    fn wait(&mut self, timeout: Option<Duration>);
+
+    /// What other threads hold to end a wait.
+    fn waker(&self) -> Waker;
+}
+
+/// Ends the wait of one device's owner, from any thread.
+#[derive(Clone)]
+pub struct Waker(Arc<dyn Fn() + Send + Sync>);
+
+impl Waker {
+    /// A waker that calls `wake`.
+    #[must_use]
+    pub fn new(wake: impl Fn() + Send + Sync + 'static) -> Self {
+        Self(Arc::new(wake))
+    }
+
+    /// Wakes the owner. Cheap when it is awake already.
+    pub fn wake(&self) {
+        (self.0)();
+    }
+}
+
+impl fmt::Debug for Waker {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Waker")
+    }
+}
+
+/// A flag one thread sleeps on. Used by the devices that have no kernel object to sleep on.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Parker {
+    shared: Arc<(Mutex<bool>, Condvar)>,
+}
+
+impl Parker {
+    pub(crate) fn waker(&self) -> Waker {
+        let parker = self.clone();
+        Waker::new(move || parker.wake())
+    }
+
+    pub(crate) fn wake(&self) {
+        let (flag, condition) = &*self.shared;
+        *flag.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        condition.notify_one();
+    }
+
+    pub(crate) fn wait(&self, timeout: Option<Duration>) {
+        let (flag, condition) = &*self.shared;
+        let mut woken = flag.lock().unwrap_or_else(PoisonError::into_inner);
+        if !*woken {
+            woken = match timeout {
+                None => condition.wait_while(woken, |woken| !*woken).unwrap_or_else(PoisonError::into_inner),
+                Some(timeout) => {
+                    let result = condition.wait_timeout_while(woken, timeout, |woken| !*woken);
+                    result.unwrap_or_else(PoisonError::into_inner).0
+                }
+            };
+        }
+        *woken = false;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wake_before_the_wait_is_not_lost() {
+        let parker = Parker::default();
+        parker.waker().wake();
+        parker.wait(None);
+    }
+
+    #[test]
+    fn another_thread_ends_the_wait() {
+        let parker = Parker::default();
+        let waker = parker.waker();
+        let thread = std::thread::spawn(move || waker.wake());
+        parker.wait(None);
+        thread.join().expect("the thread only wakes");
+    }
+}

@@ -1,0 +1,273 @@
+//! A real disk through a small pool of threads with blocking system calls. Works everywhere, containers included.
+
+use crate::buffer::IoBuffer;
+use crate::io::{Device, FileId, IoDone, IoError, IoId, IoOp, IoOutput};
+use crate::park::{BlockingDevice, Parker, Waker};
+use crate::root::Root;
+use crate::tree::{self, OpenFile};
+use foxy_base::Instant;
+use rustix::fs::{FallocateFlags, fallocate, fdatasync};
+use rustix::io::{Errno, pread, pwrite, retry_on_intr};
+use std::collections::{HashMap, VecDeque};
+use std::os::fd::OwnedFd;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+/// Whether large files are read and written past the page cache.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DirectIo {
+    /// Everything goes through the page cache.
+    Off,
+    /// Aligned transfers on files of a megabyte and more go past it, where the file system can.
+    WhenAligned,
+}
+
+/// The device.
+#[derive(Debug)]
+pub struct Threads {
+    shared: Arc<Shared>,
+    files: HashMap<FileId, Arc<OpenFile>>,
+    in_flight: usize,
+    threads: Vec<JoinHandle<()>>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    root: Arc<OwnedFd>,
+    direct: DirectIo,
+    queue: Mutex<Queue>,
+    work: Condvar,
+    finished: Mutex<Vec<Finished>>,
+    parker: Parker,
+}
+
+#[derive(Debug, Default)]
+struct Queue {
+    jobs: VecDeque<(IoId, Job)>,
+    closing: bool,
+}
+
+/// An operation with its file looked up.
+#[derive(Debug)]
+enum Job {
+    Named(IoOp),
+    Read { file: Arc<OpenFile>, offset: u64, buffer: IoBuffer },
+    Write { file: Arc<OpenFile>, offset: u64, buffer: IoBuffer },
+    Sync { file: Arc<OpenFile> },
+    Trim { file: Arc<OpenFile>, offset: u64, length: u64 },
+}
+
+#[derive(Debug)]
+struct Finished {
+    done: IoDone,
+    opened: Option<(FileId, OpenFile)>,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Threads {
+    /// A device on `root` with `threads` threads (at least one).
+    ///
+    /// # Errors
+    /// When a thread cannot be started.
+    pub fn new(root: &Root, threads: usize, direct: DirectIo) -> std::io::Result<Self> {
+        let shared = Arc::new(Shared {
+            root: root.directory(),
+            direct,
+            queue: Mutex::default(),
+            work: Condvar::new(),
+            finished: Mutex::default(),
+            parker: Parker::default(),
+        });
+        let mut device = Self { shared, files: HashMap::new(), in_flight: 0, threads: Vec::new() };
+        for _ in 0..threads.max(1) {
+            let shared = Arc::clone(&device.shared);
+            let thread = std::thread::Builder::new().name("foxy-disk".into());
+            device.threads.push(thread.spawn(move || shared.work())?);
+        }
+        Ok(device)
+    }
+
+    /// Looks the operation's file up; an operation on a file that is not open fails at once.
+    fn prepare(&mut self, op: IoOp) -> Result<Job, (IoError, Option<IoBuffer>)> {
+        let find = |file: FileId| self.files.get(&file).cloned();
+        match op {
+            IoOp::Read { file, offset, buffer } => match find(file) {
+                Some(file) => Ok(Job::Read { file, offset, buffer }),
+                None => Err((IoError::NotOpen, Some(buffer))),
+            },
+            IoOp::Write { file, offset, buffer } => match find(file) {
+                Some(file) => Ok(Job::Write { file, offset, buffer }),
+                None => Err((IoError::NotOpen, Some(buffer))),
+            },
+            IoOp::Sync { file } => find(file).map(|file| Job::Sync { file }).ok_or((IoError::NotOpen, None)),
+            IoOp::Trim { file, offset, length } => {
+                find(file).map(|file| Job::Trim { file, offset, length }).ok_or((IoError::NotOpen, None))
+            }
+            named => Ok(Job::Named(named)),
+        }
+    }
+
+    fn finish(&self, id: IoId, result: Result<IoOutput, IoError>, buffer: Option<IoBuffer>) {
+        lock(&self.shared.finished).push(Finished { done: IoDone { id, result, buffer }, opened: None });
+    }
+}
+
+impl Device for Threads {
+    fn submit(&mut self, id: IoId, op: IoOp, _now: Instant) {
+        self.in_flight += 1;
+        if let IoOp::Close { file } = op {
+            // Jobs in flight hold the descriptor; it is closed with the last of them.
+            let result = self.files.remove(&file).map(|_| IoOutput::Done).ok_or(IoError::NotOpen);
+            return self.finish(id, result, None);
+        }
+        match self.prepare(op) {
+            Ok(job) => {
+                lock(&self.shared.queue).jobs.push_back((id, job));
+                self.shared.work.notify_one();
+            }
+            Err((error, buffer)) => self.finish(id, Err(error), buffer),
+        }
+    }
+
+    fn reap(&mut self, _now: Instant, done: &mut Vec<IoDone>) {
+        let finished = std::mem::take(&mut *lock(&self.shared.finished));
+        self.in_flight -= finished.len();
+        for item in finished {
+            if let Some((file, open)) = item.opened {
+                self.files.insert(file, Arc::new(open));
+            }
+            done.push(item.done);
+        }
+    }
+
+    fn next_completion(&self) -> Option<Instant> {
+        None
+    }
+
+    fn in_flight(&self) -> usize {
+        self.in_flight
+    }
+}
+
+impl BlockingDevice for Threads {
+    fn wait(&mut self, timeout: Option<Duration>) {
+        if lock(&self.shared.finished).is_empty() {
+            self.shared.parker.wait(timeout);
+        }
+    }
+
+    fn waker(&self) -> Waker {
+        self.shared.parker.waker()
+    }
+}
+
+impl Drop for Threads {
+    /// Finishes what was submitted, so that a store that closes loses nothing.
+    fn drop(&mut self) {
+        lock(&self.shared.queue).closing = true;
+        self.shared.work.notify_all();
+        for thread in self.threads.drain(..) {
+            // A panic in a disk thread has been printed by it; there is nothing to add while dropping.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Shared {
+    fn work(&self) {
+        while let Some((id, job)) = self.take() {
+            let finished = self.carry_out(id, job);
+            lock(&self.finished).push(finished);
+            self.parker.wake();
+        }
+    }
+
+    fn take(&self) -> Option<(IoId, Job)> {
+        let queue = lock(&self.queue);
+        let idle = |queue: &mut Queue| queue.jobs.is_empty() && !queue.closing;
+        let mut queue = self.work.wait_while(queue, idle).unwrap_or_else(PoisonError::into_inner);
+        queue.jobs.pop_front()
+    }
+
+    fn carry_out(&self, id: IoId, job: Job) -> Finished {
+        let (result, buffer, opened) = match job {
+            Job::Read { file, offset, mut buffer } => (read(&file, offset, &mut buffer), Some(buffer), None),
+            Job::Write { file, offset, buffer } => (write(&file, offset, &buffer), Some(buffer), None),
+            Job::Sync { file } => {
+                (retry_on_intr(|| fdatasync(&file.buffered)).map(|()| IoOutput::Done), None, None)
+            }
+            Job::Trim { file, offset, length } => (trim(&file, offset, length), None, None),
+            Job::Named(op) => {
+                let (result, opened) = self.named(op);
+                return Finished { done: IoDone { id, result, buffer: None }, opened };
+            }
+        };
+        Finished { done: IoDone { id, result: result.map_err(IoError::from), buffer }, opened }
+    }
+
+    fn named(&self, op: IoOp) -> (Result<IoOutput, IoError>, Option<(FileId, OpenFile)>) {
+        let (root, direct) = (&*self.root, self.direct == DirectIo::WhenAligned);
+        let result = match op {
+            IoOp::Open { file, path } => match tree::open_file(root, &path, direct) {
+                Ok((open, size)) => return (Ok(IoOutput::Opened { size }), Some((file, open))),
+                Err(error) => Err(error),
+            },
+            IoOp::Create { file, path, size } => match tree::create(root, &path, size, direct) {
+                Ok(open) => return (Ok(IoOutput::Done), Some((file, open))),
+                Err(error) => Err(error),
+            },
+            IoOp::Remove { path } => tree::remove(root, &path).map(|()| IoOutput::Done),
+            IoOp::MakeDir { path } => tree::make_directory(root, &path).map(|()| IoOutput::Done),
+            IoOp::List { path } => tree::list(root, &path).map(IoOutput::Listing),
+            IoOp::Read { .. }
+            | IoOp::Write { .. }
+            | IoOp::Sync { .. }
+            | IoOp::Trim { .. }
+            | IoOp::Close { .. } => {
+                unreachable!("operations on open files are prepared as jobs of their own")
+            }
+        };
+        (result, None)
+    }
+}
+
+fn read(file: &OpenFile, offset: u64, buffer: &mut IoBuffer) -> Result<IoOutput, Errno> {
+    let length = buffer.len();
+    let mut count = 0;
+    while count < length {
+        let at = offset + count as u64;
+        let descriptor = file.descriptor(at, length - count);
+        match retry_on_intr(|| pread(descriptor, &mut buffer.as_mut()[count..], at))? {
+            0 => break,
+            moved => count += moved,
+        }
+    }
+    Ok(IoOutput::Moved { count })
+}
+
+fn write(file: &OpenFile, offset: u64, buffer: &IoBuffer) -> Result<IoOutput, Errno> {
+    let length = buffer.len();
+    let mut count = 0;
+    while count < length {
+        let at = offset + count as u64;
+        let descriptor = file.descriptor(at, length - count);
+        match retry_on_intr(|| pwrite(descriptor, &buffer.as_ref()[count..], at))? {
+            0 => return Err(Errno::IO),
+            moved => count += moved,
+        }
+    }
+    Ok(IoOutput::Moved { count })
+}
+
+fn trim(file: &OpenFile, offset: u64, length: u64) -> Result<IoOutput, Errno> {
+    let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+    match fallocate(&file.buffered, flags, offset, length) {
+        // A trim is advice; a file system that cannot take it loses nothing.
+        Ok(()) | Err(Errno::OPNOTSUPP | Errno::NOSYS) => Ok(IoOutput::Done),
+        Err(error) => Err(error),
+    }
+}

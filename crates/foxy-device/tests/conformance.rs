@@ -1,0 +1,168 @@
+//! One suite for every device that keeps what it is given: the promises of `io::Device`, operation by operation, and
+//! random sequences on which all devices must agree.
+
+use foxy_base::{Instant, Random};
+use foxy_device::{
+    BlockingDevice, DirectIo, FileId, IoBuffer, IoDone, IoError, IoId, IoOp, IoOutput, Memory, Root,
+    StorePath, Threads,
+};
+use tempfile::TempDir;
+
+/// A device under test, with the folder it lives in.
+struct Subject {
+    name: &'static str,
+    device: Box<dyn BlockingDevice>,
+    _folder: Option<TempDir>,
+}
+
+fn threads(name: &'static str, direct: DirectIo) -> Subject {
+    let folder = TempDir::new().expect("a temporary folder");
+    let root = Root::open(folder.path()).expect("a new folder");
+    let device = Box::new(Threads::new(&root, 2, direct).expect("threads start"));
+    Subject { name, device, _folder: Some(folder) }
+}
+
+fn subjects() -> Vec<Subject> {
+    vec![
+        Subject { name: "memory", device: Box::new(Memory::default()), _folder: None },
+        threads("threads", DirectIo::Off),
+        threads("threads, direct", DirectIo::WhenAligned),
+    ]
+}
+
+impl Subject {
+    fn run(&mut self, op: IoOp) -> IoDone {
+        self.device.submit(IoId(1), op, Instant::ZERO);
+        let mut done = Vec::new();
+        while done.is_empty() {
+            self.device.wait(None);
+            self.device.reap(Instant::ZERO, &mut done);
+        }
+        assert_eq!(self.device.in_flight(), 0);
+        done.pop().expect("one completion")
+    }
+
+    fn write(&mut self, file: u32, offset: u64, bytes: &[u8]) -> Result<usize, IoError> {
+        let done = self.run(IoOp::Write { file: FileId(file), offset, buffer: IoBuffer::copy_of(bytes) });
+        moved(&done)
+    }
+
+    fn read(&mut self, file: u32, offset: u64, length: usize) -> Result<Vec<u8>, IoError> {
+        let done = self.run(IoOp::Read { file: FileId(file), offset, buffer: IoBuffer::zeroed(length) });
+        let count = moved(&done)?;
+        Ok(done.buffer.expect("reads hand their buffer back").as_ref()[..count].to_vec())
+    }
+
+    fn create(&mut self, file: u32, path: &str, size: u64) -> Result<(), IoError> {
+        self.run(IoOp::Create { file: FileId(file), path: StorePath::new(path), size }).result.map(|_| ())
+    }
+}
+
+fn moved(done: &IoDone) -> Result<usize, IoError> {
+    match &done.result {
+        Ok(IoOutput::Moved { count }) => Ok(*count),
+        Ok(other) => panic!("a transfer gave {other:?}"),
+        Err(error) => Err(*error),
+    }
+}
+
+#[test]
+fn what_is_written_is_read_and_the_end_of_the_file_is_short() {
+    for mut subject in subjects() {
+        let name = subject.name;
+        subject.create(0, "data", 2 << 20).expect(name);
+        assert_eq!(subject.read(0, 0, 4096), Ok(vec![0; 4096]), "{name}: preallocated bytes read as zero");
+        let bytes: Vec<u8> = (0..20_000).map(|number: u32| number.to_le_bytes()[0]).collect();
+        assert_eq!(subject.write(0, 5, &bytes), Ok(20_000), "{name}");
+        assert_eq!(subject.write(0, 65_536, &bytes[..8192]), Ok(8192), "{name}");
+        assert_eq!(subject.read(0, 5, 20_000).as_deref(), Ok(&bytes[..]), "{name}");
+        assert_eq!(subject.read(0, 65_536, 8192).as_deref(), Ok(&bytes[..8192]), "{name}");
+        assert_eq!(subject.read(0, (2 << 20) - 3, 4096), Ok(vec![0; 3]), "{name}");
+        assert_eq!(subject.read(0, 1 << 30, 10), Ok(Vec::new()), "{name}");
+    }
+}
+
+#[test]
+fn names_are_made_listed_and_removed() {
+    for mut subject in subjects() {
+        let name = subject.name;
+        assert_eq!(subject.create(0, "a/b", 0), Err(IoError::NotFound), "{name}: no parent");
+        for _ in 0..2 {
+            let made = subject.run(IoOp::MakeDir { path: StorePath::new("a") });
+            assert!(made.result.is_ok(), "{name}: making a directory twice is no error");
+        }
+        subject.create(0, "a/b", 0).expect(name);
+        subject.write(0, 0, b"12345").expect(name);
+        let done = subject.run(IoOp::List { path: StorePath::new("a") });
+        let Ok(IoOutput::Listing(entries)) = done.result else { panic!("{name}: {:?}", done.result) };
+        let found: Vec<_> =
+            entries.iter().map(|entry| (entry.name.as_str(), entry.is_directory, entry.size)).collect();
+        assert_eq!(found, [("b", false, 5)], "{name}");
+        assert!(subject.run(IoOp::Remove { path: StorePath::new("a/b") }).result.is_ok(), "{name}");
+        assert_eq!(
+            subject.read(0, 0, 5).as_deref(),
+            Ok(&b"12345"[..]),
+            "{name}: an open file outlives its name"
+        );
+        let again = subject.run(IoOp::Open { file: FileId(1), path: StorePath::new("a/b") });
+        assert_eq!(again.result.err(), Some(IoError::NotFound), "{name}");
+    }
+}
+
+#[test]
+fn a_file_that_is_not_open_is_an_error_and_the_buffer_comes_back() {
+    for mut subject in subjects() {
+        let name = subject.name;
+        let done = subject.run(IoOp::Write { file: FileId(9), offset: 0, buffer: IoBuffer::zeroed(10) });
+        assert_eq!(
+            (done.result.err(), done.buffer.map(|buffer| buffer.len())),
+            (Some(IoError::NotOpen), Some(10)),
+            "{name}"
+        );
+        subject.create(9, "x", 0).expect(name);
+        assert!(subject.run(IoOp::Close { file: FileId(9) }).result.is_ok(), "{name}");
+        assert_eq!(subject.read(9, 0, 1), Err(IoError::NotOpen), "{name}");
+        assert_eq!(
+            subject.run(IoOp::Sync { file: FileId(9) }).result.err(),
+            Some(IoError::NotOpen),
+            "{name}"
+        );
+    }
+}
+
+#[test]
+fn all_devices_agree_on_random_work() {
+    let seed = 20_261_121;
+    let mut seen: Option<Vec<String>> = None;
+    for mut subject in subjects() {
+        let mut random = Random::new(seed);
+        let mut log = Vec::new();
+        for step in 0..400 {
+            let file = u32::try_from(random.below(3)).expect("small");
+            let offset = random.below(4) * 4096 + if random.chance(0.5) { random.below(5000) } else { 0 };
+            let length = usize::try_from(random.below(3) * 4096 + random.below(2) * 77).expect("small");
+            let path = StorePath::new(format!("f{file}"));
+            let outcome = match random.below(6) {
+                0 => format!("{:?}", subject.create(file, path.as_str(), (random.below(2)) << 21)),
+                1 => format!("{:?}", subject.run(IoOp::Open { file: FileId(file), path }).result),
+                2 => format!("{:?}", subject.run(IoOp::Remove { path }).result),
+                3 => format!("{:?}", subject.read(file, offset, length).map(|bytes| xor(&bytes))),
+                _ => {
+                    let mut bytes = vec![0; length.max(1)];
+                    random.fill(&mut bytes);
+                    format!("{:?}", subject.write(file, offset, &bytes))
+                }
+            };
+            log.push(format!("{step}: {outcome}"));
+        }
+        match &seen {
+            None => seen = Some(log),
+            Some(first) => assert_eq!(&log, first, "{} differs from memory, seed {seed}", subject.name),
+        }
+    }
+}
+
+fn xor(bytes: &[u8]) -> (usize, u64) {
+    let sum = bytes.iter().enumerate().fold(0, |sum, (at, byte)| sum ^ (u64::from(*byte) << (at % 57)));
+    (bytes.len(), sum)
+}
