@@ -98,25 +98,21 @@ fn response_length(headers: &mut Headers, chunked: bool) -> Result<Option<u64>, 
     Ok(length)
 }
 
-/// `Some(Chunked)` if Transfer-Encoding is exactly one chunked, `None` if there is none.
+/// `Some(Chunked)` if Transfer-Encoding is exactly one chunked, `None` if there is none. Empty list members, which
+/// RFC 9110 §5.6.1 lets pass, count as unknown codings: parsers differ in what they make of `chunked,`.
 fn transfer_encoding(version: Version, headers: &Headers) -> Result<Option<BodyLength>, DecodeError> {
-    if !headers.contains("transfer-encoding") {
-        return Ok(None);
-    }
-    if version == Version::Http10 {
-        return Err(DecodeError::TransferEncodingInHttp10);
-    }
-    let is_chunked = |coding: &[u8]| coding.eq_ignore_ascii_case(b"chunked");
     let (mut codings, mut chunked, mut last_is_chunked) = (0, 0, false);
-    for coding in headers.tokens("transfer-encoding") {
-        last_is_chunked = is_chunked(coding);
+    for coding in headers.get_all("transfer-encoding").flat_map(|line| line.split(|&byte| byte == b',')) {
+        last_is_chunked = coding.trim_ascii().eq_ignore_ascii_case(b"chunked");
         codings += 1;
         chunked += usize::from(last_is_chunked);
     }
-    match (chunked, codings) {
-        (2.., _) => Err(DecodeError::RepeatedChunked),
+    match (codings, chunked) {
+        (0, _) => Ok(None),
+        _ if version == Version::Http10 => Err(DecodeError::TransferEncodingInHttp10),
+        (_, 2..) => Err(DecodeError::RepeatedChunked),
         _ if !last_is_chunked => Err(DecodeError::ChunkedNotLast),
-        (_, 2..) => Err(DecodeError::UnsupportedTransferCoding),
+        (2.., _) => Err(DecodeError::UnsupportedTransferCoding),
         _ => Ok(Some(BodyLength::Chunked)),
     }
 }

@@ -1,6 +1,7 @@
 //! An ordered raw header list that keeps case, order and duplicates, and compares names without case.
 //! It interprets nothing beyond comma lists; framing and hop-by-hop rules are in `framing` and `connection`.
 
+use crate::list::ListMembers;
 use bytes::{BufMut, Bytes};
 use std::fmt;
 
@@ -245,49 +246,6 @@ impl<'a> FromIterator<(&'a str, &'a [u8])> for Headers {
         }
         headers
     }
-}
-
-/// The members of one comma list.
-struct ListMembers<'a> {
-    rest: &'a [u8],
-}
-
-impl<'a> ListMembers<'a> {
-    fn new(value: &'a [u8]) -> Self {
-        Self { rest: value }
-    }
-}
-
-impl<'a> Iterator for ListMembers<'a> {
-    type Item = &'a [u8];
-
-    fn next(&mut self) -> Option<&'a [u8]> {
-        while !self.rest.is_empty() {
-            let end = member_end(self.rest);
-            let member = self.rest[..end].trim_ascii();
-            self.rest = self.rest.get(end + 1..).unwrap_or_default();
-            if !member.is_empty() {
-                return Some(member);
-            }
-        }
-        None
-    }
-}
-
-/// Where the first comma outside a quoted string is, or the end.
-fn member_end(list: &[u8]) -> usize {
-    let mut quoted = false;
-    let mut escaped = false;
-    for (index, &byte) in list.iter().enumerate() {
-        match byte {
-            _ if escaped => escaped = false,
-            b'\\' if quoted => escaped = true,
-            b'"' => quoted = !quoted,
-            b',' if !quoted => return index,
-            _ => {}
-        }
-    }
-    list.len()
 }
 
 fn slice<'a>(received: &'a Bytes, added: &'a [u8], start: u32, length: u32) -> &'a [u8] {

@@ -11,6 +11,7 @@ mod error;
 pub mod framing;
 mod headers;
 mod limits;
+mod list;
 mod message;
 mod parse;
 mod response;

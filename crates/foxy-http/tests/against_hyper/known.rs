@@ -9,7 +9,7 @@ pub enum RequestKind {
     LengthAndTransferEncoding,
     /// hyper takes equal lengths given twice.
     RepeatedEqualLength,
-    /// hyper skips codings before chunked and takes chunked twice.
+    /// hyper skips codings and empty list members before chunked, and takes chunked twice.
     OtherCodings,
     /// httparse takes LF as a line end.
     BareLineFeed,
@@ -68,8 +68,8 @@ pub enum ResponseKind {
     OtherCodings,
     /// hyper takes other bytes in chunk extensions, and sizes of more than 16 digits.
     ChunkLine,
-    /// hyper does not look at the framing headers of a response to HEAD.
-    HeadFraming,
+    /// hyper does not look at Content-Length beside Transfer-Encoding, nor at any framing header after HEAD.
+    UnusedFraming,
 }
 
 impl ResponseKind {
@@ -80,7 +80,7 @@ impl ResponseKind {
         Self::UnexpectedSwitch,
         Self::OtherCodings,
         Self::ChunkLine,
-        Self::HeadFraming,
+        Self::UnusedFraming,
     ];
 
     /// The kind for an error of ours where hyper accepts.
@@ -93,13 +93,8 @@ impl ResponseKind {
             | DecodeError::RepeatedChunked
             | DecodeError::UnsupportedTransferCoding => Self::OtherCodings,
             DecodeError::InvalidChunkLine | DecodeError::InvalidChunkSize => Self::ChunkLine,
-            DecodeError::InvalidContentLength
-            | DecodeError::RepeatedContentLength
-            | DecodeError::TransferEncodingInHttp10
-                if *method == Method::Head =>
-            {
-                Self::HeadFraming
-            }
+            DecodeError::InvalidContentLength | DecodeError::RepeatedContentLength => Self::UnusedFraming,
+            DecodeError::TransferEncodingInHttp10 if *method == Method::Head => Self::UnusedFraming,
             _ => return None,
         })
     }

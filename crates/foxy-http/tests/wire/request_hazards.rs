@@ -55,7 +55,18 @@ fn a_blank_before_a_header_colon_is_refused() {
 
 #[test]
 fn a_transfer_encoding_that_does_not_end_in_chunked_is_refused() {
-    for value in ["gzip", "identity", "chunked, gzip", "chunked;x=1", "xchunked", "chunked\"", "", ","] {
+    for value in [
+        "gzip",
+        "identity",
+        "chunked, gzip",
+        "chunked;x=1",
+        "xchunked",
+        "chunked\"",
+        "",
+        ",",
+        "chunked,",
+        "chunked, ",
+    ] {
         check(&post(&format!("Transfer-Encoding: {value}\r\n")), "400 ChunkedNotLast");
     }
 }
@@ -63,6 +74,7 @@ fn a_transfer_encoding_that_does_not_end_in_chunked_is_refused() {
 #[test]
 fn a_coding_before_chunked_is_not_implemented() {
     check(&post("Transfer-Encoding: gzip, chunked\r\n"), "501 UnsupportedTransferCoding");
+    check(&post("Transfer-Encoding: , chunked\r\n"), "501 UnsupportedTransferCoding");
     check(
         &post("Transfer-Encoding: identity\r\nTransfer-Encoding: chunked\r\n"),
         "501 UnsupportedTransferCoding",

@@ -1,0 +1,47 @@
+//! Requests of any bytes: no panic, no dependence on where they are split, and what is written is read again.
+#![no_main]
+
+use bytes::BytesMut;
+use foxy_http::{DecodeError, RequestDecoder, RequestEvent, encode};
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|input: &[u8]| {
+    let at_once = decode(input, input.len().max(1));
+    assert_eq!(at_once, decode(input, 1), "splitting changed the events");
+    for event in &at_once.0 {
+        // An HTTP/1.0 head without Host is no HTTP/1.1 head, and that is what is written.
+        if let RequestEvent::Head(head, length) = event
+            && head.headers.contains("host")
+        {
+            let mut written = BytesMut::new();
+            encode::request_head_as_is(head, &mut written);
+            let again = RequestDecoder::default().next(&mut written);
+            let Ok(Some(RequestEvent::Head(read, again))) = again else { panic!("{head:?}: {again:?}") };
+            assert_eq!(
+                (&read.method, &read.target, &read.headers),
+                (&head.method, &head.target, &head.headers)
+            );
+            assert_eq!(again, *length);
+        }
+    }
+});
+
+/// Every event when the bytes come in pieces of `step`, body pieces joined.
+fn decode(input: &[u8], step: usize) -> (Vec<RequestEvent>, Result<(), DecodeError>) {
+    let (mut decoder, mut buffer, mut events) = (RequestDecoder::default(), BytesMut::new(), Vec::new());
+    for piece in input.chunks(step) {
+        buffer.extend_from_slice(piece);
+        loop {
+            match (decoder.next(&mut buffer), events.last_mut()) {
+                (Ok(Some(RequestEvent::Body(bytes))), Some(RequestEvent::Body(before))) => {
+                    *before = [before.as_ref(), &bytes].concat().into();
+                }
+                (Ok(Some(event)), _) => events.push(event),
+                (Ok(None), _) => break,
+                (Err(error), _) => return (events, Err(error)),
+            }
+        }
+    }
+    let end = decoder.eof(&buffer);
+    (events, end)
+}
