@@ -1,12 +1,20 @@
 //! The store: a contract ("may forget, must never lie"), schemes that keep it, and the shard loop that runs one.
 //! It knows no HTTP, no runtime and no clock; web knowledge reaches it only as a [`PlacementHint`].
 
+pub mod checkpoint;
 pub mod contract;
+pub mod index;
+pub mod journal;
+pub mod layout;
+pub mod lru;
 pub mod observe;
+pub mod pages;
+pub mod record;
 pub mod schemes;
 pub mod settings;
 pub mod statistics;
 pub mod status;
+pub mod superblock;
 
 pub use contract::{
     AbsentReason, Answer, Key, Lifetime, Outbox, PlacementHint, Record, RefusedReason, Scheme, Site,

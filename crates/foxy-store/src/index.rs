@@ -1,0 +1,315 @@
+//! What is known to lie on disk: live records in order of use, and leftovers that would be read back after a crash.
+//! Pure memory; it decides nothing about space or durability.
+
+use crate::contract::Key;
+use crate::layout::SLOTS_PER_PAGE;
+use crate::lru::{LinkStore, Links, Lru};
+use crate::record::SLOTS_LIMIT;
+use foxy_base::random::split_mix;
+use hashbrown::HashTable;
+use std::collections::BTreeSet;
+
+/// Names an entry while it exists.
+pub type EntryId = u32;
+
+/// What an entry stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EntryState {
+    /// The record a get may return.
+    Live,
+    /// A record that may still be whole on disk but is not to be returned: evicted, forgotten, or doubtful.
+    Leftover,
+    /// A leftover that is being overwritten, or has been but not yet durably.
+    Dying,
+    /// No entry: its place in the slab is free.
+    Vacant,
+}
+
+/// A record on disk, or in a buffer on its way there.
+#[derive(Clone, Copy, Debug)]
+pub struct Entry {
+    /// Whose.
+    pub key: Key,
+    /// Its place in the order of puts.
+    pub sequence: u64,
+    /// Where it begins.
+    pub first_slot: u32,
+    /// How many slots it takes.
+    pub slots: u16,
+    /// What it stands for.
+    pub state: EntryState,
+    /// Whether its bytes are still in a buffer of ours.
+    pub buffered: bool,
+    /// Stands for a damaged header whose key is not known.
+    pub doubtful: bool,
+    links: Links,
+}
+
+impl Entry {
+    /// An entry that is in no list yet.
+    #[must_use]
+    pub fn new(key: Key, sequence: u64, first_slot: u32, slots: u32, state: EntryState) -> Self {
+        let slots = u16::try_from(slots).expect("records have at most SLOTS_LIMIT slots");
+        Self {
+            key,
+            sequence,
+            first_slot,
+            slots,
+            state,
+            buffered: false,
+            doubtful: false,
+            links: Links::default(),
+        }
+    }
+
+    /// The slot after its last.
+    #[must_use]
+    pub const fn end_slot(&self) -> u32 {
+        self.first_slot + self.slots as u32
+    }
+
+    /// Its first page and the page after its last.
+    #[must_use]
+    pub const fn pages(&self) -> (u32, u32) {
+        (self.first_slot / SLOTS_PER_PAGE, self.end_slot().div_ceil(SLOTS_PER_PAGE))
+    }
+}
+
+struct Slab(Vec<Entry>);
+
+impl LinkStore for Slab {
+    fn links(&mut self, index: u32) -> &mut Links {
+        &mut self.0[index as usize].links
+    }
+}
+
+/// The index.
+pub struct Index {
+    slab: Slab,
+    vacant: Vec<EntryId>,
+    by_key: HashTable<EntryId>,
+    by_slot: BTreeSet<(u32, EntryId)>,
+    order: Lru,
+    mix: u64,
+    live: u32,
+    live_slots: u64,
+    doubtful: u32,
+}
+
+impl Index {
+    /// An empty index. `mix` is a secret that keeps callers from choosing keys that collide.
+    #[must_use]
+    pub fn new(mix: u64) -> Self {
+        Self {
+            slab: Slab(Vec::new()),
+            vacant: Vec::new(),
+            by_key: HashTable::new(),
+            by_slot: BTreeSet::new(),
+            order: Lru::default(),
+            mix,
+            live: 0,
+            live_slots: 0,
+            doubtful: 0,
+        }
+    }
+
+    fn hash(mix: u64, key: &Key) -> u64 {
+        let (mut low, mut high) = ([0; 8], [0; 8]);
+        low.copy_from_slice(&key.0[..8]);
+        high.copy_from_slice(&key.0[8..]);
+        split_mix(&mut (u64::from_le_bytes(low) ^ u64::from_le_bytes(high).rotate_left(23) ^ mix))
+    }
+
+    /// An entry.
+    #[must_use]
+    pub fn get(&self, id: EntryId) -> &Entry {
+        &self.slab.0[id as usize]
+    }
+
+    /// Sets whether an entry's bytes are in a buffer of ours.
+    pub fn set_buffered(&mut self, id: EntryId, buffered: bool) {
+        self.slab.0[id as usize].buffered = buffered;
+    }
+
+    /// Every entry of a key, live or not.
+    pub fn of_key(&self, key: Key) -> impl Iterator<Item = EntryId> + '_ {
+        let slab = &self.slab.0;
+        self.by_key
+            .iter_hash(Self::hash(self.mix, &key))
+            .copied()
+            .filter(move |&id| slab[id as usize].key == key)
+    }
+
+    /// The live entry of a key.
+    #[must_use]
+    pub fn live_of(&self, key: Key) -> Option<EntryId> {
+        self.of_key(key).find(|&id| self.get(id).state == EntryState::Live)
+    }
+
+    /// Adds an entry; a live one becomes the hottest. There must be no other live entry of its key.
+    pub fn insert(&mut self, entry: Entry) -> EntryId {
+        let id = self.vacant.pop().unwrap_or_else(|| {
+            self.slab.0.push(entry);
+            EntryId::try_from(self.slab.0.len() - 1).expect("fewer records than slots")
+        });
+        self.slab.0[id as usize] = entry;
+        let (slab, mix) = (&self.slab.0, self.mix);
+        let hash = Self::hash(mix, &entry.key);
+        self.by_key.insert_unique(hash, id, |&other| Self::hash(mix, &slab[other as usize].key));
+        self.by_slot.insert((entry.first_slot, id));
+        self.doubtful += u32::from(entry.doubtful);
+        if entry.state == EntryState::Live {
+            self.live += 1;
+            self.live_slots += u64::from(entry.slots);
+            self.order.push(&mut self.slab, id);
+        }
+        id
+    }
+
+    /// Changes what an entry stands for; never to live.
+    pub fn set_state(&mut self, id: EntryId, state: EntryState) {
+        assert!(state != EntryState::Live && state != EntryState::Vacant, "records do not come back to life");
+        if self.get(id).state == EntryState::Live {
+            self.live -= 1;
+            self.live_slots -= u64::from(self.get(id).slots);
+            self.order.remove(&mut self.slab, id);
+        }
+        self.slab.0[id as usize].state = state;
+    }
+
+    /// Drops an entry that is not live.
+    pub fn remove(&mut self, id: EntryId) {
+        let entry = *self.get(id);
+        assert!(entry.state != EntryState::Live && entry.state != EntryState::Vacant, "live or gone");
+        let hash = Self::hash(self.mix, &entry.key);
+        if let Ok(found) = self.by_key.find_entry(hash, |&other| other == id) {
+            found.remove();
+        }
+        self.by_slot.remove(&(entry.first_slot, id));
+        self.doubtful -= u32::from(entry.doubtful);
+        self.slab.0[id as usize].state = EntryState::Vacant;
+        self.vacant.push(id);
+    }
+
+    /// Marks a live entry as just used.
+    pub fn touch(&mut self, id: EntryId) {
+        self.order.touch(&mut self.slab, id);
+    }
+
+    /// The live entry unused for longest.
+    #[must_use]
+    pub fn coldest(&self) -> Option<EntryId> {
+        self.order.coldest()
+    }
+
+    /// The live entry used just after `id`.
+    pub fn hotter(&mut self, id: EntryId) -> Option<EntryId> {
+        Lru::hotter(&mut self.slab, id)
+    }
+
+    /// Entries whose header lies in a range of slots.
+    pub fn beginning_in(&self, from: u32, to: u32) -> impl Iterator<Item = EntryId> + '_ {
+        self.by_slot.range((from, 0)..(to, 0)).map(|&(_, id)| id)
+    }
+
+    /// Live entries that take any of a range of slots.
+    pub fn live_in(&self, from: u32, to: u32) -> impl Iterator<Item = EntryId> + '_ {
+        self.beginning_in(from.saturating_sub(SLOTS_LIMIT), to).filter(move |&id| {
+            let entry = self.get(id);
+            entry.state == EntryState::Live && entry.end_slot() > from
+        })
+    }
+
+    /// Entries of any state, by place in the slab, from `start` on; for walks in steps.
+    #[must_use]
+    pub fn slab(&self) -> &[Entry] {
+        &self.slab.0
+    }
+
+    /// Number of live entries.
+    #[must_use]
+    pub const fn live(&self) -> u32 {
+        self.live
+    }
+
+    /// Slots of live entries.
+    #[must_use]
+    pub const fn live_slots(&self) -> u64 {
+        self.live_slots
+    }
+
+    /// Number of entries, leftovers included.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.slab.0.len() - self.vacant.len()
+    }
+
+    /// Whether there is no entry at all.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Damaged headers whose key is not known.
+    #[must_use]
+    pub const fn doubtful(&self) -> u32 {
+        self.doubtful
+    }
+
+    /// Memory taken, in bytes, as far as it is known.
+    #[must_use]
+    pub fn memory(&self) -> usize {
+        self.slab.0.capacity() * size_of::<Entry>()
+            + self.vacant.capacity() * size_of::<EntryId>()
+            + self.by_key.capacity() * (size_of::<EntryId>() + 1)
+            + self.by_slot.len() * 12
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry(key: u8, sequence: u64, slot: u32, state: EntryState) -> Entry {
+        Entry::new(Key([key; 16]), sequence, slot, 4, state)
+    }
+
+    #[test]
+    fn a_key_can_have_one_live_record_and_several_leftovers() {
+        let mut index = Index::new(1);
+        let old = index.insert(entry(1, 1, 0, EntryState::Live));
+        index.set_state(old, EntryState::Leftover);
+        let new = index.insert(entry(1, 2, 8, EntryState::Live));
+        assert_eq!(index.live_of(Key([1; 16])), Some(new));
+        assert_eq!(index.of_key(Key([1; 16])).count(), 2);
+        assert_eq!((index.live(), index.live_slots(), index.len()), (1, 4, 2));
+        index.remove(old);
+        assert_eq!(index.of_key(Key([1; 16])).collect::<Vec<_>>(), [new]);
+    }
+
+    #[test]
+    fn what_lies_in_a_range_is_found_even_when_it_begins_before() {
+        let mut index = Index::new(1);
+        let a = index.insert(entry(1, 1, 0, EntryState::Live));
+        let b = index.insert(entry(2, 2, 4, EntryState::Live));
+        assert_eq!(index.live_in(3, 4).collect::<Vec<_>>(), [a]);
+        assert_eq!(index.live_in(3, 5).collect::<Vec<_>>(), [a, b]);
+        assert_eq!(index.beginning_in(1, 9).collect::<Vec<_>>(), [b]);
+    }
+
+    #[test]
+    fn the_least_recently_used_comes_first() {
+        let mut index = Index::new(1);
+        let a = index.insert(entry(1, 1, 0, EntryState::Live));
+        let b = index.insert(entry(2, 2, 4, EntryState::Live));
+        assert_eq!(index.coldest(), Some(a));
+        index.touch(a);
+        assert_eq!(index.coldest(), Some(b));
+        assert_eq!(index.hotter(b), Some(a));
+    }
+
+    #[test]
+    fn an_entry_stays_small() {
+        assert!(size_of::<Entry>() <= 48, "{}", size_of::<Entry>());
+    }
+}

@@ -1,0 +1,157 @@
+//! The forget journal: which keys are forgotten up to which sequence number, as blocks on disk. A block is written
+//! twice, so that one damaged copy costs nothing; a torn tail was never answered for; damage before the tail is a doubt
+//! that the opener must take as "everything is forgotten".
+
+use crate::contract::Key;
+use crate::layout::PAGE;
+use crate::record::Secret;
+use foxy_device::IoBuffer;
+
+/// One fact: every record of `key` numbered `up_to` or less is forgotten.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Forget {
+    /// Whose records.
+    pub key: Key,
+    /// The highest sequence number forgotten.
+    pub up_to: u64,
+}
+
+const HEADER: usize = 32;
+const ENTRY: usize = 24;
+
+/// Facts that fit one block.
+pub const BLOCK_ENTRIES: usize = (PAGE - HEADER) / ENTRY;
+
+/// Bytes a block takes, both copies.
+pub const BLOCK_BYTES: usize = 2 * PAGE;
+
+/// An acknowledged part of the journal cannot be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct JournalDamaged;
+
+/// Blocks for a number of facts.
+#[must_use]
+pub const fn blocks_for(facts: usize) -> u32 {
+    facts.div_ceil(BLOCK_ENTRIES) as u32
+}
+
+/// Encodes facts as blocks `first_block…` of a journal half.
+#[must_use]
+pub fn encode(facts: &[Forget], first_block: u32, generation: u64, secret: &Secret) -> IoBuffer {
+    let mut buffer = IoBuffer::zeroed(blocks_for(facts.len()) as usize * BLOCK_BYTES);
+    for ((number, part), out) in
+        (first_block..).zip(facts.chunks(BLOCK_ENTRIES)).zip(buffer.as_mut().chunks_exact_mut(BLOCK_BYTES))
+    {
+        let (block, copy) = out.split_at_mut(PAGE);
+        encode_block(part, number, generation, secret, block);
+        copy.copy_from_slice(block);
+    }
+    buffer
+}
+
+fn encode_block(facts: &[Forget], number: u32, generation: u64, secret: &Secret, out: &mut [u8]) {
+    out[8..16].copy_from_slice(&generation.to_le_bytes());
+    out[16..20].copy_from_slice(&number.to_le_bytes());
+    let count = u32::try_from(facts.len()).expect("at most BLOCK_ENTRIES");
+    out[20..24].copy_from_slice(&count.to_le_bytes());
+    out[24..32].copy_from_slice(b"forgets\0");
+    for (fact, place) in facts.iter().zip(out[HEADER..].chunks_exact_mut(ENTRY)) {
+        place[..16].copy_from_slice(&fact.key.0);
+        place[16..].copy_from_slice(&fact.up_to.to_le_bytes());
+    }
+    let checksum = secret.checksum(&out[8..]);
+    out[..8].copy_from_slice(&checksum.to_le_bytes());
+}
+
+fn decode_block<'a>(
+    page: &'a [u8],
+    number: u32,
+    generation: u64,
+    secret: &Secret,
+) -> Option<impl Iterator<Item = Forget> + use<'a>> {
+    let field = |from: usize, to: usize| page.get(from..to);
+    let checksum = secret.checksum(page.get(8..PAGE)?);
+    let sound = field(0, 8)? == checksum.to_le_bytes()
+        && field(8, 16)? == generation.to_le_bytes()
+        && field(16, 20)? == number.to_le_bytes()
+        && field(24, 32)? == b"forgets\0";
+    let count = u32::from_le_bytes(field(20, 24)?.try_into().ok()?) as usize;
+    (sound && count <= BLOCK_ENTRIES).then(|| {
+        page[HEADER..].chunks_exact(ENTRY).take(count).map(|entry| {
+            let (mut key, mut up_to) = ([0; 16], [0; 8]);
+            key.copy_from_slice(&entry[..16]);
+            up_to.copy_from_slice(&entry[16..]);
+            Forget { key: Key(key), up_to: u64::from_le_bytes(up_to) }
+        })
+    })
+}
+
+/// Reads all facts of one generation from a journal half.
+///
+/// # Errors
+/// When a block cannot be read although a later one was written, so that facts may be lost.
+pub fn decode(half: &[u8], generation: u64, secret: &Secret) -> Result<Vec<Forget>, JournalDamaged> {
+    let mut facts = Vec::new();
+    let mut hole = false;
+    for (number, pair) in (0..).zip(half.chunks_exact(BLOCK_BYTES)) {
+        let (block, copy) = pair.split_at(PAGE);
+        let found = decode_block(block, number, generation, secret)
+            .or_else(|| decode_block(copy, number, generation, secret));
+        match found {
+            Some(_) if hole => return Err(JournalDamaged),
+            Some(entries) => facts.extend(entries),
+            None => hole = true,
+        }
+    }
+    Ok(facts)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn facts(count: u64) -> Vec<Forget> {
+        (0..count).map(|n| Forget { key: Key(u128::from(n).to_le_bytes()), up_to: n * 3 }).collect()
+    }
+
+    fn half(facts: &[Forget]) -> Vec<u8> {
+        let mut bytes = encode(facts, 0, 7, &Secret::new(1)).as_ref().to_vec();
+        bytes.resize(10 * BLOCK_BYTES, 0);
+        bytes
+    }
+
+    fn read(half: &[u8]) -> Result<Vec<Forget>, JournalDamaged> {
+        decode(half, 7, &Secret::new(1))
+    }
+
+    #[test]
+    fn facts_come_back_and_other_generations_do_not() {
+        let facts = facts(400);
+        let half = half(&facts);
+        assert_eq!(read(&half), Ok(facts));
+        assert_eq!(decode(&half, 8, &Secret::new(1)), Ok(vec![]));
+        assert_eq!(decode(&half, 7, &Secret::new(2)), Ok(vec![]));
+    }
+
+    #[test]
+    fn one_damaged_copy_of_each_block_costs_nothing() {
+        let facts = facts(400);
+        let mut half = half(&facts);
+        for (block, copy) in [(0, 0), (1, 1), (2, 0)] {
+            half[block * BLOCK_BYTES + copy * PAGE + 100] ^= 4;
+        }
+        assert_eq!(read(&half), Ok(facts));
+    }
+
+    #[test]
+    fn a_torn_tail_is_left_out_and_damage_before_it_is_a_doubt() {
+        let facts = facts(400);
+        let mut torn = half(&facts);
+        torn[2 * BLOCK_BYTES + 512..3 * BLOCK_BYTES].fill(0);
+        assert_eq!(read(&torn), Ok(facts[..2 * BLOCK_ENTRIES].to_vec()));
+        let mut damaged = half(&facts);
+        damaged[BLOCK_BYTES + 50] ^= 1;
+        damaged[BLOCK_BYTES + PAGE + 51] ^= 1;
+        assert_eq!(read(&damaged), Err(JournalDamaged));
+    }
+}

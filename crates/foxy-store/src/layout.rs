@@ -1,0 +1,102 @@
+//! Where the parts of a one-file store lie: superblocks, two journal halves, two checkpoint areas, pages of records.
+
+/// Bytes of a page: what is read, written and allocated as a whole.
+pub const PAGE: usize = 4096;
+
+/// Bytes of a slot: where a record may begin (R22).
+pub const SLOT: usize = 512;
+
+/// Slots in a page.
+pub const SLOTS_PER_PAGE: u32 = 8;
+
+/// A range of pages of the file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Region {
+    /// Its first page, counted from the file's start.
+    pub first: u32,
+    /// How many pages.
+    pub pages: u32,
+}
+
+impl Region {
+    /// Where it begins, in bytes.
+    #[must_use]
+    pub const fn offset(self) -> u64 {
+        self.first as u64 * PAGE as u64
+    }
+
+    /// How long it is, in bytes.
+    #[must_use]
+    pub const fn bytes(self) -> usize {
+        self.pages as usize * PAGE
+    }
+}
+
+/// The layout of a file of a given size; both follow from the size alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Layout {
+    /// The halves of the forget journal.
+    pub journal: [Region; 2],
+    /// The alternating checkpoints.
+    pub checkpoints: [Region; 2],
+    /// The records.
+    pub data: Region,
+}
+
+const SUPERBLOCK_PAGES: u32 = 2;
+const MOST_PAGES: u64 = 1 << 29;
+
+impl Layout {
+    /// Divides a file of `size` bytes: 1/128 for the journal, 1/32 for checkpoints, the rest for records.
+    /// Sizes are capped at 2 TiB, where slot numbers end.
+    #[must_use]
+    pub fn of(size: u64) -> Self {
+        let total = u32::try_from((size / PAGE as u64).min(MOST_PAGES)).unwrap_or(u32::MAX);
+        let half = (total / 256).clamp(4, 4096) & !1;
+        let checkpoint = (total / 64).max(2);
+        let mut next = SUPERBLOCK_PAGES;
+        let mut take = |pages| {
+            let region = Region { first: next, pages };
+            next += pages;
+            region
+        };
+        let journal = [take(half), take(half)];
+        let checkpoints = [take(checkpoint), take(checkpoint)];
+        let data = Region { first: next, pages: total.saturating_sub(next) };
+        Self { journal, checkpoints, data }
+    }
+
+    /// Where a page of the record space lies in the file, in bytes.
+    #[must_use]
+    pub const fn data_offset(&self, page: u32) -> u64 {
+        (self.data.first as u64 + page as u64) * PAGE as u64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::settings::MINIMUM_SIZE;
+
+    #[test]
+    fn regions_follow_each_other_and_fill_the_file() {
+        for size in [MINIMUM_SIZE, 1 << 20, 10 << 30, (1 << 40) + 12_345] {
+            let layout = Layout::of(size);
+            let all = [
+                layout.journal[0],
+                layout.journal[1],
+                layout.checkpoints[0],
+                layout.checkpoints[1],
+                layout.data,
+            ];
+            let mut next = SUPERBLOCK_PAGES;
+            for region in all {
+                assert_eq!(region.first, next, "size {size}");
+                assert!(region.pages >= 2);
+                next += region.pages;
+            }
+            assert_eq!(u64::from(next), size / 4096);
+            assert!(u64::from(layout.data.pages) * 4096 * 10 > size * 6, "most of it is for records");
+        }
+    }
+}

@@ -1,0 +1,215 @@
+//! Which pages of the record space hold live records, and the cyclic search for the next free run (R22, R25).
+
+/// How many live records touch each page; a byte a page.
+#[derive(Debug)]
+pub struct Pages {
+    uses: Vec<u8>,
+    retired: u32,
+    cursor: u32,
+}
+
+const RETIRED: u8 = u8::MAX;
+
+/// Pages looked at before the search gives up: it bounds the time a put can take.
+const LOOK_AHEAD: usize = 16_384;
+
+/// A run of pages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Run {
+    /// Its first page.
+    pub first: u32,
+    /// How many.
+    pub pages: u32,
+}
+
+impl Run {
+    /// The page after its last.
+    #[must_use]
+    pub const fn end(self) -> u32 {
+        self.first + self.pages
+    }
+
+    /// Whether two runs share a page.
+    #[must_use]
+    pub const fn overlaps(self, other: Self) -> bool {
+        self.first < other.end() && other.first < self.end()
+    }
+}
+
+impl Pages {
+    /// All pages free.
+    #[must_use]
+    pub fn new(count: u32) -> Self {
+        Self { uses: vec![0; count as usize], retired: 0, cursor: 0 }
+    }
+
+    /// How many pages there are.
+    #[must_use]
+    pub fn count(&self) -> u32 {
+        u32::try_from(self.uses.len()).expect("made from a u32")
+    }
+
+    /// Pages given up.
+    #[must_use]
+    pub const fn retired(&self) -> u32 {
+        self.retired
+    }
+
+    /// A live record now touches these pages.
+    pub fn occupy(&mut self, (from, to): (u32, u32)) {
+        for uses in &mut self.uses[from as usize..to as usize] {
+            if *uses != RETIRED {
+                *uses += 1;
+            }
+        }
+    }
+
+    /// A live record no longer touches these pages.
+    pub fn release(&mut self, (from, to): (u32, u32)) {
+        for uses in &mut self.uses[from as usize..to as usize] {
+            if *uses != RETIRED {
+                *uses -= 1;
+            }
+        }
+    }
+
+    /// Gives pages up for good.
+    pub fn retire(&mut self, (from, to): (u32, u32)) {
+        for uses in &mut self.uses[from as usize..to as usize] {
+            self.retired += u32::from(*uses != RETIRED);
+            *uses = RETIRED;
+        }
+    }
+
+    /// Where the next search begins.
+    #[must_use]
+    pub const fn cursor(&self) -> u32 {
+        self.cursor
+    }
+
+    /// Lets the next search begin at `page`.
+    pub fn move_cursor(&mut self, page: u32) {
+        self.cursor = if page >= self.count() { 0 } else { page };
+    }
+
+    /// The next run, cyclically from the cursor, of at least `least` and at most `most` free pages, none of them in
+    /// `busy`. `None` when there is none within the look-ahead.
+    #[must_use]
+    pub fn next_free(&self, least: u32, most: u32, busy: &[Run]) -> Option<Run> {
+        let count = self.count();
+        let mut at = self.cursor;
+        let mut seen = 0;
+        while seen < LOOK_AHEAD.min(self.uses.len()) {
+            let Some(skip) = memchr::memchr(0, &self.uses[at as usize..]) else {
+                seen += (count - at) as usize;
+                at = 0;
+                continue;
+            };
+            let first = at + u32::try_from(skip).expect("within the pages");
+            let limit = first.saturating_add(most).min(count);
+            let length =
+                self.uses[first as usize..limit as usize].iter().take_while(|&&uses| uses == 0).count();
+            let run = Run { first, pages: u32::try_from(length).expect("at most `most`") };
+            let run = Self::cut(run, busy);
+            if run.pages >= least {
+                return Some(run);
+            }
+            let blocked = busy.iter().find(|other| other.first <= run.end() && run.end() < other.end());
+            let next = blocked.map_or(run.end(), |other| other.end()).max(first + 1);
+            seen += (next - at) as usize;
+            at = if next >= count { 0 } else { next };
+        }
+        None
+    }
+
+    /// The part of a run before the first busy page; empty when it begins with one.
+    fn cut(run: Run, busy: &[Run]) -> Run {
+        let end =
+            busy.iter().filter(|other| other.overlaps(run)).map(|other| other.first.max(run.first)).min();
+        Run { first: run.first, pages: end.unwrap_or(run.end()) - run.first }
+    }
+
+    /// The next run of exactly `length` pages, cyclically from the cursor, that is neither retired nor in `busy`,
+    /// whatever live records it holds.
+    #[must_use]
+    pub fn next_usable(&self, length: u32, busy: &[Run]) -> Option<Run> {
+        let count = self.count();
+        let (mut first, mut seen) = (self.cursor, 0);
+        while length > 0 && length <= count && seen <= u64::from(count) + u64::from(length) {
+            let run = Run { first, pages: length };
+            let next = if run.end() > count {
+                count
+            } else if let Some(other) = busy.iter().find(|other| other.overlaps(run)) {
+                other.end()
+            } else if let Some(bad) = memchr::memrchr(RETIRED, &self.uses[first as usize..run.end() as usize])
+            {
+                first + u32::try_from(bad).expect("within the run") + 1
+            } else {
+                return Some(run);
+            };
+            seen += u64::from(next.max(first + 1) - first);
+            first = if next >= count { 0 } else { next };
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use foxy_base::Random;
+
+    fn run(first: u32, pages: u32) -> Run {
+        Run { first, pages }
+    }
+
+    #[test]
+    fn the_search_goes_round_from_the_cursor_and_skips_what_is_used() {
+        let mut pages = Pages::new(10);
+        pages.occupy((2, 4));
+        assert_eq!(pages.next_free(1, 8, &[]), Some(run(0, 2)));
+        assert_eq!(pages.next_free(3, 8, &[]), Some(run(4, 6)));
+        assert_eq!(pages.next_free(3, 4, &[]), Some(run(4, 4)));
+        pages.move_cursor(8);
+        assert_eq!(pages.next_free(1, 8, &[]), Some(run(8, 2)));
+        assert_eq!(pages.next_free(3, 8, &[]), Some(run(4, 6)));
+        assert_eq!(pages.next_free(7, 8, &[]), None);
+        pages.move_cursor(10);
+        assert_eq!(pages.cursor(), 0);
+    }
+
+    #[test]
+    fn busy_and_retired_pages_are_never_given() {
+        let mut pages = Pages::new(10);
+        assert_eq!(pages.next_free(3, 8, &[run(2, 3)]), Some(run(5, 5)));
+        assert_eq!(pages.next_usable(3, &[run(2, 3)]), Some(run(5, 3)));
+        pages.retire((6, 7));
+        assert_eq!((pages.next_usable(4, &[run(2, 3)]), pages.retired()), (None, 1));
+        assert_eq!(pages.next_usable(3, &[run(2, 3)]), Some(run(7, 3)));
+    }
+
+    #[test]
+    fn every_run_given_is_free_and_searches_end() {
+        let mut random = Random::new(5);
+        for round in 0..2000 {
+            let mut pages = Pages::new(40);
+            for _ in 0..random.below(20) {
+                let from = u32::try_from(random.below(40)).expect("small");
+                pages.occupy((from, (from + 2).min(40)));
+            }
+            let busy = [run(u32::try_from(random.below(38)).expect("small"), 2)];
+            pages.move_cursor(u32::try_from(random.below(40)).expect("small"));
+            let least = 1 + u32::try_from(random.below(6)).expect("small");
+            let free = |page: u32| pages.uses[page as usize] == 0 && !busy[0].overlaps(run(page, 1));
+            let fits = |first: u32| first + least <= 40 && (first..first + least).all(free);
+            let exists = (0..40).any(fits);
+            match pages.next_free(least, 8, &busy) {
+                Some(found) => {
+                    assert!((found.first..found.end()).all(free), "round {round}: {found:?}");
+                    assert!(found.pages >= least && found.pages <= 8, "round {round}");
+                }
+                None => assert!(!exists || pages.cursor() > 0, "round {round}: least {least}"),
+            }
+        }
+    }
+}

@@ -1,0 +1,266 @@
+//! A record as it lies on disk: a 64-byte header, head, body, padded to whole slots (R39). Nothing read from disk is
+//! trusted: every refusal is named, and all checksums are seeded with the store's secret, so that no stored body can
+//! pass for a record.
+
+use crate::contract::{Key, Record};
+use crate::layout::SLOT;
+use crate::settings::{RECORD_BODY_LIMIT, RECORD_HEAD_LIMIT};
+use bytes::Bytes;
+use foxy_device::IoBuffer;
+use xxhash_rust::xxh3::xxh3_64_with_seed;
+
+/// Bytes of a record's header.
+pub const HEADER: usize = 64;
+
+/// The on-disk format of records and bookkeeping.
+pub const FORMAT_VERSION: u32 = 1;
+
+/// The store's secret and what follows from it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Secret {
+    salt: u64,
+    mark: u64,
+}
+
+impl Secret {
+    /// The secret of a store with this salt.
+    #[must_use]
+    pub fn new(salt: u64) -> Self {
+        Self { salt, mark: xxh3_64_with_seed(b"foxy record", salt) }
+    }
+
+    /// A checksum that only this store computes alike.
+    #[must_use]
+    pub fn checksum(&self, bytes: &[u8]) -> u64 {
+        xxh3_64_with_seed(bytes, self.salt)
+    }
+
+    /// What every header begins with.
+    #[must_use]
+    pub const fn mark(&self) -> u64 {
+        self.mark
+    }
+
+    /// The number it is made from, for the superblock.
+    #[must_use]
+    pub const fn salt(&self) -> u64 {
+        self.salt
+    }
+}
+
+/// A record's header.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Header {
+    /// Whose record it is.
+    pub key: Key,
+    /// Its place in the order of all puts.
+    pub sequence: u64,
+    /// Bytes of the head.
+    pub head_length: u32,
+    /// Bytes of the body.
+    pub body_length: u32,
+    /// Checksum of head and body.
+    pub content: u64,
+}
+
+/// Why bytes are not the record looked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RecordError {
+    /// There is no header.
+    NoMark,
+    /// It begins almost as a header does, or its checksum is wrong: a header was here.
+    HeaderDamaged,
+    /// A header of another format version.
+    OtherVersion,
+    /// Lengths beyond what a record can have, or beyond the bytes given.
+    Lengths,
+    /// A sound header of another record.
+    OtherRecord,
+    /// Head or body do not have their checksum.
+    ContentDamaged,
+}
+
+/// Slots taken by a record with this much content.
+#[must_use]
+pub const fn slots_for(content: usize) -> u32 {
+    (HEADER + content).div_ceil(SLOT) as u32
+}
+
+/// The most slots a record can take.
+pub const SLOTS_LIMIT: u32 = slots_for(RECORD_BODY_LIMIT + RECORD_HEAD_LIMIT);
+
+/// A mark this close to the right one is a damaged header rather than something else.
+const MARK_DOUBT_BITS: u32 = 8;
+
+impl Header {
+    /// Slots the record takes.
+    #[must_use]
+    pub const fn slots(&self) -> u32 {
+        slots_for(self.head_length as usize + self.body_length as usize)
+    }
+
+    /// Reads a header from the start of a slot.
+    ///
+    /// # Errors
+    /// What is wrong with it; [`RecordError::NoMark`] when there never was one.
+    pub fn decode(slot: &[u8], secret: &Secret) -> Result<Self, RecordError> {
+        let Some(bytes) = slot.first_chunk::<HEADER>() else { return Err(RecordError::Lengths) };
+        let mark = number(bytes, 0);
+        if mark != secret.mark {
+            let near = (mark ^ secret.mark).count_ones() <= MARK_DOUBT_BITS;
+            return Err(if near { RecordError::HeaderDamaged } else { RecordError::NoMark });
+        }
+        if number(bytes, 56) != secret.checksum(&bytes[..56]) {
+            return Err(RecordError::HeaderDamaged);
+        }
+        if number_32(bytes, 8) != FORMAT_VERSION {
+            return Err(RecordError::OtherVersion);
+        }
+        let mut key = [0; 16];
+        key.copy_from_slice(&bytes[24..40]);
+        let header = Self {
+            key: Key(key),
+            sequence: number(bytes, 40),
+            head_length: number_32(bytes, 12),
+            body_length: number_32(bytes, 16),
+            content: number(bytes, 48),
+        };
+        let sound = header.head_length as usize <= RECORD_HEAD_LIMIT
+            && header.body_length as usize <= RECORD_BODY_LIMIT
+            && header.slots() == number_32(bytes, 20);
+        if sound { Ok(header) } else { Err(RecordError::Lengths) }
+    }
+
+    fn encode(&self, secret: &Secret) -> [u8; HEADER] {
+        let mut bytes = [0; HEADER];
+        bytes[..8].copy_from_slice(&secret.mark.to_le_bytes());
+        bytes[8..12].copy_from_slice(&FORMAT_VERSION.to_le_bytes());
+        bytes[12..16].copy_from_slice(&self.head_length.to_le_bytes());
+        bytes[16..20].copy_from_slice(&self.body_length.to_le_bytes());
+        bytes[20..24].copy_from_slice(&self.slots().to_le_bytes());
+        bytes[24..40].copy_from_slice(&self.key.0);
+        bytes[40..48].copy_from_slice(&self.sequence.to_le_bytes());
+        bytes[48..56].copy_from_slice(&self.content.to_le_bytes());
+        let checksum = secret.checksum(&bytes[..56]);
+        bytes[56..].copy_from_slice(&checksum.to_le_bytes());
+        bytes
+    }
+}
+
+fn number(bytes: &[u8; HEADER], at: usize) -> u64 {
+    let mut field = [0; 8];
+    field.copy_from_slice(&bytes[at..at + 8]);
+    u64::from_le_bytes(field)
+}
+
+fn number_32(bytes: &[u8; HEADER], at: usize) -> u32 {
+    let mut field = [0; 4];
+    field.copy_from_slice(&bytes[at..at + 4]);
+    u32::from_le_bytes(field)
+}
+
+/// Writes a record to the start of `out`, which must have room for all its slots and read as zero.
+///
+/// # Panics
+/// When `out` is too short or the record is above the limits: the caller has checked both.
+pub fn encode(out: &mut [u8], key: Key, sequence: u64, record: &Record, secret: &Secret) {
+    let (head, body) = (&record.head, &record.body);
+    let end = HEADER + head.len() + body.len();
+    out[HEADER..HEADER + head.len()].copy_from_slice(head);
+    out[HEADER + head.len()..end].copy_from_slice(body);
+    let header = Header {
+        key,
+        sequence,
+        head_length: u32::try_from(head.len()).expect("heads are limited"),
+        body_length: u32::try_from(body.len()).expect("bodies are limited"),
+        content: secret.checksum(&out[HEADER..end]),
+    };
+    out[..HEADER].copy_from_slice(&header.encode(secret));
+}
+
+/// Takes the record of `key` and `sequence` out of bytes read from disk, `skip` bytes into the buffer.
+/// Large content shares the buffer's memory, small content is copied so as not to pin it.
+///
+/// # Errors
+/// Why the bytes are not that record.
+pub fn decode(
+    buffer: IoBuffer,
+    skip: usize,
+    key: Key,
+    sequence: u64,
+    secret: &Secret,
+) -> Result<Record, RecordError> {
+    let bytes = buffer.as_ref().get(skip..).ok_or(RecordError::Lengths)?;
+    let header = Header::decode(bytes, secret)?;
+    if header.key != key || header.sequence != sequence {
+        return Err(RecordError::OtherRecord);
+    }
+    let (head, body) = (header.head_length as usize, header.body_length as usize);
+    let content = bytes.get(HEADER..HEADER + head + body).ok_or(RecordError::Lengths)?;
+    if secret.checksum(content) != header.content {
+        return Err(RecordError::ContentDamaged);
+    }
+    if content.len() * 2 < buffer.len() {
+        let copy = Bytes::copy_from_slice(content);
+        return Ok(Record { head: copy.slice(..head), body: copy.slice(head..) });
+    }
+    let start = skip + HEADER;
+    let all = buffer.freeze();
+    Ok(Record { head: all.slice(start..start + head), body: all.slice(start + head..start + head + body) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use foxy_base::Random;
+
+    const KEY: Key = Key([9; 16]);
+
+    fn encoded(head: usize, body: usize) -> (Record, Vec<u8>) {
+        let mut random = Random::new(3);
+        let mut make = |length| {
+            let mut bytes = vec![0; length];
+            random.fill(&mut bytes);
+            Bytes::from(bytes)
+        };
+        let record = Record { head: make(head), body: make(body) };
+        let mut out = vec![0; slots_for(head + body) as usize * SLOT];
+        encode(&mut out, KEY, 5, &record, &Secret::new(1));
+        (record, out)
+    }
+
+    fn read(bytes: &[u8], key: Key, sequence: u64, salt: u64) -> Result<Record, RecordError> {
+        decode(IoBuffer::copy_of(bytes), 0, key, sequence, &Secret::new(salt))
+    }
+
+    #[test]
+    fn records_come_back_byte_for_byte() {
+        for (head, body) in [(0, 0), (0, 1), (200, 448 - 200), (10, 5000), (65_536, 1 << 20)] {
+            let (record, bytes) = encoded(head, body);
+            assert_eq!(read(&bytes, KEY, 5, 1), Ok(record), "head {head}, body {body}");
+        }
+    }
+
+    #[test]
+    fn every_flipped_bit_of_a_record_is_noticed() {
+        let (_, bytes) = encoded(13, 40);
+        for bit in 0..(HEADER + 53) * 8 {
+            let mut damaged = bytes.clone();
+            damaged[bit / 8] ^= 1 << (bit % 8);
+            let expected =
+                if bit < HEADER * 8 { RecordError::HeaderDamaged } else { RecordError::ContentDamaged };
+            assert_eq!(read(&damaged, KEY, 5, 1), Err(expected), "bit {bit}");
+        }
+    }
+
+    #[test]
+    fn refusals_are_named() {
+        let (_, bytes) = encoded(0, 2000);
+        assert_eq!(read(&bytes, Key([1; 16]), 5, 1), Err(RecordError::OtherRecord));
+        assert_eq!(read(&bytes, KEY, 6, 1), Err(RecordError::OtherRecord));
+        assert_eq!(read(&bytes, KEY, 5, 2), Err(RecordError::NoMark), "another store's secret");
+        assert_eq!(read(&[0; 512], KEY, 5, 1), Err(RecordError::NoMark));
+        assert_eq!(read(&bytes[..1024], KEY, 5, 1), Err(RecordError::Lengths));
+        assert_eq!(read(&bytes[..40], KEY, 5, 1), Err(RecordError::Lengths));
+    }
+}

@@ -1,0 +1,167 @@
+//! The first two pages of a store file: whose it is, its secret, which journal half counts. Both copies are made
+//! durable one after the other, so that one damaged or torn copy costs nothing.
+
+use crate::layout::PAGE;
+use crate::record::{FORMAT_VERSION, Secret};
+use crate::status::OpenStoreError;
+use xxhash_rust::xxh3::xxh3_64;
+
+const MAGIC: &[u8; 8] = b"FOXYSTOR";
+const LENGTH: usize = 80;
+
+/// What the store must remember to be opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Superblock {
+    /// What the checksums are seeded with.
+    pub salt: u64,
+    /// Grows with each rewriting.
+    pub generation: u64,
+    /// How often the store was opened; the high part of sequence numbers.
+    pub opens: u64,
+    /// Bytes that the settings asked for.
+    pub requested: u64,
+    /// Bytes that were preallocated.
+    pub size: u64,
+    /// The journal half that counts, 0 or 1.
+    pub journal_half: u32,
+    /// The generation its blocks carry.
+    pub journal_generation: u64,
+}
+
+/// What the two copies together say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Found {
+    /// A store.
+    Ours(Superblock),
+    /// A file that was preallocated and never written.
+    Blank,
+    /// A store whose both copies are damaged: nothing in it can be trusted, and it may be begun anew.
+    Damaged,
+}
+
+impl Superblock {
+    /// The checksums' secret.
+    #[must_use]
+    pub fn secret(&self) -> Secret {
+        Secret::new(self.salt)
+    }
+
+    /// The page as it lies on disk.
+    #[must_use]
+    pub fn encode(&self) -> [u8; PAGE] {
+        let mut page = [0; PAGE];
+        page[..8].copy_from_slice(MAGIC);
+        page[8..12].copy_from_slice(&FORMAT_VERSION.to_le_bytes());
+        page[12..16].copy_from_slice(&self.journal_half.to_le_bytes());
+        let numbers =
+            [self.salt, self.generation, self.opens, self.requested, self.size, self.journal_generation];
+        for (place, number) in page[16..].chunks_exact_mut(8).zip(numbers) {
+            place.copy_from_slice(&number.to_le_bytes());
+        }
+        let checksum = xxh3_64(&page[..LENGTH - 8]);
+        page[LENGTH - 8..LENGTH].copy_from_slice(&checksum.to_le_bytes());
+        page
+    }
+
+    fn decode(page: &[u8]) -> Option<Self> {
+        let bytes = page.first_chunk::<LENGTH>()?;
+        let number = |at: usize| {
+            let mut field = [0; 8];
+            field.copy_from_slice(&bytes[at..at + 8]);
+            u64::from_le_bytes(field)
+        };
+        let sound = bytes[..8] == *MAGIC
+            && version(page) == Some(FORMAT_VERSION)
+            && number(LENGTH - 8) == xxh3_64(&bytes[..LENGTH - 8]);
+        let journal_half = u32::from(bytes[12]);
+        (sound && journal_half < 2).then(|| Self {
+            salt: number(16),
+            generation: number(24),
+            opens: number(32),
+            requested: number(40),
+            size: number(48),
+            journal_half,
+            journal_generation: number(56),
+        })
+    }
+
+    /// Judges the first two pages of a file.
+    ///
+    /// # Errors
+    /// The file is not ours, or of another version; it must not be written to.
+    pub fn judge(first: &[u8], second: &[u8]) -> Result<Found, OpenStoreError> {
+        let newest = [first, second].into_iter().filter_map(Self::decode).max_by_key(|copy| copy.generation);
+        if let Some(superblock) = newest {
+            return Ok(Found::Ours(superblock));
+        }
+        let copies = [first, second];
+        for copy in copies {
+            match version(copy) {
+                Some(found) if copy.starts_with(MAGIC) && found != FORMAT_VERSION && checksum_holds(copy) => {
+                    return Err(OpenStoreError::OtherVersion { found, expected: FORMAT_VERSION });
+                }
+                _ => {}
+            }
+        }
+        if copies.iter().any(|copy| copy.starts_with(MAGIC)) {
+            return Ok(Found::Damaged);
+        }
+        if copies.iter().all(|copy| copy.len() == PAGE && copy.iter().all(|&byte| byte == 0)) {
+            return Ok(Found::Blank);
+        }
+        Err(OpenStoreError::Foreign)
+    }
+}
+
+/// Every version keeps magic, version and this checksum where they are.
+fn checksum_holds(page: &[u8]) -> bool {
+    page.get(..LENGTH).is_some_and(|bytes| bytes[LENGTH - 8..] == xxh3_64(&bytes[..LENGTH - 8]).to_le_bytes())
+}
+
+fn version(page: &[u8]) -> Option<u32> {
+    page.get(8..12).map(|bytes| u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn superblock(generation: u64) -> Superblock {
+        Superblock {
+            salt: 1,
+            generation,
+            opens: 3,
+            requested: 9,
+            size: 8,
+            journal_half: 1,
+            journal_generation: 2,
+        }
+    }
+
+    #[test]
+    fn one_sound_copy_is_enough_and_the_newest_counts() {
+        let (old, new) = (superblock(4), superblock(5));
+        let mut damaged = new.encode();
+        damaged[20] ^= 1;
+        let check = |a: &[u8], b: &[u8], expected| assert_eq!(Superblock::judge(a, b), expected);
+        check(&old.encode(), &new.encode(), Ok(Found::Ours(new)));
+        check(&new.encode(), &old.encode(), Ok(Found::Ours(new)));
+        check(&old.encode(), &damaged, Ok(Found::Ours(old)));
+        check(&damaged, &damaged, Ok(Found::Damaged));
+        check(&damaged, &[0; PAGE], Ok(Found::Damaged));
+    }
+
+    #[test]
+    fn what_is_not_ours_is_recognised() {
+        let check = |a: &[u8], b: &[u8], expected| assert_eq!(Superblock::judge(a, b), expected);
+        check(&[0; PAGE], &[0; PAGE], Ok(Found::Blank));
+        check(&[7; PAGE], &[0; PAGE], Err(OpenStoreError::Foreign));
+        check(b"#!/bin/sh", b"", Err(OpenStoreError::Foreign));
+        check(b"", b"", Err(OpenStoreError::Foreign));
+        let mut later = superblock(1).encode();
+        later[8] = 2;
+        let checksum = xxh3_64(&later[..LENGTH - 8]);
+        later[LENGTH - 8..LENGTH].copy_from_slice(&checksum.to_le_bytes());
+        check(&later, &later, Err(OpenStoreError::OtherVersion { found: 2, expected: 1 }));
+    }
+}
