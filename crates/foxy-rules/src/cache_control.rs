@@ -1,0 +1,235 @@
+//! Cache-Control (RFC 9111 §5.2) of requests and responses, and Pragma (§5.4). Unknown directives are ignored; what
+//! cannot be understood is read in the direction that caches less.
+
+use crate::fields::{Fields, members};
+
+/// Delta-seconds above this are this (RFC 9111 §1.2.2).
+pub const LONGEST: u64 = 1 << 31;
+
+/// A directive and its argument, if any.
+struct Directive<'a> {
+    name: &'a [u8],
+    argument: Option<Vec<u8>>,
+}
+
+impl Directive<'_> {
+    fn is(&self, name: &str) -> bool {
+        self.name.eq_ignore_ascii_case(name.as_bytes())
+    }
+
+    /// Its argument as delta-seconds, quoted or not; an invalid or missing one is 0, which is stale (§4.2.1).
+    fn seconds(&self) -> u64 {
+        self.argument.as_deref().and_then(parse_seconds).unwrap_or(0)
+    }
+}
+
+/// Delta-seconds (§1.2.2): digits only; what overflows is [`LONGEST`].
+#[must_use]
+pub fn parse_seconds(text: &[u8]) -> Option<u64> {
+    let text = text.trim_ascii();
+    if text.is_empty() || !text.iter().all(u8::is_ascii_digit) {
+        return None;
+    }
+    let number =
+        text.iter().fold(0u64, |sum, digit| sum.saturating_mul(10).saturating_add(u64::from(digit - b'0')));
+    Some(number.min(LONGEST))
+}
+
+fn directives<'a>(lines: impl Iterator<Item = &'a [u8]>) -> impl Iterator<Item = Directive<'a>> {
+    members(lines).map(|member| match member.iter().position(|&byte| byte == b'=') {
+        None => Directive { name: member, argument: None },
+        Some(at) => Directive {
+            name: member[..at].trim_ascii(),
+            argument: Some(unquote(member[at + 1..].trim_ascii())),
+        },
+    })
+}
+
+fn unquote(text: &[u8]) -> Vec<u8> {
+    let Some(inner) = text.strip_prefix(b"\"").and_then(|text| text.strip_suffix(b"\"")) else {
+        return text.to_vec();
+    };
+    let mut escaped = false;
+    let keep = |byte: &&u8| {
+        let drop = **byte == b'\\' && !escaped;
+        escaped = drop;
+        !drop
+    };
+    inner.iter().filter(keep).copied().collect()
+}
+
+/// Keeps the smaller of two lifetimes: of duplicates, the one that caches less counts (§4.2.1).
+fn least(seen: &mut Option<u64>, seconds: u64) {
+    *seen = Some(seen.map_or(seconds, |earlier| earlier.min(seconds)));
+}
+
+/// What a request's Cache-Control asks (§5.2.1).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RequestControl {
+    /// Nothing older than this, in seconds.
+    pub max_age: Option<u64>,
+    /// Stale by at most this many seconds is fine; `u64::MAX` for any staleness.
+    pub max_stale: Option<u64>,
+    /// Must stay fresh for that many seconds.
+    pub min_fresh: Option<u64>,
+    /// Not without validation. Also set by `Pragma: no-cache` where there is no Cache-Control.
+    pub no_cache: bool,
+    /// Not to be stored.
+    pub no_store: bool,
+    /// From the cache or not at all.
+    pub only_if_cached: bool,
+}
+
+impl RequestControl {
+    /// Reads a request's fields.
+    #[must_use]
+    pub fn of(request: &(impl Fields + ?Sized)) -> Self {
+        let mut control = Self::default();
+        for directive in directives(request.values("cache-control")) {
+            match directive {
+                d if d.is("max-age") => least(&mut control.max_age, d.seconds()),
+                d if d.is("min-fresh") => {
+                    let seconds = d.argument.as_deref().and_then(parse_seconds).unwrap_or(LONGEST);
+                    control.min_fresh = control.min_fresh.max(Some(seconds));
+                }
+                d if d.is("max-stale") => {
+                    let seconds = if d.argument.is_none() { u64::MAX } else { d.seconds() };
+                    least(&mut control.max_stale, seconds);
+                }
+                d if d.is("no-cache") => control.no_cache = true,
+                d if d.is("no-store") => control.no_store = true,
+                d if d.is("only-if-cached") => control.only_if_cached = true,
+                _ => {}
+            }
+        }
+        if !request.has("cache-control") {
+            control.no_cache = directives(request.values("pragma")).any(|directive| directive.is("no-cache"));
+        }
+        control
+    }
+}
+
+/// What a response's Cache-Control says (§5.2.2). Qualified forms of `no-cache` and `private` (with field names) are
+/// read as the unqualified ones, as §5.2.2.4 and §5.2.2.7 allow.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ResponseControl {
+    /// Fresh for that many seconds.
+    pub max_age: Option<u64>,
+    /// The same, for shared caches.
+    pub s_maxage: Option<u64>,
+    /// Not to be reused without validation.
+    pub no_cache: bool,
+    /// Not to be stored.
+    pub no_store: bool,
+    /// Not for shared caches.
+    pub private: bool,
+    /// May be stored even where the default says no.
+    pub public: bool,
+    /// Never to be served stale.
+    pub must_revalidate: bool,
+    /// Never to be served stale by a shared cache.
+    pub proxy_revalidate: bool,
+    /// To be stored only by caches that know its status code (overrides `no-store` for them).
+    pub must_understand: bool,
+    /// Does not change while fresh (RFC 8246).
+    pub immutable: bool,
+}
+
+impl ResponseControl {
+    /// Reads a response's fields.
+    #[must_use]
+    pub fn of(response: &(impl Fields + ?Sized)) -> Self {
+        let mut control = Self::default();
+        for directive in directives(response.values("cache-control")) {
+            match directive {
+                d if d.is("max-age") => least(&mut control.max_age, d.seconds()),
+                d if d.is("s-maxage") => least(&mut control.s_maxage, d.seconds()),
+                d if d.is("no-cache") => control.no_cache = true,
+                d if d.is("no-store") => control.no_store = true,
+                d if d.is("private") => control.private = true,
+                d if d.is("public") => control.public = true,
+                d if d.is("must-revalidate") => control.must_revalidate = true,
+                d if d.is("proxy-revalidate") => control.proxy_revalidate = true,
+                d if d.is("must-understand") => control.must_understand = true,
+                d if d.is("immutable") => control.immutable = true,
+                _ => {}
+            }
+        }
+        control
+    }
+
+    /// Whether a shared cache must never serve it stale (§4.2.4, §5.2.2.2, §5.2.2.8, §5.2.2.10).
+    #[must_use]
+    pub const fn forbids_stale(&self) -> bool {
+        self.must_revalidate || self.proxy_revalidate || self.no_cache || self.s_maxage.is_some()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn response(value: &str) -> ResponseControl {
+        ResponseControl::of(&[("Cache-Control", value)][..])
+    }
+
+    fn request(value: &str) -> RequestControl {
+        RequestControl::of(&[("Cache-Control", value)][..])
+    }
+
+    #[test]
+    fn lifetimes_are_read_in_every_form_and_errors_are_stale() {
+        let cases = [
+            ("max-age=60", Some(60)),
+            ("MAX-AGE=60", Some(60)),
+            ("max-age=\"60\"", Some(60)),
+            ("max-age = 60", Some(60)),
+            ("a=b, max-age=60, unknown", Some(60)),
+            ("x=\"max-age=1\", max-age=2", Some(2)),
+            ("max-age=99999999999999999999999", Some(LONGEST)),
+            ("max-age=-1", Some(0)),
+            ("max-age=1.5", Some(0)),
+            ("max-age=soon", Some(0)),
+            ("max-age", Some(0)),
+            ("max-age=60, max-age=10", Some(10)),
+            ("max-ages=60", None),
+            ("", None),
+        ];
+        for (value, expected) in cases {
+            assert_eq!(response(value).max_age, expected, "{value:?}");
+        }
+    }
+
+    #[test]
+    fn response_directives_are_found_whatever_stands_around_them() {
+        let control = response("private=\"x\", NO-STORE,no-cache=\"set-cookie\",,must-revalidate");
+        assert!(
+            control.private
+                && control.no_store
+                && control.no_cache
+                && control.must_revalidate
+                && !control.public
+        );
+        let lines = [("cache-control", "public"), ("Cache-Control", "s-maxage=5, immutable")];
+        let control = ResponseControl::of(&lines[..]);
+        assert!(control.public && control.immutable && control.s_maxage == Some(5));
+    }
+
+    #[test]
+    fn request_directives_with_and_without_arguments() {
+        let control = request("max-stale, min-fresh=5, only-if-cached");
+        assert_eq!(
+            (control.max_stale, control.min_fresh, control.only_if_cached),
+            (Some(u64::MAX), Some(5), true)
+        );
+        assert_eq!(request("max-stale=7").max_stale, Some(7));
+        assert_eq!(request("max-stale=x").max_stale, Some(0));
+        assert_eq!(request("min-fresh=x").min_fresh, Some(LONGEST));
+    }
+
+    #[test]
+    fn pragma_counts_only_without_cache_control() {
+        assert!(RequestControl::of(&[("Pragma", "no-cache")][..]).no_cache);
+        assert!(!RequestControl::of(&[("Pragma", "no-cache"), ("Cache-Control", "max-age=1")][..]).no_cache);
+    }
+}

@@ -1,0 +1,82 @@
+//! How the rules see a message's header fields: by name, every line of it, in order.
+
+/// A list of header fields. Names compare without regard to case (RFC 9110 §5.1).
+pub trait Fields {
+    /// The values of all lines named `name`, in the order they came.
+    fn values<'a>(&'a self, name: &'a str) -> Box<dyn Iterator<Item = &'a [u8]> + 'a>;
+
+    /// The value of the only line named `name`; `None` when there is none or more than one.
+    fn single<'a>(&'a self, name: &'a str) -> Option<&'a [u8]> {
+        let mut values = self.values(name);
+        let first = values.next()?;
+        values.next().is_none().then_some(first)
+    }
+
+    /// Whether there is a line named `name`.
+    fn has<'a>(&'a self, name: &'a str) -> bool {
+        self.values(name).next().is_some()
+    }
+}
+
+impl Fields for [(&str, &str)] {
+    fn values<'a>(&'a self, name: &'a str) -> Box<dyn Iterator<Item = &'a [u8]> + 'a> {
+        let lines = self.iter().filter(move |(field, _)| field.eq_ignore_ascii_case(name));
+        Box::new(lines.map(|(_, value)| value.as_bytes()))
+    }
+}
+
+/// The members of a comma-separated list over all its lines (RFC 9110 §5.6.1), white space trimmed, empty members
+/// left out. Commas inside quoted strings do not separate.
+pub fn members<'a>(lines: impl Iterator<Item = &'a [u8]>) -> impl Iterator<Item = &'a [u8]> {
+    lines.flat_map(|line| Members { rest: line }).map(<[u8]>::trim_ascii).filter(|member| !member.is_empty())
+}
+
+struct Members<'a> {
+    rest: &'a [u8],
+}
+
+impl<'a> Iterator for Members<'a> {
+    type Item = &'a [u8];
+
+    fn next(&mut self) -> Option<&'a [u8]> {
+        if self.rest.is_empty() {
+            return None;
+        }
+        let (mut quoted, mut escaped) = (false, false);
+        let end = self.rest.iter().position(|&byte| {
+            match byte {
+                _ if escaped => escaped = false,
+                b'\\' if quoted => escaped = true,
+                b'"' => quoted = !quoted,
+                b',' if !quoted => return true,
+                _ => {}
+            }
+            false
+        });
+        let (member, rest) = match end {
+            Some(end) => (&self.rest[..end], &self.rest[end + 1..]),
+            None => (self.rest, &[][..]),
+        };
+        self.rest = rest;
+        Some(member)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_are_read_over_lines_without_empty_members_or_quoted_commas() {
+        let lines = [&b"a, ,b"[..], b"", b"c=\"x,\\\",y\" ,d"];
+        let found: Vec<_> = members(lines.into_iter()).collect();
+        assert_eq!(found, [&b"a"[..], b"b", b"c=\"x,\\\",y\"", b"d"]);
+    }
+
+    #[test]
+    fn a_field_in_two_lines_is_not_single() {
+        let fields = [("Age", "1"), ("age", "2"), ("Date", "x")];
+        assert_eq!(fields.single("age"), None);
+        assert_eq!(fields.single("date"), Some(&b"x"[..]));
+    }
+}

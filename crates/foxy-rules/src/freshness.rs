@@ -1,0 +1,156 @@
+//! Freshness lifetime and age (RFC 9111 §4.2). All values in whole seconds.
+
+use crate::cache_control::{LONGEST, ResponseControl, parse_seconds};
+use crate::date;
+use crate::fields::Fields;
+use foxy_base::WallTime;
+
+/// The longest heuristic lifetime: one day.
+const HEURISTIC_LIMIT: u64 = 86_400;
+
+/// How long a response is fresh, and who says so.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lifetime {
+    /// `s-maxage`, `max-age` or Expires said so.
+    Explicit(u64),
+    /// A tenth of the time since Last-Modified, at most a day (§4.2.2).
+    Heuristic(u64),
+    /// Nothing says anything: never fresh.
+    None,
+}
+
+impl Lifetime {
+    /// Seconds.
+    #[must_use]
+    pub const fn seconds(self) -> u64 {
+        match self {
+            Self::Explicit(seconds) | Self::Heuristic(seconds) => seconds,
+            Self::None => 0,
+        }
+    }
+}
+
+/// Statuses that may be given a heuristic lifetime (RFC 9110 §15.1). 206 is not among ours: partial responses are not
+/// stored.
+#[must_use]
+pub const fn heuristically_cacheable(status: u16) -> bool {
+    matches!(status, 200 | 203 | 204 | 300 | 301 | 308 | 404 | 405 | 410 | 414 | 501)
+}
+
+/// The freshness lifetime for a shared cache (§4.2.1): the first of s-maxage, max-age, Expires − Date, heuristic.
+#[must_use]
+pub fn lifetime(status: u16, response: &(impl Fields + ?Sized), received: WallTime) -> Lifetime {
+    let control = ResponseControl::of(response);
+    if let Some(seconds) = control.s_maxage.or(control.max_age) {
+        return Lifetime::Explicit(seconds);
+    }
+    let dated = date_of(response, received);
+    if response.has("expires") {
+        // Of several Expires lines none is trusted, and an invalid date is one in the past (§5.3).
+        let expires = response.single("expires").and_then(|text| date::parse(text, received));
+        let seconds = expires.map_or(0, |expires| expires.seconds().saturating_sub(dated.seconds()));
+        return Lifetime::Explicit(seconds.min(LONGEST));
+    }
+    let modified = response.single("last-modified").and_then(|text| date::parse(text, received));
+    match modified {
+        Some(modified) if heuristically_cacheable(status) || control.public => {
+            let unchanged = dated.seconds().saturating_sub(modified.seconds());
+            Lifetime::Heuristic((unchanged / 10).min(HEURISTIC_LIMIT))
+        }
+        _ => Lifetime::None,
+    }
+}
+
+/// The Date of a response, or when it was received if it has none that can be read (RFC 9110 §6.6.1).
+#[must_use]
+pub fn date_of(response: &(impl Fields + ?Sized), received: WallTime) -> WallTime {
+    response.single("date").and_then(|text| date::parse(text, received)).unwrap_or(received)
+}
+
+/// The Age a response arrived with: the first member of its first line, 0 when it cannot be read (§5.1).
+fn age_value(response: &(impl Fields + ?Sized)) -> u64 {
+    let first = response.values("age").next();
+    let member = first.and_then(|line| line.split(|&byte| byte == b',').next());
+    member.and_then(parse_seconds).unwrap_or(0)
+}
+
+/// When a stored response was asked for and received, and how old it was then.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StoredTimes {
+    /// When the response was received.
+    pub received: WallTime,
+    /// Its corrected initial age at that time (§4.2.3), in seconds.
+    pub initial_age: u64,
+}
+
+impl StoredTimes {
+    /// The times of a response that was asked for at `requested` and whose head came at `received`.
+    #[must_use]
+    pub fn new(response: &(impl Fields + ?Sized), requested: WallTime, received: WallTime) -> Self {
+        let apparent = received.seconds().saturating_sub(date_of(response, received).seconds());
+        let delay = received.since(requested).as_secs();
+        let corrected = age_value(response).saturating_add(delay);
+        Self { received, initial_age: apparent.max(corrected).min(LONGEST) }
+    }
+
+    /// Its age now, in seconds.
+    #[must_use]
+    pub const fn age(self, now: WallTime) -> u64 {
+        let resident = now.since(self.received).as_secs();
+        let age = self.initial_age.saturating_add(resident);
+        if age > LONGEST { LONGEST } else { age }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RECEIVED: WallTime = WallTime::from_seconds(784_111_777 + 100);
+    const DATE: &str = "Sun, 06 Nov 1994 08:49:37 GMT";
+
+    fn of(status: u16, fields: &[(&str, &str)]) -> Lifetime {
+        lifetime(status, fields, RECEIVED)
+    }
+
+    #[test]
+    fn explicit_lifetimes_in_their_order() {
+        let cases: [(&[(&str, &str)], u64); 6] = [
+            (&[("Cache-Control", "max-age=5, s-maxage=9"), ("Expires", DATE)], 9),
+            (&[("Cache-Control", "max-age=5"), ("Expires", DATE)], 5),
+            (&[("Date", DATE), ("Expires", "Sun, 06 Nov 1994 08:50:37 GMT")], 60),
+            (&[("Date", DATE), ("Expires", "0")], 0),
+            (&[("Date", DATE), ("Expires", "Sun, 06 Nov 1994 08:50:37 GMT"), ("Expires", "0")], 0),
+            (&[("Expires", DATE)], 0),
+        ];
+        for (fields, seconds) in cases {
+            assert_eq!(of(200, fields), Lifetime::Explicit(seconds), "{fields:?}");
+        }
+    }
+
+    #[test]
+    fn a_tenth_of_the_time_unchanged_is_the_heuristic_up_to_a_day() {
+        let fields = [("Date", DATE), ("Last-Modified", "Sun, 06 Nov 1994 08:32:57 GMT")];
+        assert_eq!(of(200, &fields), Lifetime::Heuristic(100));
+        assert_eq!(of(302, &fields), Lifetime::None);
+        assert_eq!(
+            of(200, &[("Date", DATE), ("Last-Modified", "Tue, 01 Jan 1980 00:00:00 GMT")]),
+            Lifetime::Heuristic(86_400)
+        );
+        assert_eq!(of(200, &[("Date", DATE)]), Lifetime::None);
+    }
+
+    #[test]
+    fn age_is_the_larger_of_apparent_and_said_and_grows_with_time() {
+        let times = |fields: &[(&str, &str)], delay: u64| {
+            StoredTimes::new(fields, WallTime::from_seconds(RECEIVED.seconds() - delay), RECEIVED)
+        };
+        assert_eq!(times(&[("Date", DATE)], 0).initial_age, 100);
+        assert_eq!(times(&[("Date", DATE), ("Age", "500")], 3).initial_age, 503);
+        assert_eq!(times(&[("Age", "7, 9")], 0).initial_age, 7);
+        assert_eq!(times(&[("Age", "-7")], 0).initial_age, 0);
+        assert_eq!(times(&[("Age", "1.5")], 2).initial_age, 2);
+        let later = WallTime::from_seconds(RECEIVED.seconds() + 30);
+        assert_eq!(times(&[("Date", DATE)], 0).age(later), 130);
+    }
+}

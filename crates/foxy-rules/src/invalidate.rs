@@ -1,0 +1,118 @@
+//! Invalidation by unsafe methods (RFC 9111 §4.4).
+
+use crate::fields::Fields;
+
+/// Whether a method is safe (RFC 9110 §9.2.1). An unknown one is not.
+#[must_use]
+pub fn is_safe(method: &str) -> bool {
+    matches!(method, "GET" | "HEAD" | "OPTIONS" | "TRACE")
+}
+
+/// Whether a response to `method` with `status` makes what is stored under the target URI invalid: a non-error answer
+/// to a method that is not safe.
+#[must_use]
+pub fn invalidates(method: &str, status: u16) -> bool {
+    !is_safe(method) && (200..400).contains(&status)
+}
+
+/// The further URIs it invalidates: those in Location and Content-Location, if their scheme and authority are the
+/// target's (others could be used to empty foreign caches). `base` is the cache key of the target; results are cache
+/// keys.
+#[must_use]
+pub fn also_invalidated(response: &(impl Fields + ?Sized), base: &str) -> Vec<String> {
+    let fields = ["location", "content-location"];
+    let texts = fields
+        .iter()
+        .filter_map(|field| response.single(field))
+        .filter_map(|text| std::str::from_utf8(text).ok());
+    texts.filter_map(|text| resolve(base, text.trim())).collect()
+}
+
+/// Resolves a reference against a key of the form `scheme://authority/path`; `None` when it leads to another origin.
+fn resolve(base: &str, reference: &str) -> Option<String> {
+    let reference = reference.split('#').next()?;
+    let origin_end = base.find("://").map(|at| at + 3)?;
+    let path_start = base[origin_end..].find('/').map(|at| at + origin_end)?;
+    let origin = &base[..path_start];
+    if let Some((scheme, rest)) = reference.split_once("://") {
+        let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
+        let key = crate::key::cache_key(scheme, authority.as_bytes(), format!("/{path}").as_bytes());
+        let key = String::from_utf8(key).ok()?;
+        return key.strip_prefix(origin).is_some_and(|rest| rest.starts_with('/')).then_some(key);
+    }
+    if reference.starts_with("//") {
+        return resolve(base, &format!("{}:{reference}", base.split(':').next()?));
+    }
+    if reference.is_empty() {
+        return None;
+    }
+    if reference.starts_with('/') {
+        return Some(format!("{origin}{}", without_dots(reference)));
+    }
+    let path = base[path_start..].split('?').next()?;
+    if reference.starts_with('?') {
+        return Some(format!("{origin}{path}{reference}"));
+    }
+    let folder = &path[..=path.rfind('/')?];
+    Some(format!("{origin}{}", without_dots(&format!("{folder}{reference}"))))
+}
+
+/// Removes `.` and `..` segments (RFC 3986 §5.2.4).
+fn without_dots(text: &str) -> String {
+    let (path, query) = text.split_once('?').map_or((text, None), |(path, query)| (path, Some(query)));
+    let mut kept: Vec<&str> = Vec::new();
+    let segments: Vec<&str> = path.split('/').skip(1).collect();
+    for (index, segment) in segments.iter().enumerate() {
+        let last = index + 1 == segments.len();
+        match *segment {
+            "." | ".." => {
+                if *segment == ".." {
+                    kept.pop();
+                }
+                if last {
+                    kept.push("");
+                }
+            }
+            other => kept.push(other),
+        }
+    }
+    let query = query.map(|query| format!("?{query}")).unwrap_or_default();
+    format!("/{}{query}", kept.join("/"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn non_error_answers_to_unsafe_methods_invalidate() {
+        for (method, status) in [("POST", 200), ("PUT", 204), ("DELETE", 303), ("FROBNICATE", 200)] {
+            assert!(invalidates(method, status), "{method} {status}");
+        }
+        for (method, status) in [("GET", 200), ("HEAD", 200), ("OPTIONS", 200), ("POST", 404), ("POST", 500)]
+        {
+            assert!(!invalidates(method, status), "{method} {status}");
+        }
+    }
+
+    #[test]
+    fn only_uris_of_the_same_origin_are_invalidated_too() {
+        let base = "http://a.test/x/y?q";
+        let cases = [
+            ("/z", Some("http://a.test/z")),
+            ("z", Some("http://a.test/x/z")),
+            ("../z?r", Some("http://a.test/z?r")),
+            ("?r", Some("http://a.test/x/y?r")),
+            ("http://A.test:80/z#part", Some("http://a.test/z")),
+            ("//a.test/z", Some("http://a.test/z")),
+            ("http://b.test/z", None),
+            ("https://a.test/z", None),
+            ("http://a.test.evil/z", None),
+            ("//b.test/z", None),
+        ];
+        for (location, expected) in cases {
+            let found = also_invalidated(&[("Location", location)][..], base);
+            assert_eq!(found.first().map(String::as_str), expected, "{location}");
+        }
+    }
+}

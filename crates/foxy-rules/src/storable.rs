@@ -1,0 +1,218 @@
+//! Whether a response may be stored by a shared cache (RFC 9111 §3).
+
+use crate::cache_control::{RequestControl, ResponseControl};
+use crate::fields::Fields;
+use crate::freshness::{self, Lifetime};
+use crate::vary::Vary;
+use foxy_base::WallTime;
+
+/// The answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Storability {
+    /// It may be stored.
+    Store,
+    /// It may not, or it would be of no use.
+    DoNotStore(NotStoredReason),
+}
+
+/// Why a response is not stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum NotStoredReason {
+    /// Only answers to GET are stored.
+    Method,
+    /// Partial content (206) is not stored yet.
+    Partial,
+    /// The status is not a final one, or says nothing of the resource (304).
+    Status,
+    /// `must-understand`, and the status is not one we know.
+    NotUnderstood,
+    /// The response says `no-store`.
+    ResponseNoStore,
+    /// The request says `no-store`.
+    RequestNoStore,
+    /// The response says `private`.
+    Private,
+    /// The request carried Authorization and the response does not allow sharing (§3.5).
+    Authorization,
+    /// `Vary: *`: it matches no other request.
+    VaryStar,
+    /// Vary names more fields than we compare.
+    VaryTooLong,
+    /// No lifetime, no validator: it could never be reused (§3: no explicit freshness, no heuristic).
+    NoFreshness,
+}
+
+impl NotStoredReason {
+    /// A stable name for `Cache-Status` details, logs and metrics.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Method => "method",
+            Self::Partial => "partial",
+            Self::Status => "status",
+            Self::NotUnderstood => "not-understood",
+            Self::ResponseNoStore => "response-no-store",
+            Self::RequestNoStore => "request-no-store",
+            Self::Private => "private",
+            Self::Authorization => "authorization",
+            Self::VaryStar => "vary-star",
+            Self::VaryTooLong => "vary-too-long",
+            Self::NoFreshness => "no-freshness",
+        }
+    }
+}
+
+/// What §3 needs to know of an exchange.
+#[derive(Clone, Copy, Debug)]
+pub struct Exchange<'a, Q: Fields + ?Sized, R: Fields + ?Sized> {
+    /// The request's method.
+    pub method: &'a str,
+    /// The request's fields.
+    pub request: &'a Q,
+    /// The response's status.
+    pub status: u16,
+    /// The response's fields.
+    pub response: &'a R,
+    /// When the response's head was received.
+    pub received: WallTime,
+}
+
+/// Statuses whose caching requirements we know (§5.2.2.3): the final ones of RFC 9110 but 206 and 304.
+const fn understood(status: u16) -> bool {
+    matches!(status, 200..=205 | 300..=303 | 305 | 307 | 308 | 400..=417 | 421 | 422 | 426 | 500..=505)
+}
+
+/// Decides, in the order of §3.
+#[must_use]
+pub fn storability<Q: Fields + ?Sized, R: Fields + ?Sized>(exchange: Exchange<'_, Q, R>) -> Storability {
+    match refusal(exchange) {
+        Some(reason) => Storability::DoNotStore(reason),
+        None => Storability::Store,
+    }
+}
+
+fn refusal<Q: Fields + ?Sized, R: Fields + ?Sized>(exchange: Exchange<'_, Q, R>) -> Option<NotStoredReason> {
+    let Exchange { method, request, status, response, received } = exchange;
+    let control = ResponseControl::of(response);
+    // "the request method is understood by the cache"
+    if method != "GET" {
+        return Some(NotStoredReason::Method);
+    }
+    // "the response status code is final"
+    if status < 200 || status == 304 || status > 599 {
+        return Some(NotStoredReason::Status);
+    }
+    // "if the response status code is 206 or 304, or the must-understand directive is present: the cache understands
+    // the response status code"
+    if status == 206 || response.has("content-range") {
+        return Some(NotStoredReason::Partial);
+    }
+    if control.must_understand && !understood(status) {
+        return Some(NotStoredReason::NotUnderstood);
+    }
+    // "the no-store cache directive is not present in the response"; must-understand overrides it (§5.2.2.3)
+    if control.no_store && !control.must_understand {
+        return Some(NotStoredReason::ResponseNoStore);
+    }
+    // §5.2.1.5
+    if RequestControl::of(request).no_store {
+        return Some(NotStoredReason::RequestNoStore);
+    }
+    // "if the cache is shared: the private response directive is not present"
+    if control.private {
+        return Some(NotStoredReason::Private);
+    }
+    // "if the cache is shared: the Authorization header field is not present in the request or a response directive is
+    // present that explicitly allows shared caching (§3.5)"
+    let shareable = control.public || control.must_revalidate || control.s_maxage.is_some();
+    if request.has("authorization") && !shareable {
+        return Some(NotStoredReason::Authorization);
+    }
+    // §4.1: it could never match another request
+    match Vary::of(response) {
+        Err(crate::vary::VaryError::Star) => return Some(NotStoredReason::VaryStar),
+        Err(crate::vary::VaryError::TooLong) => return Some(NotStoredReason::VaryTooLong),
+        Ok(_) => {}
+    }
+    worth_storing(status, response, received, &control)
+}
+
+/// "the response contains at least one of …": public, Expires, max-age, s-maxage, or a status with a heuristic. Beyond
+/// the RFC's "may", what has neither a lifetime nor a validator is left out, as it could never answer anything.
+fn worth_storing(
+    status: u16,
+    response: &(impl Fields + ?Sized),
+    received: WallTime,
+    control: &ResponseControl,
+) -> Option<NotStoredReason> {
+    let validator = response.has("etag") || response.has("last-modified");
+    let useful = match freshness::lifetime(status, response, received) {
+        Lifetime::Explicit(0) | Lifetime::Heuristic(0) => validator,
+        Lifetime::Explicit(_) | Lifetime::Heuristic(_) => true,
+        Lifetime::None => validator && (freshness::heuristically_cacheable(status) || control.public),
+    };
+    (!useful).then_some(NotStoredReason::NoFreshness)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use NotStoredReason as No;
+
+    type Lines<'a> = &'a [(&'a str, &'a str)];
+
+    fn decide(method: &str, request: Lines<'_>, status: u16, response: Lines<'_>) -> Storability {
+        storability(Exchange {
+            method,
+            request,
+            status,
+            response,
+            received: WallTime::from_seconds(784_111_777),
+        })
+    }
+
+    #[test]
+    fn what_a_shared_cache_may_store() {
+        let cases: [(Lines<'_>, u16, Lines<'_>); 10] = [
+            (&[], 200, &[("Cache-Control", "max-age=60")]),
+            (&[], 200, &[("Cache-Control", "s-maxage=60")]),
+            (&[], 200, &[("Expires", "Mon, 07 Nov 1994 08:49:37 GMT")]),
+            (&[], 200, &[("Last-Modified", "Mon, 07 Nov 1988 08:49:37 GMT")]),
+            (&[], 404, &[("Cache-Control", "max-age=60")]),
+            (&[], 599, &[("Cache-Control", "max-age=60")]),
+            (&[], 200, &[("Cache-Control", "no-cache"), ("ETag", "\"a\"")]),
+            (&[("Authorization", "x")], 200, &[("Cache-Control", "public, max-age=60")]),
+            (&[("Authorization", "x")], 200, &[("Cache-Control", "must-revalidate, max-age=60")]),
+            (&[], 200, &[("Cache-Control", "no-store, must-understand, max-age=60")]),
+        ];
+        for (request, status, response) in cases {
+            assert_eq!(decide("GET", request, status, response), Storability::Store, "{status} {response:?}");
+        }
+    }
+
+    #[test]
+    fn what_it_may_not_and_why() {
+        let fresh = ("Cache-Control", "max-age=60");
+        let cases: [(&str, Lines<'_>, u16, Lines<'_>, No); 15] = [
+            ("POST", &[], 200, &[fresh], No::Method),
+            ("HEAD", &[], 200, &[fresh], No::Method),
+            ("GET", &[], 206, &[fresh], No::Partial),
+            ("GET", &[], 200, &[fresh, ("Content-Range", "bytes 0-1/2")], No::Partial),
+            ("GET", &[], 304, &[fresh], No::Status),
+            ("GET", &[], 199, &[fresh], No::Status),
+            ("GET", &[], 599, &[fresh, ("Cache-Control", "must-understand")], No::NotUnderstood),
+            ("GET", &[], 200, &[fresh, ("Cache-Control", "no-store")], No::ResponseNoStore),
+            ("GET", &[("Cache-Control", "no-store")], 200, &[fresh], No::RequestNoStore),
+            ("GET", &[], 200, &[fresh, ("Cache-Control", "private")], No::Private),
+            ("GET", &[("Authorization", "x")], 200, &[fresh], No::Authorization),
+            ("GET", &[], 200, &[fresh, ("Vary", "*")], No::VaryStar),
+            ("GET", &[], 200, &[], No::NoFreshness),
+            ("GET", &[], 200, &[("Expires", "0")], No::NoFreshness),
+            ("GET", &[], 302, &[("Last-Modified", "Mon, 07 Nov 1988 08:49:37 GMT")], No::NoFreshness),
+        ];
+        for (method, request, status, response, reason) in cases {
+            let expected = Storability::DoNotStore(reason);
+            assert_eq!(decide(method, request, status, response), expected, "{method} {status} {response:?}");
+        }
+    }
+}

@@ -1,0 +1,208 @@
+//! Validation (RFC 9111 §4.3, RFC 9110 §13): conditional requests of clients against a stored response, the validators
+//! a cache sends upstream, and what a 304 changes in the stored head (§3.2).
+
+use crate::date;
+use crate::fields::{Fields, members};
+use crate::freshness::date_of;
+use foxy_base::WallTime;
+
+/// What a client's conditions say of a stored response.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Conditional {
+    /// No condition, or one that does not hold back the response: send it whole.
+    Full,
+    /// The client has it: send 304.
+    NotModified,
+}
+
+/// Evaluates If-None-Match, or without it If-Modified-Since, of a GET or HEAD against a stored 200 response
+/// (RFC 9110 §13.2.2). If-Match and If-Unmodified-Since are for origin servers: see [`must_reach_origin`].
+#[must_use]
+pub fn evaluate(
+    request: &(impl Fields + ?Sized),
+    status: u16,
+    stored: &(impl Fields + ?Sized),
+    received: WallTime,
+) -> Conditional {
+    if status != 200 {
+        return Conditional::Full;
+    }
+    let holds = if request.has("if-none-match") {
+        none_match(request, stored.single("etag"))
+    } else {
+        modified_since(request, stored, received)
+    };
+    if holds { Conditional::Full } else { Conditional::NotModified }
+}
+
+/// Whether a request carries conditions that only the origin can decide (RFC 9110 §13.1.1, §13.1.4): it is forwarded.
+#[must_use]
+pub fn must_reach_origin(request: &(impl Fields + ?Sized)) -> bool {
+    request.has("if-match") || request.has("if-unmodified-since")
+}
+
+fn none_match(request: &(impl Fields + ?Sized), stored: Option<&[u8]>) -> bool {
+    !members(request.values("if-none-match"))
+        .any(|tag| tag == b"*" || stored.is_some_and(|stored| weakly_equal(tag, stored)))
+}
+
+/// Weak comparison (RFC 9110 §8.8.3.2). What is no entity tag equals nothing.
+#[must_use]
+pub fn weakly_equal(one: &[u8], other: &[u8]) -> bool {
+    let opaque = |tag: &[u8]| tag.strip_prefix(b"W/").unwrap_or(tag).to_vec();
+    let (one, other) = (opaque(one), opaque(other));
+    one.len() >= 2 && one.first() == Some(&b'"') && one.last() == Some(&b'"') && one == other
+}
+
+/// Strong comparison: equal and neither weak.
+#[must_use]
+pub fn strongly_equal(one: &[u8], other: &[u8]) -> bool {
+    !one.starts_with(b"W/") && !other.starts_with(b"W/") && weakly_equal(one, other)
+}
+
+/// True when the stored response was changed after the date the client gives. An invalid date is ignored (§13.1.3).
+/// Without Last-Modified, Date stands in for it (RFC 9111 §4.3.2).
+fn modified_since(
+    request: &(impl Fields + ?Sized),
+    stored: &(impl Fields + ?Sized),
+    received: WallTime,
+) -> bool {
+    let Some(since) = request.single("if-modified-since").and_then(|text| date::parse(text, received)) else {
+        return true;
+    };
+    let modified = stored.single("last-modified").and_then(|text| date::parse(text, received));
+    modified.unwrap_or_else(|| date_of(stored, received)) > since
+}
+
+/// What a cache sends to validate a stored response (§4.3.1).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Validators<'a> {
+    /// For If-None-Match.
+    pub etag: Option<&'a [u8]>,
+    /// For If-Modified-Since.
+    pub last_modified: Option<&'a [u8]>,
+}
+
+impl<'a> Validators<'a> {
+    /// The validators of a stored response.
+    #[must_use]
+    pub fn of(stored: &'a (impl Fields + ?Sized)) -> Self {
+        Self { etag: stored.single("etag"), last_modified: stored.single("last-modified") }
+    }
+
+    /// Whether there is none, so that it can only be fetched anew.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.etag.is_none() && self.last_modified.is_none()
+    }
+}
+
+/// Whether a 304's validators name the stored response (§4.3.4). A strong tag must be equal strongly, a weak one
+/// weakly, and without tags the dates must be the same text. A 304 without validators is about the only one we asked
+/// about.
+#[must_use]
+pub fn is_about(answer: &(impl Fields + ?Sized), stored: &(impl Fields + ?Sized)) -> bool {
+    match (answer.single("etag"), stored.single("etag")) {
+        (Some(answer), Some(stored)) if !answer.starts_with(b"W/") => strongly_equal(answer, stored),
+        (Some(answer), Some(stored)) => weakly_equal(answer, stored),
+        (Some(_), None) => false,
+        (None, _) => match (answer.single("last-modified"), stored.single("last-modified")) {
+            (Some(answer), Some(stored)) => answer == stored,
+            _ => true,
+        },
+    }
+}
+
+/// Whether a field of a 304 (or of an updating HEAD) replaces the stored one of that name (§3.2): all but those about
+/// the connection, the framing and the stored bytes themselves.
+#[must_use]
+pub fn merges_into_stored(name: &str, answer: &(impl Fields + ?Sized)) -> bool {
+    const KEPT: [&str; 14] = [
+        "connection",
+        "keep-alive",
+        "proxy-connection",
+        "te",
+        "trailer",
+        "transfer-encoding",
+        "upgrade",
+        "proxy-authenticate",
+        "proxy-authentication-info",
+        "content-length",
+        "content-encoding",
+        "content-type",
+        "content-range",
+        "vary",
+    ];
+    let named =
+        members(answer.values("connection")).any(|option| option.eq_ignore_ascii_case(name.as_bytes()));
+    !named && !KEPT.iter().any(|kept| kept.eq_ignore_ascii_case(name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW: WallTime = WallTime::from_seconds(1_795_219_200);
+    type Lines<'a> = &'a [(&'a str, &'a str)];
+
+    fn conditional(request: Lines<'_>) -> Conditional {
+        let stored: Lines<'_> = &[("ETag", "\"a\""), ("Last-Modified", "Sun, 06 Nov 1994 08:49:37 GMT")];
+        evaluate(request, 200, stored, NOW)
+    }
+
+    #[test]
+    fn entity_tags_decide_before_dates() {
+        let cases: [(Lines<'_>, Conditional); 12] = [
+            (&[], Conditional::Full),
+            (&[("If-None-Match", "\"a\"")], Conditional::NotModified),
+            (&[("If-None-Match", "W/\"a\"")], Conditional::NotModified),
+            (&[("If-None-Match", "\"x\", \"a\"")], Conditional::NotModified),
+            (&[("If-None-Match", "*")], Conditional::NotModified),
+            (&[("If-None-Match", "a")], Conditional::Full),
+            (
+                &[("If-None-Match", "\"b\""), ("If-Modified-Since", "Sun, 06 Nov 1994 08:49:37 GMT")],
+                Conditional::Full,
+            ),
+            (&[("If-Modified-Since", "Sun, 06 Nov 1994 08:49:37 GMT")], Conditional::NotModified),
+            (&[("If-Modified-Since", "Sunday, 06-Nov-94 08:49:38 GMT")], Conditional::NotModified),
+            (&[("If-Modified-Since", "Sun, 06 Nov 1994 08:49:36 GMT")], Conditional::Full),
+            (&[("If-Modified-Since", "yesterday")], Conditional::Full),
+            (&[("Range", "bytes=0-1")], Conditional::Full),
+        ];
+        for (request, expected) in cases {
+            assert_eq!(conditional(request), expected, "{request:?}");
+        }
+    }
+
+    #[test]
+    fn only_a_stored_200_answers_conditions() {
+        let request: Lines<'_> = &[("If-None-Match", "*")];
+        assert_eq!(evaluate(request, 404, &[][..] as Lines<'_>, NOW), Conditional::Full);
+    }
+
+    #[test]
+    fn a_304_must_be_about_what_is_stored() {
+        let cases: [(Lines<'_>, Lines<'_>, bool); 6] = [
+            (&[("ETag", "\"a\"")], &[("ETag", "\"a\"")], true),
+            (&[("ETag", "\"b\"")], &[("ETag", "\"a\"")], false),
+            (&[("ETag", "W/\"a\"")], &[("ETag", "W/\"a\"")], true),
+            (&[("ETag", "\"a\"")], &[("ETag", "W/\"a\"")], false),
+            (&[("Last-Modified", "x")], &[("Last-Modified", "y")], false),
+            (&[], &[("ETag", "\"a\"")], true),
+        ];
+        for (answer, stored, expected) in cases {
+            assert_eq!(is_about(answer, stored), expected, "{answer:?} {stored:?}");
+        }
+    }
+
+    #[test]
+    fn connection_framing_and_content_fields_stay_as_stored() {
+        let answer: Lines<'_> = &[("Connection", "X-Hop")];
+        for kept in ["x-hop", "Content-Length", "transfer-encoding", "Content-Encoding", "connection"] {
+            assert!(!merges_into_stored(kept, answer), "{kept}");
+        }
+        for replaced in ["Cache-Control", "ETag", "Expires", "X-Other", "Date"] {
+            assert!(merges_into_stored(replaced, answer), "{replaced}");
+        }
+    }
+}

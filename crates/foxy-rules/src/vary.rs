@@ -1,0 +1,143 @@
+//! Vary (RFC 9110 §12.5.5, RFC 9111 §4.1): which request fields chose a response, and the secondary key they make.
+
+use crate::fields::{Fields, members};
+
+/// Vary lists longer than this are not compared.
+pub const LONGEST_VARY: usize = 16;
+
+/// Why no secondary key can be made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum VaryError {
+    /// `*`: it matches no other request.
+    Star,
+    /// More than [`LONGEST_VARY`] names.
+    TooLong,
+}
+
+/// The names of a Vary field: lower case, sorted, each once.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Vary {
+    names: Vec<String>,
+}
+
+impl Vary {
+    /// Reads a response's Vary over all its lines. Names that are no tokens cannot occur in a request; they stay in the
+    /// list and always compare as absent.
+    ///
+    /// # Errors
+    /// [`VaryError`].
+    pub fn of(response: &(impl Fields + ?Sized)) -> Result<Self, VaryError> {
+        let mut names: Vec<String> = Vec::new();
+        for member in members(response.values("vary")) {
+            if member == b"*" {
+                return Err(VaryError::Star);
+            }
+            names.push(String::from_utf8_lossy(member).to_ascii_lowercase());
+        }
+        names.sort();
+        names.dedup();
+        if names.len() > LONGEST_VARY { Err(VaryError::TooLong) } else { Ok(Self { names }) }
+    }
+
+    /// A list from names as [`Vary::names`] gave them.
+    #[must_use]
+    pub fn from_names(names: impl IntoIterator<Item = String>) -> Self {
+        let mut names: Vec<String> = names.into_iter().collect();
+        names.sort();
+        names.dedup();
+        Self { names }
+    }
+
+    /// Whether every request gets the same response.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.names.is_empty()
+    }
+
+    /// The names, sorted.
+    #[must_use]
+    pub fn names(&self) -> &[String] {
+        &self.names
+    }
+
+    /// The secondary key of a request: equal for two requests exactly when their selecting fields match, that is when
+    /// they are the same lists, white space and the division into lines aside (§4.1). A missing field matches only a
+    /// missing one.
+    #[must_use]
+    pub fn key(&self, request: &(impl Fields + ?Sized)) -> Vec<u8> {
+        let mut key = Vec::new();
+        for name in &self.names {
+            key.extend_from_slice(name.as_bytes());
+            if request.has(name) {
+                key.push(b':');
+                for (index, member) in members(request.values(name)).enumerate() {
+                    if index > 0 {
+                        key.push(b',');
+                    }
+                    key.extend(normal(member));
+                }
+            }
+            key.push(b'\n');
+        }
+        key
+    }
+}
+
+/// A list member with each run of white space as one space, and none beside `;` and `=`.
+fn normal(member: &[u8]) -> Vec<u8> {
+    let mut text: Vec<u8> = Vec::with_capacity(member.len());
+    let mut quoted = false;
+    for &byte in member {
+        if byte == b'"' {
+            quoted = !quoted;
+        }
+        let blank = byte == b' ' || byte == b'\t';
+        if quoted || !blank {
+            if !quoted && (byte == b';' || byte == b'=') && text.last() == Some(&b' ') {
+                text.pop();
+            }
+            text.push(byte);
+        } else if !matches!(text.last(), None | Some(b' ' | b';' | b'=')) {
+            text.push(b' ');
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn vary(value: &str) -> Vary {
+        Vary::of(&[("Vary", value)][..]).expect("a list of names")
+    }
+
+    fn same(names: &str, one: &[(&str, &str)], other: &[(&str, &str)]) -> bool {
+        vary(names).key(one) == vary(names).key(other)
+    }
+
+    #[test]
+    fn names_are_sorted_once_each_and_stars_refused_anywhere() {
+        assert_eq!(vary("Foo, ,bar, FOO").names(), ["bar", "foo"]);
+        assert_eq!(Vary::of(&[("Vary", "a"), ("Vary", "b, *")][..]), Err(VaryError::Star));
+        let long: Vec<String> = (0..=LONGEST_VARY).map(|number| format!("n{number}")).collect();
+        assert_eq!(Vary::of(&[("Vary", long.join(",").as_str())][..]), Err(VaryError::TooLong));
+    }
+
+    #[test]
+    fn requests_match_when_their_lists_do() {
+        assert!(same("foo", &[("Foo", "1, 2")], &[("foo", "1,2")]));
+        assert!(same("foo", &[("Foo", "1"), ("Foo", "2")], &[("foo", " 1 ,  2 ")]));
+        assert!(same("accept", &[("Accept", "a;q = 1")], &[("Accept", "a; q=1")]));
+        assert!(same("foo", &[("Bar", "1")], &[("Bar", "2")]));
+        assert!(!same("foo", &[("Foo", "1")], &[("Foo", "2")]));
+        assert!(!same("foo", &[("Foo", "1,2")], &[("Foo", "2,1")]));
+        assert!(!same("foo", &[("Foo", "")], &[]));
+        assert!(!same("foo", &[("Foo", "\"a  b\"")], &[("Foo", "\"a b\"")]));
+    }
+
+    #[test]
+    fn a_value_cannot_pass_for_another_field() {
+        assert!(!same("a, b", &[("a", "1\nb:2")], &[("a", "1"), ("b", "2")]));
+    }
+}
