@@ -2,6 +2,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
+use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
@@ -16,12 +17,19 @@ pub enum Step {
     Send(Vec<u8>),
     /// Sends these bytes again and again until the peer is gone.
     SendForever(Vec<u8>),
+    /// Sends a byte now and then for ever.
+    Drip(u8, Duration),
     /// Waits until the peer closes.
     AwaitClose,
     /// Does nothing any more, and keeps the connection open.
     Hang,
     /// Resets the connection.
     Reset,
+}
+
+/// Runs a test that has tasks of its own.
+pub async fn local<T>(test: impl Future<Output = T>) -> T {
+    tokio::task::LocalSet::new().run_until(test).await
 }
 
 /// Sends text.
@@ -104,6 +112,10 @@ async fn follow(
             Step::Send(bytes) => stream.write_all(&bytes).await?,
             Step::SendForever(bytes) => loop {
                 stream.write_all(&bytes).await?;
+            },
+            Step::Drip(byte, pause) => loop {
+                stream.write_u8(byte).await?;
+                tokio::time::sleep(pause).await;
             },
             Step::AwaitClose => while stream.read(&mut [0; 1024]).await? > 0 {},
             Step::Hang => std::future::pending().await,
