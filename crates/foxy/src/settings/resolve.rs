@@ -54,8 +54,8 @@ pub struct Settings {
     pub memory: ByteSize,
     /// How long to wait for whom.
     pub timeouts: Timeouts,
-    /// Client connections at a time.
-    pub connections: usize,
+    /// How much of anything.
+    pub limits: Limits,
     /// Where the access log goes.
     pub access_log: Output,
     /// Its format's name.
@@ -64,6 +64,21 @@ pub struct Settings {
     pub log_level: &'static str,
     /// How long a graceful stop waits.
     pub stop_after: Duration,
+}
+
+/// How much of anything.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Client connections at a time.
+    pub connections: usize,
+    /// Bytes of a head.
+    pub head_size: ByteSize,
+    /// Lines of a head.
+    pub headers: usize,
+    /// Unused connections a worker keeps to all origin servers.
+    pub idle_connections: usize,
+    /// Unused connections a worker keeps to one origin server.
+    pub idle_connections_per_origin: usize,
 }
 
 /// How long to wait for whom.
@@ -77,12 +92,16 @@ pub struct Timeouts {
     pub client_read: Duration,
     /// For a client to take more of a response.
     pub client_write: Duration,
+    /// To look up an origin server's name.
+    pub resolve: Duration,
     /// To connect to an origin server.
     pub connect: Duration,
     /// For an origin server to begin its response.
     pub origin_head: Duration,
     /// Between two reads of a response's body.
     pub origin_read: Duration,
+    /// For an origin server to ask for a request's body.
+    pub origin_continue: Duration,
     /// For an unused connection to an origin server.
     pub origin_idle: Duration,
     /// For a tunnel through which nothing passes.
@@ -131,7 +150,7 @@ pub fn resolve(written: &Written) -> Result<Settings, Complaints> {
         object_limit: set(&written.object_limit),
         memory: set(&written.memory),
         timeouts: timeouts(written),
-        connections: set(&written.connections),
+        limits: limits(written),
         access_log: set(&written.access_log),
         access_log_format: set(&written.access_log_format),
         log_level: set(&written.log_level),
@@ -147,11 +166,23 @@ fn timeouts(written: &Written) -> Timeouts {
         client_idle: set(&written.client_idle),
         client_read: set(&written.client_read),
         client_write: set(&written.client_write),
+        resolve: set(&written.resolve),
         connect: set(&written.connect),
         origin_head: set(&written.origin_head),
         origin_read: set(&written.origin_read),
+        origin_continue: set(&written.origin_continue),
         origin_idle: set(&written.origin_idle),
         tunnel_idle: set(&written.tunnel_idle),
+    }
+}
+
+fn limits(written: &Written) -> Limits {
+    Limits {
+        connections: set(&written.connections),
+        head_size: set(&written.head_size),
+        headers: set(&written.headers),
+        idle_connections: set(&written.idle_connections),
+        idle_connections_per_origin: set(&written.idle_connections_per_origin),
     }
 }
 

@@ -153,6 +153,7 @@ pub static SETTINGS: &[Setting] = &[
         |w| &mut w.client_write,
         "For a client to take more of a response.",
     ),
+    timeout("timeouts.resolve", &["10s"], |w| &mut w.resolve, "To look up an origin server's name."),
     timeout(
         "timeouts.connect",
         &["10s"],
@@ -172,8 +173,14 @@ pub static SETTINGS: &[Setting] = &[
         "Between two reads of a response's body.",
     ),
     timeout(
+        "timeouts.origin-continue",
+        &["1s"],
+        |w| &mut w.origin_continue,
+        "For an origin server to answer `Expect: 100-continue` before the body is sent anyway.",
+    ),
+    timeout(
         "timeouts.origin-idle",
-        &["30s"],
+        &["60s"],
         |w| &mut w.origin_idle,
         "For an unused connection to an origin server.",
     ),
@@ -191,6 +198,31 @@ pub static SETTINGS: &[Setting] = &[
         default: Preset::Fixed(&["20000"]),
         doc: "Client connections at a time. More wait in the system's queue.",
     },
+    Setting {
+        key: "limits.head-size",
+        flag: None,
+        area: Area::Limits,
+        kind: Kind::Size { slot: |w| &mut w.head_size, at_least: ByteSize(8 * KIB), at_most: ByteSize(MIB) },
+        default: Preset::Fixed(&["64K"]),
+        doc: "The head of a request or response. Longer ones are refused with 431 or 502.",
+    },
+    count("limits.headers", 16, 10_000, &["256"], |w| &mut w.headers, "Header lines in a head."),
+    count(
+        "limits.idle-connections",
+        0,
+        100_000,
+        &["1024"],
+        |w| &mut w.idle_connections,
+        "Unused connections each worker keeps to all origin servers together.",
+    ),
+    count(
+        "limits.idle-connections-per-origin",
+        0,
+        100_000,
+        &["64"],
+        |w| &mut w.idle_connections_per_origin,
+        "Unused connections each worker keeps to one origin server.",
+    ),
     Setting {
         key: "access-log",
         flag: Some("access-log"),
@@ -249,6 +281,18 @@ const fn timeout(
     doc: &'static str,
 ) -> Setting {
     Setting { key, flag: None, area: Area::Timeouts, kind: span(slot), default: Preset::Fixed(default), doc }
+}
+
+const fn count(
+    key: &'static str,
+    at_least: usize,
+    at_most: usize,
+    default: &'static [&'static str],
+    slot: Slot<usize>,
+    doc: &'static str,
+) -> Setting {
+    let kind = Kind::Count { slot, at_least, at_most };
+    Setting { key, flag: None, area: Area::Limits, kind, default: Preset::Fixed(default), doc }
 }
 
 const fn span(slot: Slot<Duration>) -> Kind {
