@@ -71,7 +71,7 @@ pub static SETTINGS: &[Setting] = &[
         kind: Kind::Folders(|w| &mut w.store),
         default: Preset::Computed("$XDG_CACHE_HOME/foxy, else $HOME/.cache/foxy, else /var/cache/foxy"),
         doc: "Folders that hold the cache on disk, one store in each. \
-              A folder is made when it does not exist; one that holds anything else is refused.",
+              A folder is made when it does not exist; a store file in it that is not foxy's is left alone, and foxy does not start.",
     },
     Setting {
         key: "size",
