@@ -86,7 +86,7 @@ impl ChunkedDecoder {
                     };
                     self.state = State::End;
                     let text = parse::take_section(buffer, arena, &section);
-                    let mut trailers = parse::trailers(&text, &section)?;
+                    let mut trailers = parse::trailers(text, &section)?;
                     drop_forbidden(&mut trailers);
                     if !trailers.is_empty() {
                         return Ok(Some(BodyEvent::Trailers(trailers)));

@@ -100,7 +100,7 @@ impl RequestDecoder {
                 }
                 let Some(section) = scanner.scan(buffer, &head_rules(&self.limits))? else { return Ok(None) };
                 let text = parse::take_section(buffer, &mut self.arena, &section);
-                let head = parse::request(&text, &section)?;
+                let head = parse::request(text, &section)?;
                 let length = framing::request(&head)?;
                 self.state = State::Body(BodyDecoder::new(length));
                 Ok(Some(RequestEvent::Head(head, length)))

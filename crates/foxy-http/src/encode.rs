@@ -12,7 +12,13 @@ use bytes::BufMut;
 pub const CRLF: &[u8] = b"\r\n";
 
 /// Writes a whole request head. `target` is the form to send, such as [`RequestHead::origin_form`].
+///
+/// # Panics
+/// If the target is empty or has a blank or a control byte: it would be another request for the receiver. Those of
+/// decoded heads have none.
 pub fn request_head(method: &Method, target: &[u8], headers: &Headers, out: &mut impl BufMut) {
+    let is_one_word = !target.is_empty() && target.iter().all(|&byte| byte > b' ' && byte != 0x7f);
+    assert!(is_one_word, "the request target is not one word");
     out.put_slice(method.as_str().as_bytes());
     out.put_slice(b" ");
     out.put_slice(target);

@@ -2,16 +2,46 @@
 //! It interprets nothing beyond comma lists; framing and hop-by-hop rules are in `framing` and `connection`.
 
 use crate::list::ListMembers;
+use crate::syntax::{is_token, is_value_byte, trim};
 use bytes::{BufMut, Bytes};
 use std::fmt;
+
+/// The text of a list is addressed with 32 bits.
+const LONGEST_TEXT: usize = u32::MAX as usize;
 
 /// Where a header line's name and value lie in the text.
 #[derive(Clone, Copy)]
 pub(crate) struct Field {
-    pub(crate) name_start: u32,
-    pub(crate) name_length: u32,
-    pub(crate) value_start: u32,
-    pub(crate) value_length: u32,
+    tag: u32,
+    name_start: u32,
+    name_length: u32,
+    value_start: u32,
+    value_length: u32,
+}
+
+impl Field {
+    /// A field whose name and value start at these places of a text of at most `u32::MAX` bytes.
+    pub(crate) fn new(name: &[u8], name_start: usize, value: &[u8], value_start: usize) -> Self {
+        Self {
+            tag: tag(name),
+            name_start: name_start as u32,
+            name_length: name.len() as u32,
+            value_start: value_start as u32,
+            value_length: value.len() as u32,
+        }
+    }
+}
+
+/// A summary of a name that is the same in any case, so that a look-up compares few names.
+fn tag(name: &[u8]) -> u32 {
+    match name {
+        [first, .., last] => {
+            u32::from(first | 0x20)
+                | u32::from(last | 0x20) << 8
+                | u32::try_from(name.len()).unwrap_or(0) << 16
+        }
+        _ => 0,
+    }
 }
 
 /// Why a header line was not taken by [`Headers::try_append`].
@@ -54,6 +84,7 @@ impl Headers {
     }
 
     pub(crate) fn from_parts(received: Bytes, fields: Vec<Field>) -> Self {
+        assert!(received.len() <= LONGEST_TEXT, "a head is far below 4 GiB");
         Self { received, added: Vec::new(), fields }
     }
 
@@ -87,7 +118,7 @@ impl Headers {
     /// The first value of `name`.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&[u8]> {
-        self.fields.iter().find(|field| self.is_named(field, name)).map(|field| self.value_of(field))
+        self.named(name).next().map(|field| self.value_of(field))
     }
 
     /// The first value of `name`, if it is UTF-8.
@@ -98,13 +129,13 @@ impl Headers {
 
     /// Every value of `name`, in order.
     pub fn get_all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a [u8]> {
-        self.fields.iter().filter(move |field| self.is_named(field, name)).map(|field| self.value_of(field))
+        self.named(name).map(|field| self.value_of(field))
     }
 
     /// Whether there is a line of `name`.
     #[must_use]
     pub fn contains(&self, name: &str) -> bool {
-        self.fields.iter().any(|field| self.is_named(field, name))
+        self.named(name).next().is_some()
     }
 
     /// The members of the comma lists in all lines of `name` (RFC 9110 §5.6.1): without surrounding blanks, empty
@@ -195,12 +226,14 @@ impl Headers {
         self.added.put_slice(name.as_bytes());
         self.added.extend(value.iter().map(|&byte| if is_value_byte(byte) { byte } else { b' ' }));
         let value_start = name_start + name.len();
-        Field {
-            name_start: position(name_start),
-            name_length: position(name.len()),
-            value_start: position(value_start),
-            value_length: position(value.len()),
-        }
+        assert!(value_start + value.len() <= LONGEST_TEXT, "header lines are far below 4 GiB");
+        Field::new(name.as_bytes(), name_start, value, value_start)
+    }
+
+    fn named<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a Field> {
+        let tag = tag(name.as_bytes());
+        let is_named = move |field: &&Field| field.tag == tag && self.is_named(field, name);
+        self.fields.iter().filter(is_named)
     }
 
     fn is_named(&self, field: &Field, name: &str) -> bool {
@@ -258,25 +291,4 @@ fn slice<'a>(received: &'a Bytes, added: &'a [u8], start: u32, length: u32) -> &
 
 fn text_of(name: &[u8]) -> &str {
     std::str::from_utf8(name).expect("a header name is a token, and tokens are ASCII")
-}
-
-fn position(offset: usize) -> u32 {
-    u32::try_from(offset).expect("header text is far below 4 GiB")
-}
-
-/// Drops what a parser would take for blanks around the value, and what would become blanks.
-fn trim(value: &[u8]) -> &[u8] {
-    let visible = |byte: &u8| *byte > b' ' && *byte != 0x7f;
-    let start = value.iter().position(visible).unwrap_or(value.len());
-    let end = value.iter().rposition(visible).map_or(start, |last| last + 1);
-    &value[start..end]
-}
-
-fn is_value_byte(byte: u8) -> bool {
-    byte == b'\t' || (byte >= b' ' && byte != 0x7f)
-}
-
-pub(crate) fn is_token(name: &[u8]) -> bool {
-    !name.is_empty()
-        && name.iter().all(|byte| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(byte))
 }

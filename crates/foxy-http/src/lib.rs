@@ -1,6 +1,20 @@
 //! HTTP/1.1 on the wire: a sans-IO codec. Bytes in, events out; heads and chunks in, bytes out.
 //! It reads no socket and no clock, and it decides nothing about caching. Start at [`RequestDecoder`],
 //! [`ResponseDecoder`] and [`encode`]; [`framing`] holds the decisions that two parsers must not make differently.
+//!
+//! ```
+//! use bytes::BytesMut;
+//! use foxy_http::{BodyLength, DecodeError, RequestDecoder, RequestEvent};
+//!
+//! let mut decoder = RequestDecoder::default();
+//! let mut buffer = BytesMut::from("POST /a HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\n\r\nhi");
+//! let Some(RequestEvent::Head(head, length)) = decoder.next(&mut buffer)? else { panic!("the head is whole") };
+//! assert_eq!((head.authority(), length), (Some(&b"h"[..]), BodyLength::Length(2)));
+//! assert_eq!(decoder.next(&mut buffer)?, Some(RequestEvent::Body("hi".into())));
+//! assert_eq!(decoder.next(&mut buffer)?, Some(RequestEvent::End));
+//! assert_eq!(decoder.next(&mut buffer)?, None);
+//! # Ok::<(), DecodeError>(())
+//! ```
 
 mod body;
 mod chunked;
@@ -16,6 +30,7 @@ mod message;
 mod parse;
 mod response;
 mod scan;
+mod syntax;
 mod target;
 
 pub use connection::{

@@ -29,9 +29,16 @@ impl<'a> Iterator for ListMembers<'a> {
 
 /// Where the first comma outside a quoted string is, or the end.
 fn member_end(list: &[u8]) -> usize {
-    let mut quoted = false;
-    let mut escaped = false;
-    for (index, &byte) in list.iter().enumerate() {
+    match list.iter().position(|byte| matches!(byte, b',' | b'"')) {
+        None => list.len(),
+        Some(comma) if list[comma] == b',' => comma,
+        Some(quote) => quoted_member_end(list, quote),
+    }
+}
+
+fn quoted_member_end(list: &[u8], first_quote: usize) -> usize {
+    let (mut quoted, mut escaped) = (false, false);
+    for (index, &byte) in list.iter().enumerate().skip(first_quote) {
         match byte {
             _ if escaped => escaped = false,
             b'\\' if quoted => escaped = true,

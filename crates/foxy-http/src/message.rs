@@ -1,7 +1,8 @@
 //! Heads of requests and responses as values. They say what was on the wire; they do not decide what it means.
 
 use crate::error::DecodeError;
-use crate::headers::{Headers, is_token};
+use crate::headers::Headers;
+use crate::syntax::is_token;
 use crate::target::{Target, TargetForm};
 use bytes::Bytes;
 use std::borrow::Cow;

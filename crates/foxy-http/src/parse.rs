@@ -1,13 +1,15 @@
 //! From the bytes of a complete header section to heads and headers, by httparse. Lines were checked by `scan`.
 
 use crate::error::DecodeError;
-use crate::headers::{Field, Headers, is_token};
+use crate::headers::{Field, Headers};
 use crate::message::{Method, RequestHead, ResponseHead, Version};
 use crate::scan::Section;
+use crate::syntax::is_token;
 use crate::target::{Authority, Target, TargetForm};
 use bytes::{Buf, Bytes, BytesMut};
 use httparse::{Error, Header, Status};
 use std::mem::MaybeUninit;
+use std::ops::Range;
 
 /// Header lines that are parsed without allocating room for httparse's table.
 const FEW_HEADERS: usize = 48;
@@ -33,48 +35,61 @@ fn unfold(text: &mut [u8]) {
     }
 }
 
-pub(crate) fn request(text: &Bytes, section: &Section) -> Result<RequestHead, DecodeError> {
-    with_slots(section.headers, |slots| {
-        let mut request = httparse::Request::new(&mut []);
-        match request.parse_with_uninit_headers(text, slots) {
-            Ok(Status::Complete(_)) => {}
-            Ok(Status::Partial) => return Err(DecodeError::InvalidRequestLine),
-            Err(error) => return Err(request_error(error, text)),
-        }
-        let method = Method::parse(request.method.ok_or(DecodeError::InvalidRequestLine)?)?;
-        let path = request.path.ok_or(DecodeError::InvalidRequestLine)?;
-        let target = Target::parse(&method, text.slice_ref(path.as_bytes()))?;
-        let version = version(request.version)?;
-        let mut headers = headers(text, request.headers);
-        check_host(&target, version, &mut headers)?;
-        Ok(RequestHead { method, target, version, headers })
-    })
+pub(crate) fn request(text: Bytes, section: &Section) -> Result<RequestHead, DecodeError> {
+    let (method, target, version, fields) = with_slots(section.headers, |slots| request_parts(&text, slots))?;
+    let target = Target::from_word(&method, text.slice(target))?;
+    let mut headers = Headers::from_parts(text, fields);
+    check_host(&target, version, &mut headers)?;
+    Ok(RequestHead { method, target, version, headers })
 }
 
-pub(crate) fn response(text: &Bytes, section: &Section) -> Result<ResponseHead, DecodeError> {
-    with_slots(section.headers, |slots| {
-        let mut response = httparse::Response::new(&mut []);
-        match httparse::ParserConfig::default().parse_response_with_uninit_headers(&mut response, text, slots)
-        {
-            Ok(Status::Complete(_)) => {}
-            Ok(Status::Partial) => return Err(DecodeError::InvalidStatusLine),
-            Err(error) => return Err(response_error(error, text)),
-        }
-        let status =
-            response.code.filter(|code| (100..600).contains(code)).ok_or(DecodeError::InvalidStatusLine)?;
-        let version = version(response.version)?;
-        let reason = reason(text);
-        Ok(ResponseHead { version, status, reason, headers: headers(text, response.headers) })
-    })
-}
+type RequestParts = (Method, Range<usize>, Version, Vec<Field>);
 
-pub(crate) fn trailers(text: &Bytes, section: &Section) -> Result<Headers, DecodeError> {
-    let mut slots = vec![httparse::EMPTY_HEADER; section.headers];
-    match httparse::parse_headers(text, &mut slots) {
-        Ok(Status::Complete((_, parsed))) => Ok(headers(text, parsed)),
-        Ok(Status::Partial) => Err(DecodeError::InvalidHeaderName),
-        Err(error) => Err(header_error(error)),
+fn request_parts<'text>(
+    text: &'text [u8],
+    slots: &mut [MaybeUninit<Header<'text>>],
+) -> Result<RequestParts, DecodeError> {
+    let mut request = httparse::Request::new(&mut []);
+    match request.parse_with_uninit_headers(text, slots) {
+        Ok(Status::Complete(_)) => {}
+        Ok(Status::Partial) => return Err(DecodeError::InvalidRequestLine),
+        Err(error) => return Err(bad_byte(text).unwrap_or_else(|| request_error(error, text))),
     }
+    let method = Method::parse(request.method.ok_or(DecodeError::InvalidRequestLine)?)?;
+    let path = request.path.ok_or(DecodeError::InvalidRequestLine)?.as_bytes();
+    let start = start_of(path, text);
+    Ok((method, start..start + path.len(), version(request.version)?, fields(text, request.headers)))
+}
+
+pub(crate) fn response(text: Bytes, section: &Section) -> Result<ResponseHead, DecodeError> {
+    let (status, version, fields) = with_slots(section.headers, |slots| response_parts(&text, slots))?;
+    let reason = reason(&text);
+    Ok(ResponseHead { version, status, reason, headers: Headers::from_parts(text, fields) })
+}
+
+fn response_parts<'text>(
+    text: &'text [u8],
+    slots: &mut [MaybeUninit<Header<'text>>],
+) -> Result<(u16, Version, Vec<Field>), DecodeError> {
+    let mut response = httparse::Response::new(&mut []);
+    match httparse::ParserConfig::default().parse_response_with_uninit_headers(&mut response, text, slots) {
+        Ok(Status::Complete(_)) => {}
+        Ok(Status::Partial) => return Err(DecodeError::InvalidStatusLine),
+        Err(error) => return Err(bad_byte(text).unwrap_or_else(|| response_error(error, text))),
+    }
+    let status =
+        response.code.filter(|code| (100..600).contains(code)).ok_or(DecodeError::InvalidStatusLine)?;
+    Ok((status, version(response.version)?, fields(text, response.headers)))
+}
+
+pub(crate) fn trailers(text: Bytes, section: &Section) -> Result<Headers, DecodeError> {
+    let mut slots = vec![httparse::EMPTY_HEADER; section.headers];
+    let fields = match httparse::parse_headers(&text, &mut slots) {
+        Ok(Status::Complete((_, parsed))) => fields(&text, parsed),
+        Ok(Status::Partial) => return Err(DecodeError::InvalidHeaderName),
+        Err(error) => return Err(bad_byte(&text).unwrap_or_else(|| header_error(error))),
+    };
+    Ok(Headers::from_parts(text, fields))
 }
 
 fn with_slots<'text, T>(count: usize, parse: impl FnOnce(&mut [MaybeUninit<Header<'text>>]) -> T) -> T {
@@ -86,15 +101,17 @@ fn with_slots<'text, T>(count: usize, parse: impl FnOnce(&mut [MaybeUninit<Heade
     }
 }
 
-fn headers(text: &Bytes, parsed: &[Header<'_>]) -> Headers {
-    let start_of = |part: &[u8]| (part.as_ptr() as usize - text.as_ptr() as usize) as u32;
-    let field = |header: &Header<'_>| Field {
-        name_start: start_of(header.name.as_bytes()),
-        name_length: header.name.len() as u32,
-        value_start: if header.value.is_empty() { 0 } else { start_of(header.value) },
-        value_length: header.value.len() as u32,
+fn fields(text: &[u8], parsed: &[Header<'_>]) -> Vec<Field> {
+    let field = |header: &Header<'_>| {
+        let value_start = if header.value.is_empty() { 0 } else { start_of(header.value, text) };
+        Field::new(header.name.as_bytes(), start_of(header.name.as_bytes(), text), header.value, value_start)
     };
-    Headers::from_parts(text.clone(), parsed.iter().map(field).collect())
+    parsed.iter().map(field).collect()
+}
+
+/// Where a part that httparse cut out of the text starts.
+fn start_of(part: &[u8], text: &[u8]) -> usize {
+    part.as_ptr() as usize - text.as_ptr() as usize
 }
 
 /// httparse leaves out a reason phrase with bytes beyond ASCII; a proxy forwards it.
@@ -129,16 +146,27 @@ fn check_host(target: &Target, version: Version, headers: &mut Headers) -> Resul
         }
         return Ok(());
     };
-    let own_authority = matches!(target.form(), TargetForm::Absolute { .. } | TargetForm::Authority(_));
-    if Authority::parse(host).is_none() && !(own_authority && host.is_empty()) {
-        return Err(DecodeError::InvalidHost);
+    match target.form() {
+        TargetForm::Absolute { authority, .. } | TargetForm::Authority(authority) if authority == host => {
+            Ok(())
+        }
+        TargetForm::Absolute { authority, .. } if host.is_empty() || Authority::parse(host).is_some() => {
+            headers.set("Host", authority);
+            Ok(())
+        }
+        TargetForm::Authority(_) if host.is_empty() => Ok(()),
+        _ if Authority::parse(host).is_some() => Ok(()),
+        _ => Err(DecodeError::InvalidHost),
     }
-    if let TargetForm::Absolute { authority, .. } = target.form()
-        && authority != host
-    {
-        headers.set("Host", authority);
-    }
-    Ok(())
+}
+
+/// The first byte that no header section may have, if that is why httparse stopped.
+fn bad_byte(text: &[u8]) -> Option<DecodeError> {
+    memchr::memchr2_iter(b'\r', 0, text).find_map(|place| match text[place..] {
+        [0, ..] => Some(DecodeError::NulByte),
+        [_, b'\n', ..] => None,
+        _ => Some(DecodeError::BareCarriageReturn),
+    })
 }
 
 /// httparse says only where it stopped; the words of the line say what is wrong with them.

@@ -179,7 +179,7 @@ impl ResponseDecoder {
         let State::Head { method, upgrade, scanner, interim } = &mut self.state else { return Ok(None) };
         let Some(section) = scanner.scan(buffer, &head_rules(&self.limits))? else { return Ok(None) };
         let text = parse::take_section(buffer, &mut self.arena, &section);
-        let mut head = parse::response(&text, &section)?;
+        let mut head = parse::response(text, &section)?;
         let (length, persistence) = framing::response(method, &mut head)?;
         if head.status == 101 && *upgrade == Upgrade::NotAsked {
             return Err(DecodeError::UnexpectedSwitch);

@@ -1,4 +1,4 @@
-//! Finds the end of a header section and refuses what httparse would let pass: bare LF, bare CR, NUL, folds, excess.
+//! Finds the end of a header section and refuses what httparse would let pass: LF alone, folds, excess.
 //! It keeps its place between calls, so a head that trickles in costs linear time; its verdict does not depend on
 //! where the bytes were split.
 
@@ -89,13 +89,6 @@ impl SectionScanner {
     }
 
     fn take_line(&mut self, content: &[u8], rules: &SectionRules) -> Result<(), DecodeError> {
-        if let Some(index) = memchr::memchr2(b'\r', 0, content) {
-            return Err(if content[index] == 0 {
-                DecodeError::NulByte
-            } else {
-                DecodeError::BareCarriageReturn
-            });
-        }
         self.lines += 1;
         let first_header = if rules.first_line == FirstLine::Absent { 1 } else { 2 };
         if matches!(content[0], b' ' | b'\t') && self.lines >= first_header {

@@ -64,3 +64,9 @@ fn a_body_length_sets_exactly_its_headers() {
 fn a_line_end_in_a_line_of_our_own_is_a_defect() {
     encode::header_line("Age", b"1\r\nX: y", &mut Vec::new());
 }
+
+#[test]
+#[should_panic(expected = "is not one word")]
+fn a_target_that_would_be_another_request_is_a_defect() {
+    encode::request_head(&Method::Get, b"/ HTTP/1.1\r\nX: y", &Headers::new(), &mut Vec::new());
+}

@@ -1,0 +1,18 @@
+//! Which bytes names and values may have (RFC 9110 §5.1, §5.5, §5.6.2).
+
+/// Drops what a parser would take for blanks around the value, and what would become blanks.
+pub(crate) fn trim(value: &[u8]) -> &[u8] {
+    let visible = |byte: &u8| *byte > b' ' && *byte != 0x7f;
+    let start = value.iter().position(visible).unwrap_or(value.len());
+    let end = value.iter().rposition(visible).map_or(start, |last| last + 1);
+    &value[start..end]
+}
+
+pub(crate) fn is_value_byte(byte: u8) -> bool {
+    byte == b'\t' || (byte >= b' ' && byte != 0x7f)
+}
+
+pub(crate) fn is_token(name: &[u8]) -> bool {
+    !name.is_empty()
+        && name.iter().all(|byte| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(byte))
+}
