@@ -3,6 +3,7 @@
 
 use crate::buffer::IoBuffer;
 use foxy_base::Instant;
+use rustix::io::Errno;
 use std::fmt;
 
 /// Names one submitted operation until its completion; chosen by the submitter, never reused while in flight.
@@ -36,10 +37,16 @@ impl StorePath {
         Self(String::new())
     }
 
-    /// The path as text.
+    /// The path as text; empty for the root.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
+    }
+
+    /// The directory that holds the path's last component; the root holds itself.
+    #[must_use]
+    pub fn parent(&self) -> Self {
+        Self(self.0.rsplit_once('/').map_or_else(String::new, |(parent, _)| parent.into()))
     }
 }
 
@@ -53,7 +60,8 @@ pub enum IoOp {
         /// Where it is.
         path: StorePath,
     },
-    /// Creates a file, or truncates the one there is, and gives it `size` bytes that read as zero.
+    /// Creates a file, or truncates the one there is, and gives it `size` bytes that read as zero. Volatile,
+    /// its name and size included, until a `Sync` of the file is done.
     Create {
         /// The name it gets.
         file: FileId,
@@ -85,17 +93,17 @@ pub enum IoOp {
         /// The bytes; handed back in the completion.
         buffer: IoBuffer,
     },
-    /// Makes every write completed before this was submitted durable (fdatasync).
+    /// Makes every write completed before this was submitted durable (fdatasync), and the file's size and name.
     Sync {
         /// Which file.
         file: FileId,
     },
-    /// Removes a file by name.
+    /// Removes a file by name; who has it open keeps it. The name may come back after a crash, with what was durable.
     Remove {
         /// Where it is.
         path: StorePath,
     },
-    /// Makes one directory; one that exists is no error.
+    /// Makes one directory, durably; one that exists is no error.
     MakeDir {
         /// Where; its parent must exist.
         path: StorePath,
@@ -181,6 +189,15 @@ impl fmt::Display for IoError {
 
 impl std::error::Error for IoError {}
 
+/// The end of a range of a file.
+///
+/// # Errors
+/// EINVAL, as pread and pwrite have it, when it lies beyond 2^63 - 1.
+pub(crate) fn range_end(offset: u64, length: u64) -> Result<u64, IoError> {
+    let end = offset.checked_add(length).filter(|&end| i64::try_from(end).is_ok());
+    end.ok_or_else(|| Errno::INVAL.into())
+}
+
 /// A completion. It owns the operation's buffer: dropping a request frees nothing in flight.
 #[derive(Debug)]
 pub struct IoDone {
@@ -200,7 +217,8 @@ pub trait Device {
     /// Starts `op`. Every submitted operation is reaped exactly once.
     fn submit(&mut self, id: IoId, op: IoOp, now: Instant);
 
-    /// Moves what has finished into `done`; never blocks.
+    /// Moves what has finished into `done`; never blocks. A device may hold submissions back until `reap` or
+    /// [`crate::BlockingDevice::wait`], so that one system call starts them all: call one of them after submitting.
     fn reap(&mut self, now: Instant, done: &mut Vec<IoDone>);
 
     /// When a modelled device will next have something to reap. A real one answers `None` and calls its waker.

@@ -2,6 +2,7 @@
 //! Devices know nothing of objects, keys or HTTP; this is the only crate that touches disks or has `unsafe`.
 
 pub mod buffer;
+pub mod choose;
 mod errno;
 pub mod io;
 pub mod memory;
@@ -10,11 +11,14 @@ pub mod park;
 pub mod root;
 pub mod threads;
 mod tree;
+pub mod uring;
 
 pub use buffer::IoBuffer;
+pub use choose::{DeviceKind, DeviceSettings, Preference, open_device};
 pub use io::{Device, DirectoryEntry, FileId, IoDone, IoError, IoId, IoOp, IoOutput, StorePath};
 pub use memory::Memory;
 pub use null::Null;
 pub use park::{BlockingDevice, Waker};
 pub use root::{Root, RootError};
 pub use threads::{DirectIo, Threads};
+pub use uring::{Uring, UringError};

@@ -1,7 +1,9 @@
 //! A device in memory: a whole file tree, every operation finished at once, nothing lost while it lives.
 //! Faults and crashes are the business of decorators and of the torture tests.
 
-use crate::io::{Device, DirectoryEntry, FileId, IoDone, IoError, IoId, IoOp, IoOutput, StorePath};
+use crate::io::{
+    Device, DirectoryEntry, FileId, IoDone, IoError, IoId, IoOp, IoOutput, StorePath, range_end,
+};
 use crate::park::{BlockingDevice, Parker, Waker};
 use foxy_base::Instant;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -48,16 +50,18 @@ impl Memory {
                 (result, None)
             }
             IoOp::Read { file, offset, mut buffer } => {
-                let result = self.data(file).map(|data| {
+                let result = self.data(file).and_then(|data| {
+                    range_end(offset, buffer.len() as u64)?;
                     let start = usize::try_from(offset).map_or(data.len(), |offset| offset.min(data.len()));
                     let count = buffer.len().min(data.len() - start);
                     buffer.as_mut()[..count].copy_from_slice(&data[start..start + count]);
-                    IoOutput::Moved { count }
+                    Ok(IoOutput::Moved { count })
                 });
                 (result, Some(buffer))
             }
             IoOp::Write { file, offset, buffer } => {
                 let result = self.data(file).and_then(|data| {
+                    range_end(offset, buffer.len() as u64)?;
                     let start = usize::try_from(offset).map_err(|_| IoError::NoSpace)?;
                     let end = start + buffer.len();
                     data.resize(data.len().max(end), 0);

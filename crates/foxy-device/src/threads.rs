@@ -6,8 +6,8 @@ use crate::park::{BlockingDevice, Parker, Waker};
 use crate::root::Root;
 use crate::tree::{self, OpenFile};
 use foxy_base::Instant;
-use rustix::fs::{FallocateFlags, fallocate, fdatasync};
-use rustix::io::{Errno, pread, pwrite, retry_on_intr};
+use rustix::fs::{FallocateFlags, fallocate};
+use rustix::io::{Errno, pread, pwrite};
 use std::collections::{HashMap, VecDeque};
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -27,6 +27,7 @@ pub enum DirectIo {
 #[derive(Debug)]
 pub struct Threads {
     shared: Arc<Shared>,
+    parker: Parker,
     files: HashMap<FileId, Arc<OpenFile>>,
     in_flight: usize,
     threads: Vec<JoinHandle<()>>,
@@ -39,7 +40,7 @@ struct Shared {
     queue: Mutex<Queue>,
     work: Condvar,
     finished: Mutex<Vec<Finished>>,
-    parker: Parker,
+    owner: Waker,
 }
 
 #[derive(Debug, Default)]
@@ -74,15 +75,37 @@ impl Threads {
     /// # Errors
     /// When a thread cannot be started.
     pub fn new(root: &Root, threads: usize, direct: DirectIo) -> std::io::Result<Self> {
+        let parker = Parker::default();
+        let owner = parker.waker();
+        Self::start(root, threads, direct, parker, owner)
+    }
+
+    /// A device whose owner sleeps elsewhere and is woken by `owner`; its own `wait` is not to be used.
+    pub(crate) fn for_owner(
+        root: &Root,
+        threads: usize,
+        direct: DirectIo,
+        owner: Waker,
+    ) -> std::io::Result<Self> {
+        Self::start(root, threads, direct, Parker::default(), owner)
+    }
+
+    fn start(
+        root: &Root,
+        threads: usize,
+        direct: DirectIo,
+        parker: Parker,
+        owner: Waker,
+    ) -> std::io::Result<Self> {
         let shared = Arc::new(Shared {
             root: root.directory(),
             direct,
             queue: Mutex::default(),
             work: Condvar::new(),
             finished: Mutex::default(),
-            parker: Parker::default(),
+            owner,
         });
-        let mut device = Self { shared, files: HashMap::new(), in_flight: 0, threads: Vec::new() };
+        let mut device = Self { shared, parker, files: HashMap::new(), in_flight: 0, threads: Vec::new() };
         for _ in 0..threads.max(1) {
             let shared = Arc::clone(&device.shared);
             let thread = std::thread::Builder::new().name("foxy-disk".into());
@@ -91,9 +114,19 @@ impl Threads {
         Ok(device)
     }
 
+    /// The open file of that name.
+    pub(crate) fn file(&self, file: FileId) -> Option<Arc<OpenFile>> {
+        self.files.get(&file).cloned()
+    }
+
+    /// Whether `reap` would give something.
+    pub(crate) fn has_finished(&self) -> bool {
+        !lock(&self.shared.finished).is_empty()
+    }
+
     /// Looks the operation's file up; an operation on a file that is not open fails at once.
     fn prepare(&mut self, op: IoOp) -> Result<Job, (IoError, Option<IoBuffer>)> {
-        let find = |file: FileId| self.files.get(&file).cloned();
+        let find = |file: FileId| self.file(file);
         match op {
             IoOp::Read { file, offset, buffer } => match find(file) {
                 Some(file) => Ok(Job::Read { file, offset, buffer }),
@@ -155,13 +188,13 @@ impl Device for Threads {
 
 impl BlockingDevice for Threads {
     fn wait(&mut self, timeout: Option<Duration>) {
-        if lock(&self.shared.finished).is_empty() {
-            self.shared.parker.wait(timeout);
+        if !self.has_finished() {
+            self.parker.wait(timeout);
         }
     }
 
     fn waker(&self) -> Waker {
-        self.shared.parker.waker()
+        self.parker.waker()
     }
 }
 
@@ -182,7 +215,7 @@ impl Shared {
         while let Some((id, job)) = self.take() {
             let finished = self.carry_out(id, job);
             lock(&self.finished).push(finished);
-            self.parker.wake();
+            self.owner.wake();
         }
     }
 
@@ -197,9 +230,7 @@ impl Shared {
         let (result, buffer, opened) = match job {
             Job::Read { file, offset, mut buffer } => (read(&file, offset, &mut buffer), Some(buffer), None),
             Job::Write { file, offset, buffer } => (write(&file, offset, &buffer), Some(buffer), None),
-            Job::Sync { file } => {
-                (retry_on_intr(|| fdatasync(&file.buffered)).map(|()| IoOutput::Done), None, None)
-            }
+            Job::Sync { file } => (tree::sync(&self.root, &file).map(|()| IoOutput::Done), None, None),
             Job::Trim { file, offset, length } => (trim(&file, offset, length), None, None),
             Job::Named(op) => {
                 let (result, opened) = self.named(op);
@@ -240,8 +271,8 @@ fn read(file: &OpenFile, offset: u64, buffer: &mut IoBuffer) -> Result<IoOutput,
     let mut count = 0;
     while count < length {
         let at = offset + count as u64;
-        let descriptor = file.descriptor(at, length - count);
-        match retry_on_intr(|| pread(descriptor, &mut buffer.as_mut()[count..], at))? {
+        let rest = &mut buffer.as_mut()[count..];
+        match file.transfer(at, rest.len(), |descriptor| pread(descriptor, &mut *rest, at))? {
             0 => break,
             moved => count += moved,
         }
@@ -254,8 +285,8 @@ fn write(file: &OpenFile, offset: u64, buffer: &IoBuffer) -> Result<IoOutput, Er
     let mut count = 0;
     while count < length {
         let at = offset + count as u64;
-        let descriptor = file.descriptor(at, length - count);
-        match retry_on_intr(|| pwrite(descriptor, &buffer.as_ref()[count..], at))? {
+        let rest = &buffer.as_ref()[count..];
+        match file.transfer(at, rest.len(), |descriptor| pwrite(descriptor, rest, at))? {
             0 => return Err(Errno::IO),
             moved => count += moved,
         }

@@ -1,16 +1,22 @@
 //! Operations on names inside a [`Root`], as system calls relative to its descriptor: never outside it, never through
 //! a symbolic link in the last component.
 
+use crate::buffer::ALIGNMENT;
 use crate::io::{DirectoryEntry, IoError, StorePath};
 use rustix::fs::{
-    AtFlags, Dir, FallocateFlags, FileType, Mode, OFlags, fallocate, fstat, ftruncate, mkdirat, openat,
-    statat, unlinkat,
+    AtFlags, Dir, FallocateFlags, FileType, Mode, OFlags, fallocate, fdatasync, fstat, fsync, ftruncate,
+    mkdirat, openat, statat, unlinkat,
 };
-use rustix::io::Errno;
+use rustix::io::{Errno, retry_on_intr};
 use std::os::fd::{AsFd, OwnedFd};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Files of at least this many bytes get a second, direct descriptor where that is wanted.
 const DIRECT_FROM: u64 = 1 << 20;
+
+/// What offset, length and memory of a direct transfer are multiples of, in bytes.
+const PAGE: u64 = ALIGNMENT as u64;
 
 const PRIVATE: Mode = Mode::RUSR.union(Mode::WUSR);
 
@@ -18,15 +24,80 @@ const PRIVATE: Mode = Mode::RUSR.union(Mode::WUSR);
 #[derive(Debug)]
 pub(crate) struct OpenFile {
     pub(crate) buffered: OwnedFd,
-    pub(crate) direct: Option<OwnedFd>,
+    direct: Option<OwnedFd>,
+    /// Set once the file system has refused a direct transfer that looked right; none is tried again.
+    direct_refused: AtomicBool,
+    /// The directory whose entry for this file is not known to be durable.
+    new_in: Mutex<Option<StorePath>>,
 }
 
 impl OpenFile {
-    /// The descriptor for a transfer at `offset` of `length` bytes from page-aligned memory.
-    pub(crate) fn descriptor(&self, offset: u64, length: usize) -> &OwnedFd {
-        let aligned = offset.is_multiple_of(4096) && length.is_multiple_of(4096);
-        self.direct.as_ref().filter(|_| aligned).unwrap_or(&self.buffered)
+    fn new(buffered: OwnedFd, direct: Option<OwnedFd>, new_in: Option<StorePath>) -> Self {
+        Self { buffered, direct, direct_refused: AtomicBool::new(false), new_in: Mutex::new(new_in) }
     }
+
+    /// The direct descriptor, where a transfer at `offset` of `length` bytes can take it. The memory is as aligned as
+    /// the offset: buffers start on a page, and only whole transfers or what is left of them are asked for.
+    pub(crate) fn direct_for(&self, offset: u64, length: usize) -> Option<&OwnedFd> {
+        let aligned = offset.is_multiple_of(PAGE) && (length as u64).is_multiple_of(PAGE);
+        self.direct.as_ref().filter(|_| aligned && !self.direct_refused.load(Ordering::Relaxed))
+    }
+
+    /// From now on only the page cache is used.
+    pub(crate) fn refuse_direct(&self) {
+        self.direct_refused.store(true, Ordering::Relaxed);
+    }
+
+    /// Makes one system call on the descriptor that fits: again after a signal, and once more through the page cache
+    /// when the file system will not have it direct.
+    pub(crate) fn transfer(
+        &self,
+        offset: u64,
+        length: usize,
+        mut call: impl FnMut(&OwnedFd) -> Result<usize, Errno>,
+    ) -> Result<usize, Errno> {
+        if let Some(direct) = self.direct_for(offset, length) {
+            match retry_on_intr(|| call(direct)) {
+                Err(Errno::INVAL) => self.refuse_direct(),
+                moved => return moved,
+            }
+        }
+        retry_on_intr(|| call(&self.buffered))
+    }
+
+    /// Whether a sync must take care of the file's name too.
+    pub(crate) fn has_new_name(&self) -> bool {
+        self.lock_new_in().is_some()
+    }
+
+    fn lock_new_in(&self) -> MutexGuard<'_, Option<StorePath>> {
+        self.new_in.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Makes a file's bytes and size durable, and at the first time after its creation its name.
+pub(crate) fn sync(root: &OwnedFd, file: &OpenFile) -> Result<(), Errno> {
+    retry_on_intr(|| fdatasync(&file.buffered))?;
+    let mut new_in = file.lock_new_in();
+    if let Some(directory) = &*new_in {
+        sync_directory(root, directory)?;
+        *new_in = None;
+    }
+    Ok(())
+}
+
+fn sync_directory(root: &OwnedFd, path: &StorePath) -> Result<(), Errno> {
+    let directory = open_directory(root, path)?;
+    match retry_on_intr(|| fsync(&directory)) {
+        // The file system does not sync directories, and then keeps their order in ways of its own.
+        Ok(()) | Err(Errno::INVAL | Errno::OPNOTSUPP) => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
+fn open_directory(root: &OwnedFd, path: &StorePath) -> Result<OwnedFd, Errno> {
+    let name = if path.as_str().is_empty() { "." } else { path.as_str() };
+    openat(root, name, OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NOFOLLOW, Mode::empty())
 }
 
 fn flags() -> OFlags {
@@ -37,7 +108,7 @@ pub(crate) fn open_file(root: &OwnedFd, path: &StorePath, direct: bool) -> Resul
     let buffered = openat(root, path.as_str(), flags(), Mode::empty())?;
     let size = u64::try_from(fstat(&buffered)?.st_size).unwrap_or(0);
     let direct = direct && size >= DIRECT_FROM;
-    Ok((OpenFile { direct: direct.then(|| open_direct(root, path)).flatten(), buffered }, size))
+    Ok((OpenFile::new(buffered, direct.then(|| open_direct(root, path)).flatten(), None), size))
 }
 
 pub(crate) fn create(root: &OwnedFd, path: &StorePath, size: u64, direct: bool) -> Result<OpenFile, IoError> {
@@ -55,7 +126,7 @@ pub(crate) fn create(root: &OwnedFd, path: &StorePath, size: u64, direct: bool) 
         }
     }
     let direct = direct && size >= DIRECT_FROM;
-    Ok(OpenFile { direct: direct.then(|| open_direct(root, path)).flatten(), buffered })
+    Ok(OpenFile::new(buffered, direct.then(|| open_direct(root, path)).flatten(), Some(path.parent())))
 }
 
 /// `None` where the file system has no direct IO.
@@ -69,15 +140,14 @@ pub(crate) fn remove(root: &OwnedFd, path: &StorePath) -> Result<(), IoError> {
 
 pub(crate) fn make_directory(root: &OwnedFd, path: &StorePath) -> Result<(), IoError> {
     match mkdirat(root, path.as_str(), Mode::RWXU) {
-        Ok(()) | Err(Errno::EXIST) => Ok(()),
+        Ok(()) => Ok(sync_directory(root, &path.parent())?),
+        Err(Errno::EXIST) => Ok(open_directory(root, path).map(drop)?),
         Err(error) => Err(error.into()),
     }
 }
 
 pub(crate) fn list(root: &OwnedFd, path: &StorePath) -> Result<Vec<DirectoryEntry>, IoError> {
-    let name = if path.as_str().is_empty() { "." } else { path.as_str() };
-    let directory =
-        openat(root, name, OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NOFOLLOW, Mode::empty())?;
+    let directory = open_directory(root, path)?;
     let mut entries = Vec::new();
     for entry in Dir::read_from(&directory)? {
         let entry = entry?;

@@ -4,7 +4,7 @@
 use foxy_base::{Instant, Random};
 use foxy_device::{
     BlockingDevice, DirectIo, FileId, IoBuffer, IoDone, IoError, IoId, IoOp, IoOutput, Memory, Root,
-    StorePath, Threads,
+    StorePath, Threads, Uring,
 };
 use tempfile::TempDir;
 
@@ -12,22 +12,33 @@ use tempfile::TempDir;
 struct Subject {
     name: &'static str,
     device: Box<dyn BlockingDevice>,
-    _folder: Option<TempDir>,
+    folder: Option<TempDir>,
 }
 
 fn threads(name: &'static str, direct: DirectIo) -> Subject {
     let folder = TempDir::new().expect("a temporary folder");
     let root = Root::open(folder.path()).expect("a new folder");
     let device = Box::new(Threads::new(&root, 2, direct).expect("threads start"));
-    Subject { name, device, _folder: Some(folder) }
+    Subject { name, device, folder: Some(folder) }
+}
+
+/// None where the kernel or a container's filter has no io_uring.
+fn uring(name: &'static str, direct: DirectIo) -> Option<Subject> {
+    let folder = TempDir::new().expect("a temporary folder");
+    let root = Root::open(folder.path()).expect("a new folder");
+    let device = Box::new(Uring::new(&root, 4, direct).ok()?);
+    Some(Subject { name, device, folder: Some(folder) })
 }
 
 fn subjects() -> Vec<Subject> {
-    vec![
-        Subject { name: "memory", device: Box::new(Memory::default()), _folder: None },
+    let mut subjects = vec![
+        Subject { name: "memory", device: Box::new(Memory::default()), folder: None },
         threads("threads", DirectIo::Off),
         threads("threads, direct", DirectIo::WhenAligned),
-    ]
+    ];
+    subjects.extend(uring("uring", DirectIo::Off));
+    subjects.extend(uring("uring, direct", DirectIo::WhenAligned));
+    subjects
 }
 
 impl Subject {
@@ -127,6 +138,82 @@ fn a_file_that_is_not_open_is_an_error_and_the_buffer_comes_back() {
             Some(IoError::NotOpen),
             "{name}"
         );
+    }
+}
+
+#[test]
+fn offsets_that_no_file_has_are_errors() {
+    for mut subject in subjects() {
+        let name = subject.name;
+        subject.create(0, "x", 0).expect(name);
+        for offset in [u64::MAX, u64::MAX / 2] {
+            assert!(subject.write(0, offset, b"fox").is_err(), "{name}: {offset}");
+        }
+        assert!(subject.read(0, u64::MAX, 3).is_err(), "{name}");
+    }
+}
+
+#[test]
+fn more_work_than_the_device_takes_at_once_is_all_done() {
+    const BLOCK: usize = 16_384;
+    for mut subject in subjects() {
+        let name = subject.name;
+        subject.create(0, "x", 0).expect(name);
+        let block = |number: u64| vec![number.to_le_bytes()[0] + 1; BLOCK];
+        for number in 0..40 {
+            let (file, buffer) = (FileId(0), IoBuffer::copy_of(&block(number)));
+            let op = IoOp::Write { file, offset: number * BLOCK as u64, buffer };
+            subject.device.submit(IoId(number), op, Instant::ZERO);
+        }
+        assert_eq!(subject.device.in_flight(), 40, "{name}");
+        let mut done = Vec::new();
+        while done.len() < 40 {
+            subject.device.wait(None);
+            subject.device.reap(Instant::ZERO, &mut done);
+        }
+        let mut ids: Vec<u64> = done.iter().map(|done| done.id.0).collect();
+        ids.sort_unstable();
+        assert!(ids.into_iter().eq(0..40), "{name}: each once");
+        assert!(subject.run(IoOp::Sync { file: FileId(0) }).result.is_ok(), "{name}: the name is new");
+        assert!(subject.run(IoOp::Sync { file: FileId(0) }).result.is_ok(), "{name}: the name is known");
+        for number in 0..40 {
+            let read = subject.read(0, number * BLOCK as u64, BLOCK);
+            assert!(read.as_deref() == Ok(&block(number)[..]), "{name}: block {number}");
+        }
+    }
+}
+
+#[test]
+fn a_wait_is_ended_by_the_waker_even_when_it_came_before() {
+    for mut subject in subjects() {
+        let waker = subject.device.waker();
+        waker.wake();
+        waker.wake();
+        subject.device.reap(Instant::ZERO, &mut Vec::new());
+        subject.device.wait(None);
+        let thread = std::thread::spawn(move || waker.wake());
+        subject.device.wait(None);
+        thread.join().expect(subject.name);
+    }
+}
+
+#[test]
+fn what_was_submitted_is_done_when_the_device_is_dropped() {
+    for mut subject in subjects() {
+        let name = subject.name;
+        subject.create(0, "x", 0).expect(name);
+        let buffer = IoBuffer::copy_of(&[7; 300_000]);
+        let op = IoOp::Write { file: FileId(0), offset: 1, buffer };
+        subject.device.submit(IoId(7), op, Instant::ZERO);
+        for number in 0..9 {
+            let op = IoOp::Read { file: FileId(0), offset: 0, buffer: IoBuffer::zeroed(200_000) };
+            subject.device.submit(IoId(number), op, Instant::ZERO);
+        }
+        drop(subject.device);
+        if let Some(folder) = &subject.folder {
+            let found = std::fs::read(folder.path().join("x")).expect(name);
+            assert!(found.len() == 300_001 && found[1..].iter().all(|&byte| byte == 7), "{name}");
+        }
     }
 }
 

@@ -1,0 +1,98 @@
+//! Which device to run on a real folder: io_uring where it works, else threads. The choice says its reason.
+
+use crate::park::BlockingDevice;
+use crate::root::Root;
+use crate::threads::{DirectIo, Threads};
+use crate::uring::{Uring, UringError};
+use std::fmt;
+
+/// What is wished for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Preference {
+    /// io_uring where it works, else threads.
+    Fastest,
+    /// Threads, whatever else there is.
+    Threads,
+}
+
+/// How to run a real device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DeviceSettings {
+    /// Which device is wished for.
+    pub preference: Preference,
+    /// Transfers at the kernel at once, for io_uring.
+    pub depth: u32,
+    /// Threads to start, where it comes to threads.
+    pub threads: usize,
+    /// Whether to go past the page cache.
+    pub direct: DirectIo,
+}
+
+impl Default for DeviceSettings {
+    fn default() -> Self {
+        Self { preference: Preference::Fastest, depth: 128, threads: 4, direct: DirectIo::Off }
+    }
+}
+
+/// Which device it became.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DeviceKind {
+    /// io_uring.
+    Uring,
+    /// Threads, because they were asked for.
+    Threads,
+    /// Threads, because there is no io_uring to use.
+    ThreadsInstead(UringError),
+}
+
+impl fmt::Display for DeviceKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Uring => f.write_str("io_uring"),
+            Self::Threads => f.write_str("threads"),
+            Self::ThreadsInstead(reason) => write!(f, "threads ({reason})"),
+        }
+    }
+}
+
+/// Opens a device on `root`. A kernel without io_uring, or a container that forbids it, gets threads.
+///
+/// # Errors
+/// When not even a thread can be started.
+pub fn open_device(
+    root: &Root,
+    settings: DeviceSettings,
+) -> std::io::Result<(Box<dyn BlockingDevice>, DeviceKind)> {
+    let kind = match settings.preference {
+        Preference::Threads => DeviceKind::Threads,
+        Preference::Fastest => match Uring::new(root, settings.depth, settings.direct) {
+            Ok(device) => return Ok((Box::new(device), DeviceKind::Uring)),
+            Err(reason) => DeviceKind::ThreadsInstead(reason),
+        },
+    };
+    Ok((Box::new(Threads::new(root, settings.threads, settings.direct)?), kind))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kind_of(settings: DeviceSettings) -> DeviceKind {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let root = Root::open(folder.path()).expect("a new folder");
+        open_device(&root, settings).expect("threads can be started").1
+    }
+
+    #[test]
+    fn a_ring_that_cannot_be_had_becomes_threads() {
+        let kind = kind_of(DeviceSettings { depth: u32::MAX, ..DeviceSettings::default() });
+        assert!(matches!(kind, DeviceKind::ThreadsInstead(UringError::Setup(_))), "{kind:?}");
+        assert!(kind.to_string().starts_with("threads (io_uring cannot be set up"), "{kind}");
+    }
+
+    #[test]
+    fn threads_can_be_asked_for() {
+        let settings = DeviceSettings { preference: Preference::Threads, ..DeviceSettings::default() };
+        assert_eq!(kind_of(settings), DeviceKind::Threads);
+    }
+}

@@ -1,0 +1,285 @@
+//! A real disk through io_uring: reads, writes and syncs of many operations in one system call. Names are the business
+//! of one helper thread, which has the same code as [`crate::threads`]. See [`crate::choose`] for where it cannot run.
+//!
+//! Memory: a slot holds the buffer and the descriptor of each transfer from before the kernel learns of them until its
+//! completion was taken from the ring, whatever becomes of the device.
+
+mod bell;
+mod slots;
+
+use crate::buffer::IoBuffer;
+use crate::io::{Device, FileId, IoDone, IoError, IoId, IoOp, range_end};
+use crate::park::{BlockingDevice, Waker};
+use crate::root::Root;
+use crate::threads::{DirectIo, Threads};
+use crate::tree::OpenFile;
+use bell::Bell;
+use foxy_base::Instant;
+use io_uring::{IoUring, Probe, opcode, squeue, types};
+use rustix::io::Errno;
+use slots::{After, Slots, Transfer, Work};
+use std::collections::VecDeque;
+use std::fmt;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Marks the completion that says the bell was rung; no slot has this number.
+const BELL: u64 = u64::MAX;
+
+/// What the kernel lacks or forbids for a [`Uring`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum UringError {
+    /// No ring may be set up, with the system's error number: an old kernel (ENOSYS), a container's filter or
+    /// `kernel.io_uring_disabled` (EPERM), too little lockable memory (ENOMEM), a bad number of entries (EINVAL).
+    Setup(i32),
+    /// The kernel has rings, but not all operations and features that are needed (Linux 5.11).
+    TooOld,
+    /// A first harmless operation on the ring did not succeed.
+    Trial,
+    /// The helper thread or the bell could not be had, with the system's error number.
+    Helper(i32),
+}
+
+impl fmt::Display for UringError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Setup(number) => {
+                write!(f, "io_uring cannot be set up: {}", std::io::Error::from_raw_os_error(*number))
+            }
+            Self::TooOld => f.write_str("this kernel's io_uring lacks what is needed; Linux 5.11 has it"),
+            Self::Trial => f.write_str("io_uring can be set up but does not work here"),
+            Self::Helper(number) => {
+                write!(f, "no helper for io_uring: {}", std::io::Error::from_raw_os_error(*number))
+            }
+        }
+    }
+}
+
+impl std::error::Error for UringError {}
+
+/// The device.
+pub struct Uring {
+    ring: IoUring,
+    slots: Slots,
+    /// Slots whose next entry does not lie in the ring yet.
+    backlog: VecDeque<u32>,
+    /// Entries that lie in the ring or with the kernel.
+    started: usize,
+    /// Entries to have there at most.
+    depth: usize,
+    finished: Vec<IoDone>,
+    names: Threads,
+    bell: Arc<Bell>,
+    /// Whether the ring watches the bell.
+    armed: bool,
+    /// Whether the bell was heard since the last wait.
+    heard: bool,
+}
+
+impl fmt::Debug for Uring {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Uring").field("in_flight", &self.in_flight()).finish_non_exhaustive()
+    }
+}
+
+impl Uring {
+    /// A device on `root` with at most `depth` transfers at the kernel at once; more wait in the process.
+    ///
+    /// # Errors
+    /// [`UringError`], when the kernel has no io_uring that will do; nothing is left behind then.
+    pub fn new(root: &Root, depth: u32, direct: DirectIo) -> Result<Self, UringError> {
+        let setup = |error: std::io::Error| UringError::Setup(error.raw_os_error().unwrap_or(0));
+        // One entry more, for the bell.
+        let ring = IoUring::new(depth.saturating_add(1)).map_err(setup)?;
+        check_abilities(&ring)?;
+        let helper = |error: std::io::Error| UringError::Helper(error.raw_os_error().unwrap_or(0));
+        let bell = Arc::new(Bell::new().map_err(|error| helper(error.into()))?);
+        let names = Threads::for_owner(root, 1, direct, Bell::waker(&bell)).map_err(helper)?;
+        let mut device = Self {
+            ring,
+            slots: Slots::default(),
+            backlog: VecDeque::new(),
+            started: 0,
+            depth: usize::try_from(depth).unwrap_or(usize::MAX),
+            finished: Vec::new(),
+            names,
+            bell,
+            armed: false,
+            heard: false,
+        };
+        device.try_out()?;
+        Ok(device)
+    }
+
+    /// One wait that the bell ends at once: proof that operations complete.
+    fn try_out(&mut self) -> Result<(), UringError> {
+        self.bell.ring();
+        self.wait(Some(Duration::from_secs(1)));
+        if self.armed { Err(UringError::Trial) } else { Ok(()) }
+    }
+
+    fn begin(&mut self, id: IoId, file: FileId, work: Work, buffer: Option<IoBuffer>) {
+        let length = buffer.as_ref().map_or(0, IoBuffer::len);
+        let found = self.names.file(file).ok_or(IoError::NotOpen);
+        match found.and_then(|file| range_end(work.offset(), length as u64).map(|_| file)) {
+            Ok(file) => {
+                let slot = self.slots.insert(Transfer::new(id, file, work, buffer));
+                self.backlog.push_back(slot);
+            }
+            Err(error) => self.finished.push(IoDone { id, result: Err(error), buffer }),
+        }
+    }
+
+    /// Puts entries into the ring as far as there is room. The kernel learns of them at the next `enter`.
+    fn fill(&mut self) {
+        if !self.armed {
+            let watch = opcode::PollAdd::new(types::Fd(self.bell.descriptor().as_raw_fd()), POLL_IN).build();
+            self.armed = self.push(watch.user_data(BELL));
+        }
+        while self.started < self.depth
+            && let Some(&slot) = self.backlog.front()
+        {
+            let entry = self.slots.get_mut(slot).entry().user_data(u64::from(slot));
+            if !self.push(entry) {
+                break;
+            }
+            self.started += 1;
+            self.backlog.pop_front();
+        }
+    }
+
+    /// False when the ring is full.
+    fn push(&mut self, entry: squeue::Entry) -> bool {
+        // SAFETY: the entry's memory and descriptor stay valid until its completion. For a transfer both are owned by
+        // its slot, which is emptied only in `take_completions` after its completion was taken, and which nobody else
+        // reads or writes meanwhile; when the device is dropped earlier, `drop` waits for it or leaks the slots. For
+        // the bell the kernel takes its own reference of the file while submitting, and the bell is dropped later.
+        unsafe { self.ring.submission().push(&entry).is_ok() }
+    }
+
+    /// Hands the entries in the ring to the kernel and takes what it has completed.
+    fn turn(&mut self, want: usize, timeout: Option<Duration>) -> Result<(), Errno> {
+        let nothing_new = self.ring.submission().is_empty();
+        let submitter = self.ring.submitter();
+        let entered = match timeout {
+            _ if want == 0 && nothing_new => Ok(0),
+            _ if want == 0 => submitter.submit(),
+            None => submitter.submit_and_wait(want),
+            Some(timeout) => {
+                let limit = types::Timespec::from(timeout);
+                submitter.submit_with_args(want, &types::SubmitArgs::new().timespec(&limit))
+            }
+        };
+        self.take_completions();
+        match entered.map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO)) {
+            // A signal, the time limit, or a kernel short of memory or room for completions: later is early enough.
+            Ok(_) | Err(Errno::INTR | Errno::TIME | Errno::AGAIN | Errno::BUSY) => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn take_completions(&mut self) {
+        for completion in self.ring.completion() {
+            if completion.user_data() == BELL {
+                self.armed = false;
+                self.heard = true;
+                self.bell.silence();
+                continue;
+            }
+            self.started -= 1;
+            let slot = u32::try_from(completion.user_data()).expect("slots are numbered with 32 bits");
+            match self.slots.get_mut(slot).advance(completion.result()) {
+                After::Again => self.backlog.push_front(slot),
+                After::Done(result) => self.finished.push(self.slots.remove(slot).finish(result)),
+            }
+        }
+    }
+
+    /// Fails everything that the kernel has not been told of, when it will not be told any more.
+    fn fail_backlog(&mut self, error: Errno) {
+        for slot in std::mem::take(&mut self.backlog) {
+            self.finished.push(self.slots.remove(slot).finish(Err(error.into())));
+        }
+    }
+}
+
+/// `POLLIN` of poll(2).
+const POLL_IN: u32 = 1;
+
+fn check_abilities(ring: &IoUring) -> Result<(), UringError> {
+    let mut probe = Probe::new();
+    ring.submitter().register_probe(&mut probe).map_err(|_| UringError::TooOld)?;
+    let needed = [opcode::Read::CODE, opcode::Write::CODE, opcode::Fsync::CODE, opcode::PollAdd::CODE];
+    let features = ring.params().is_feature_ext_arg() && ring.params().is_feature_nodrop();
+    let all = features && needed.into_iter().all(|code| probe.is_supported(code));
+    all.then_some(()).ok_or(UringError::TooOld)
+}
+
+impl Device for Uring {
+    fn submit(&mut self, id: IoId, op: IoOp, now: Instant) {
+        match op {
+            IoOp::Read { file, offset, buffer } => self.begin(id, file, Work::Read { offset }, Some(buffer)),
+            IoOp::Write { file, offset, buffer } => {
+                self.begin(id, file, Work::Write { offset }, Some(buffer));
+            }
+            IoOp::Sync { file } if self.names.file(file).is_some_and(|file| !file.has_new_name()) => {
+                self.begin(id, file, Work::Sync, None);
+            }
+            named => self.names.submit(id, named, now),
+        }
+    }
+
+    fn reap(&mut self, now: Instant, done: &mut Vec<IoDone>) {
+        self.names.reap(now, done);
+        self.fill();
+        if let Err(error) = self.turn(0, None) {
+            self.fail_backlog(error);
+        }
+        done.append(&mut self.finished);
+    }
+
+    fn next_completion(&self) -> Option<Instant> {
+        None
+    }
+
+    fn in_flight(&self) -> usize {
+        self.slots.len() + self.finished.len() + self.names.in_flight()
+    }
+}
+
+impl BlockingDevice for Uring {
+    fn wait(&mut self, timeout: Option<Duration>) {
+        self.fill();
+        let ready = self.heard || !self.finished.is_empty() || self.names.has_finished();
+        if let Err(error) = self.turn(usize::from(!ready), timeout) {
+            self.fail_backlog(error);
+        }
+        self.heard = false;
+    }
+
+    fn waker(&self) -> Waker {
+        Bell::waker(&self.bell)
+    }
+}
+
+impl Drop for Uring {
+    /// Finishes what was submitted, as [`Threads`] does. Should the ring break, its buffers are leaked: the kernel may
+    /// still write into them.
+    fn drop(&mut self) {
+        while !self.slots.is_empty() {
+            self.fill();
+            if self.turn(1, None).is_err() {
+                std::mem::forget(std::mem::take(&mut self.slots));
+            }
+        }
+    }
+}
+
+/// The descriptor a transfer uses, as the ring wants it.
+fn target(descriptor: &OwnedFd) -> types::Fd {
+    types::Fd(descriptor.as_raw_fd())
+}
+
+/// One reference to an open file, kept by each transfer.
+type File = Arc<OpenFile>;
