@@ -56,6 +56,8 @@ pub enum DecodeError {
     ChunkedNotLast,
     /// Transfer-Encoding names a coding besides chunked.
     UnsupportedTransferCoding,
+    /// A CONNECT has content (RFC 9110 §9.3.6 gives it no meaning: body to one parser, tunnel bytes to another).
+    ConnectWithContent,
     /// A chunk size is not hexadecimal, or does not fit 64 bits.
     InvalidChunkSize,
     /// A chunk line has a byte no extension may have, or does not end in CRLF.
@@ -120,6 +122,7 @@ impl DecodeError {
             Self::RepeatedChunked => "Transfer-Encoding names chunked more than once",
             Self::ChunkedNotLast => "Transfer-Encoding does not end in chunked",
             Self::UnsupportedTransferCoding => "Transfer-Encoding names a coding besides chunked",
+            Self::ConnectWithContent => "a CONNECT must have no content",
             Self::InvalidChunkSize => "a chunk size is not a 64-bit hexadecimal number",
             Self::InvalidChunkLine => "a chunk line has a forbidden byte or does not end in CRLF",
             Self::ChunkExtensionsTooLarge => "the chunk extensions are larger than allowed",

@@ -24,23 +24,22 @@ pub enum BodyLength {
 ///
 /// # Errors
 /// A framing error of [`DecodeError`]: both Content-Length and Transfer-Encoding, a length given twice even if equal,
-/// Transfer-Encoding in HTTP/1.0, and any coding but one final chunked.
+/// Transfer-Encoding in HTTP/1.0, any coding but one final chunked, and content in a CONNECT.
 pub fn request(head: &RequestHead) -> Result<BodyLength, DecodeError> {
     let chunked = transfer_encoding(head.version, &head.headers)?;
     let mut lengths = head.headers.get_all("content-length");
-    let length = lengths.next();
-    match (chunked, length) {
-        (Some(_), Some(_)) => Err(DecodeError::LengthAndTransferEncoding),
-        (Some(length), None) => Ok(length),
+    let body = match (chunked, lengths.next()) {
+        (Some(_), Some(_)) => return Err(DecodeError::LengthAndTransferEncoding),
         (None, Some(value)) if lengths.next().is_some() || value.contains(&b',') => {
-            Err(if value.is_empty() {
-                DecodeError::InvalidContentLength
-            } else {
-                DecodeError::RepeatedContentLength
-            })
+            return Err(DecodeError::RepeatedContentLength);
         }
-        (None, Some(value)) => decimal(value).map(BodyLength::Length),
-        (None, None) => Ok(BodyLength::None),
+        (None, Some(value)) => BodyLength::Length(decimal(value)?),
+        (chunked, None) => chunked.unwrap_or(BodyLength::None),
+    };
+    match body {
+        BodyLength::None | BodyLength::Length(0) => Ok(body),
+        _ if head.method == Method::Connect => Err(DecodeError::ConnectWithContent),
+        _ => Ok(body),
     }
 }
 

@@ -68,7 +68,7 @@ impl std::error::Error for InvalidHeader {}
 /// a list can always be written to the wire.
 ///
 /// Received lines share one buffer with the head they came in; lines added later lie in a second one. A clone shares
-/// the first. Keep [`Headers::compact`] for lists that outlive their exchange.
+/// the first. A list that outlives its exchange should be kept as [`Headers::compact`] makes it.
 #[derive(Clone, Default)]
 pub struct Headers {
     received: Bytes,

@@ -14,16 +14,22 @@ use std::ops::Range;
 /// Header lines that are parsed without allocating room for httparse's table.
 const FEW_HEADERS: usize = 48;
 
-/// Moves a complete section out of the connection's buffer into the arena, so that heads pin no IO buffer. The arena
-/// is used again without allocating once the head before is dropped.
+/// The longest section that is copied into the arena; longer ones have a buffer of their own, so that a connection
+/// does not keep the room of its longest head for ever.
+const LONGEST_IN_ARENA: usize = 4 << 10;
+
+/// Moves a complete section out of the connection's buffer, so that heads pin no IO buffer. The arena is used again
+/// without allocating once the head before is dropped.
 pub(crate) fn take_section(buffer: &mut BytesMut, arena: &mut BytesMut, section: &Section) -> Bytes {
-    arena.reserve(section.length);
-    arena.extend_from_slice(&buffer[..section.length]);
+    let mut own = BytesMut::new();
+    let copy = if section.length <= LONGEST_IN_ARENA { arena } else { &mut own };
+    copy.reserve(section.length);
+    copy.extend_from_slice(&buffer[..section.length]);
     buffer.advance(section.length);
     if section.folds > 0 {
-        unfold(arena);
+        unfold(copy);
     }
-    arena.split().freeze()
+    copy.split().freeze()
 }
 
 /// RFC 9112 §5.2: every fold becomes blanks.

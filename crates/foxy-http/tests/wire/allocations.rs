@@ -29,3 +29,14 @@ fn the_first_request_of_a_connection_costs_three() {
     let counted = allocation_counter::measure(|| serve(&mut decoder, &mut buffer));
     assert_eq!(counted.count_total, 3, "{counted:?}");
 }
+
+#[test]
+fn a_long_head_leaves_no_room_behind() {
+    let (mut decoder, mut buffer) = (RequestDecoder::default(), BytesMut::new());
+    let long = format!("GET / HTTP/1.1\r\nHost: h\r\nX: {}\r\n\r\n", "a".repeat(50_000));
+    buffer.extend_from_slice(long.as_bytes());
+    let counted = allocation_counter::measure(|| {
+        assert!(decoder.next(&mut buffer).is_ok_and(|event| event.is_some()));
+    });
+    assert!(counted.bytes_current < 4096, "{counted:?}");
+}

@@ -1,4 +1,4 @@
-//! What two parsers could read differently in a request is refused, each case as FRAMEWORK.md's table of hazards decides.
+//! What two parsers could read differently in a request is refused, each case as docs/http-hazards.md says.
 
 use crate::support::show_request;
 
@@ -90,6 +90,15 @@ fn chunked_twice_is_refused() {
 #[test]
 fn a_control_byte_around_chunked_is_refused() {
     check(&post("Transfer-Encoding: \x0bchunked\r\n"), "400 InvalidHeaderValue");
+}
+
+#[test]
+fn a_connect_with_content_is_refused() {
+    let connect = |lines: &str| format!("CONNECT h:443 HTTP/1.1\r\nHost: h:443\r\n{lines}\r\n");
+    check(&connect("Content-Length: 3\r\n"), "400 ConnectWithContent");
+    check(&connect("Transfer-Encoding: chunked\r\n"), "400 ConnectWithContent");
+    check(&connect("Content-Length: 0\r\n"), "CONNECT h:443 length=0 | end");
+    check(&connect(""), "CONNECT h:443 none | end");
 }
 
 #[test]
