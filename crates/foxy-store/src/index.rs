@@ -62,6 +62,20 @@ impl Entry {
         }
     }
 
+    /// The same, with its bytes still in a buffer of ours.
+    #[must_use]
+    pub const fn in_buffer(self) -> Self {
+        Self { buffered: true, ..self }
+    }
+
+    /// Stands for whatever may lie in a slot that could not be read, or whose header is damaged.
+    #[must_use]
+    pub fn doubt(slot: u32) -> Self {
+        let mut name = [0xd0; 16];
+        name[..4].copy_from_slice(&slot.to_le_bytes());
+        Self { doubtful: true, ..Self::new(Key(name), 0, slot, 1, EntryState::Leftover) }
+    }
+
     /// The slot after its last.
     #[must_use]
     pub const fn end_slot(&self) -> u32 {
@@ -212,12 +226,13 @@ impl Index {
         self.by_slot.range((from, 0)..(to, 0)).map(|&(_, id)| id)
     }
 
-    /// Live entries that take any of a range of slots.
+    /// Live entries that take any of a range of slots. They do not overlap each other, so a walk backwards can stop
+    /// at the first that ends before the range.
     pub fn live_in(&self, from: u32, to: u32) -> impl Iterator<Item = EntryId> + '_ {
-        self.beginning_in(from.saturating_sub(SLOTS_LIMIT), to).filter(move |&id| {
-            let entry = self.get(id);
-            entry.state == EntryState::Live && entry.end_slot() > from
-        })
+        let near = self.by_slot.range((from.saturating_sub(SLOTS_LIMIT), 0)..(to, 0)).rev();
+        near.map(|&(_, id)| id)
+            .filter(|&id| self.get(id).state == EntryState::Live)
+            .take_while(move |&id| self.get(id).end_slot() > from)
     }
 
     /// Entries of any state, by place in the slab, from `start` on; for walks in steps.
@@ -293,7 +308,7 @@ mod tests {
         let a = index.insert(entry(1, 1, 0, EntryState::Live));
         let b = index.insert(entry(2, 2, 4, EntryState::Live));
         assert_eq!(index.live_in(3, 4).collect::<Vec<_>>(), [a]);
-        assert_eq!(index.live_in(3, 5).collect::<Vec<_>>(), [a, b]);
+        assert_eq!(index.live_in(3, 5).collect::<Vec<_>>(), [b, a]);
         assert_eq!(index.beginning_in(1, 9).collect::<Vec<_>>(), [b]);
     }
 

@@ -3,6 +3,7 @@
 
 pub mod checkpoint;
 pub mod contract;
+pub mod engine;
 pub mod index;
 pub mod journal;
 pub mod layout;
@@ -12,16 +13,21 @@ pub mod pages;
 pub mod record;
 pub mod schemes;
 pub mod settings;
+pub mod shard;
 pub mod statistics;
 pub mod status;
+pub mod step;
 pub mod superblock;
 
 pub use contract::{
     AbsentReason, Answer, Key, Lifetime, Outbox, PlacementHint, Record, RefusedReason, Scheme, Site,
     StoreReply, StoreRequest, Ticket,
 };
+pub use engine::Ask;
 pub use observe::Observer;
 pub use schemes::{SchemeName, UnknownScheme};
 pub use settings::{SettingsError, StoreSettings};
+pub use shard::{Reply, Shard, ShardSettings, StoreHandle};
 pub use statistics::StoreStatistics;
 pub use status::{OpenStoreError, StoreStatus};
+pub use step::StepDriver;

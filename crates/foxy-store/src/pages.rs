@@ -55,6 +55,12 @@ impl Pages {
         self.retired
     }
 
+    /// Whether a page was given up.
+    #[must_use]
+    pub fn is_retired(&self, page: u32) -> bool {
+        self.uses[page as usize] == RETIRED
+    }
+
     /// A live record now touches these pages.
     pub fn occupy(&mut self, (from, to): (u32, u32)) {
         for uses in &mut self.uses[from as usize..to as usize] {

@@ -30,7 +30,7 @@ pub struct StoreSettings {
     pub waiting_bytes: usize,
     /// Reads that may be in flight before more are refused as busy.
     pub waiting_reads: usize,
-    /// Records the index may hold, and so the bound on its memory.
+    /// Records that may be stored; with the free space's leftovers it bounds the index's memory.
     pub record_limit: u32,
     /// Secret randomness for checksums, so that no body can pass for a record. From the system's entropy in
     /// production, from the seed in tests.

@@ -96,6 +96,7 @@ statistics! {
     seeks Counter "1" "Reads and writes that did not begin where the last one ended.",
     read_bytes Counter "bytes" "Bytes asked of the device by reads.",
     written_bytes Counter "bytes" "Bytes handed to the device by writes.",
+    turned_away Counter "1" "Requests that found the mailbox full, and did not reach the scheme.",
     device_errors Counter "1" "Operations that failed at the device.",
 }
 
@@ -113,6 +114,11 @@ impl Cell {
     /// Adds to it. Only the shard's thread writes, so no atomic read-modify-write is needed.
     pub fn add(&self, amount: u64) {
         self.0.store(self.0.load(Relaxed).wrapping_add(amount), Relaxed);
+    }
+
+    /// Adds to it from any thread. A value takes either this or [`Cell::add`], never both.
+    pub fn add_shared(&self, amount: u64) {
+        self.0.fetch_add(amount, Relaxed);
     }
 
     /// Replaces it.

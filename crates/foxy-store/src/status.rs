@@ -18,6 +18,8 @@ pub enum StoreStatus {
     Unusable(OpenStoreError),
     /// Closed on request.
     Closed,
+    /// The shard's code failed; everything is answered as closed.
+    Panicked,
 }
 
 /// Why a store cannot be opened. A file that is not a store of ours is never overwritten.

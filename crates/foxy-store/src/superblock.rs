@@ -10,7 +10,7 @@ const MAGIC: &[u8; 8] = b"FOXYSTOR";
 const LENGTH: usize = 80;
 
 /// What the store must remember to be opened.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Superblock {
     /// What the checksums are seeded with.
     pub salt: u64,
@@ -103,7 +103,7 @@ impl Superblock {
                 _ => {}
             }
         }
-        if copies.iter().any(|copy| copy.starts_with(MAGIC)) {
+        if copies.iter().any(|copy| copy.starts_with(MAGIC) || torn_before_magic(copy)) {
             return Ok(Found::Damaged);
         }
         if copies.iter().all(|copy| copy.len() == PAGE && copy.iter().all(|&byte| byte == 0)) {
@@ -111,6 +111,12 @@ impl Superblock {
         }
         Err(OpenStoreError::Foreign)
     }
+}
+
+/// Whether a first write of ours was torn within the magic itself.
+fn torn_before_magic(page: &[u8]) -> bool {
+    let written = page.iter().zip(MAGIC).take_while(|(a, b)| a == b).count();
+    written > 0 && page.len() == PAGE && page[written..].iter().all(|&byte| byte == 0)
 }
 
 /// Every version keeps magic, version and this checksum where they are.
@@ -149,6 +155,9 @@ mod tests {
         check(&old.encode(), &damaged, Ok(Found::Ours(old)));
         check(&damaged, &damaged, Ok(Found::Damaged));
         check(&damaged, &[0; PAGE], Ok(Found::Damaged));
+        let mut torn = [0; PAGE];
+        torn[..3].copy_from_slice(b"FOX");
+        check(&torn, &[0; PAGE], Ok(Found::Damaged));
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! The table of schemes: name, what it is, constructor. Adding a scheme touches its file and this table.
 
 pub mod null;
+pub mod stream_packetizer;
 
 use crate::contract::Scheme;
 use crate::observe::Observer;
@@ -13,6 +14,8 @@ use std::str::FromStr;
 pub enum SchemeName {
     /// Stores nothing.
     Null,
+    /// One file, records gathered in a page buffer.
+    StreamPacketizer,
 }
 
 /// One row of the table.
@@ -27,12 +30,20 @@ pub struct SchemeRow {
 }
 
 /// Every scheme there is.
-pub const SCHEMES: &[SchemeRow] = &[SchemeRow {
-    name: SchemeName::Null,
-    text: "null",
-    summary: "stores nothing; only the memory tier caches",
-    make: |_, observer| Box::new(null::Null::new(observer)),
-}];
+pub const SCHEMES: &[SchemeRow] = &[
+    SchemeRow {
+        name: SchemeName::Null,
+        text: "null",
+        summary: "stores nothing; only the memory tier caches",
+        make: |_, observer| Box::new(null::Null::new(observer)),
+    },
+    SchemeRow {
+        name: SchemeName::StreamPacketizer,
+        text: "stream-packetizer",
+        summary: "one preallocated file, written cyclically in large pieces",
+        make: |settings, observer| Box::new(stream_packetizer::StreamPacketizer::new(settings, observer)),
+    },
+];
 
 impl SchemeName {
     /// Its row of the table.

@@ -1,0 +1,245 @@
+//! A scheme and a device, and the closed set of things that can happen to them. The shard's thread, the simulator and
+//! the tests all drive this same code; it reads no clock and never blocks.
+
+use crate::contract::{Answer, Key, Outbox, PlacementHint, Record, Scheme, StoreReply, StoreRequest, Ticket};
+use crate::observe::Observer;
+use crate::statistics::RequestKind;
+use foxy_base::Instant;
+use foxy_device::{Device, FileId, IoDone, IoOp};
+
+/// What a caller asks of a store.
+#[derive(Debug)]
+pub enum Ask {
+    /// A record.
+    Get(Key),
+    /// That a record be stored.
+    Put(Key, Record, PlacementHint),
+    /// That a record be forgotten, durably.
+    Remove(Key),
+}
+
+/// Everything that can happen to a shard. `R` is where an answer goes.
+#[derive(Debug)]
+pub enum Wake<R> {
+    /// A caller asks.
+    Request(Ask, R),
+    /// The device has finished an operation.
+    IoDone(IoDone),
+    /// A time the scheme asked for may have come.
+    Deadline,
+    /// The store is to be closed.
+    Shutdown(R),
+}
+
+/// A scheme and a device.
+pub struct Engine<D, R> {
+    scheme: Box<dyn Scheme + Send>,
+    device: D,
+    observer: Observer,
+    outbox: Outbox,
+    done: Vec<IoDone>,
+    waiters: Waiters<R>,
+    head: Option<(FileId, u64)>,
+    closed: bool,
+}
+
+impl<D: Device, R> Engine<D, R> {
+    /// Puts the two together; nothing happens before [`Engine::start`].
+    #[must_use]
+    pub fn new(scheme: Box<dyn Scheme + Send>, device: D, observer: Observer) -> Self {
+        Self {
+            scheme,
+            device,
+            observer,
+            outbox: Outbox::default(),
+            done: Vec::new(),
+            waiters: Waiters::default(),
+            head: None,
+            closed: false,
+        }
+    }
+
+    /// Begins recovery.
+    pub fn start(&mut self, now: Instant, deliver: &mut impl FnMut(R, Answer)) {
+        self.scheme.start(now, &mut self.outbox);
+        self.empty_outbox(now, deliver);
+    }
+
+    /// Lets one thing happen; answers it causes at once are delivered.
+    pub fn wake(&mut self, wake: Wake<R>, now: Instant, deliver: &mut impl FnMut(R, Answer)) {
+        match wake {
+            Wake::Request(ask, waiter) => {
+                let request = self.register(ask, waiter);
+                self.scheme.on_request(request, now, &mut self.outbox);
+            }
+            Wake::IoDone(done) => self.scheme.on_io_done(done, now, &mut self.outbox),
+            Wake::Deadline => {
+                if self.scheme.deadline().is_some_and(|deadline| deadline <= now) {
+                    self.scheme.on_deadline(now, &mut self.outbox);
+                }
+            }
+            Wake::Shutdown(waiter) => {
+                let ticket = self.waiters.add(RequestKind::Close, waiter);
+                self.scheme.on_request(StoreRequest::Close { ticket }, now, &mut self.outbox);
+            }
+        }
+        self.empty_outbox(now, deliver);
+    }
+
+    /// Takes all completions there are and a deadline that has passed. Says whether there was anything.
+    pub fn turn(&mut self, now: Instant, deliver: &mut impl FnMut(R, Answer)) -> bool {
+        let mut done = std::mem::take(&mut self.done);
+        self.device.reap(now, &mut done);
+        let due = self.scheme.deadline().is_some_and(|deadline| deadline <= now);
+        let anything = due || !done.is_empty();
+        for done in done.drain(..) {
+            self.wake(Wake::IoDone(done), now, deliver);
+        }
+        if due {
+            self.wake(Wake::Deadline, now, deliver);
+        }
+        self.done = done;
+        anything
+    }
+
+    /// When the scheme or a modelled device next has something to do.
+    #[must_use]
+    pub fn next_event(&self) -> Option<Instant> {
+        self.scheme.deadline().into_iter().chain(self.device.next_completion()).min()
+    }
+
+    /// When the scheme next wants to be called.
+    #[must_use]
+    pub fn deadline(&self) -> Option<Instant> {
+        self.scheme.deadline()
+    }
+
+    /// Requests without an answer.
+    #[must_use]
+    pub fn waiting(&self) -> usize {
+        self.waiters.count
+    }
+
+    /// Whether the store has answered that it is closed.
+    #[must_use]
+    pub const fn is_closed(&self) -> bool {
+        self.closed
+    }
+
+    /// The device, to wait on it.
+    pub const fn device(&mut self) -> &mut D {
+        &mut self.device
+    }
+
+    /// The device, once the scheme is gone: what a reopened store finds.
+    #[must_use]
+    pub fn into_device(self) -> D {
+        self.device
+    }
+
+    /// Everyone who still waits, when the engine is given up.
+    pub fn abandon(&mut self) -> Vec<(RequestKind, R)> {
+        self.waiters.take_all()
+    }
+
+    fn register(&mut self, ask: Ask, waiter: R) -> StoreRequest {
+        match ask {
+            Ask::Get(key) => StoreRequest::Get { ticket: self.waiters.add(RequestKind::Get, waiter), key },
+            Ask::Put(key, record, hint) => {
+                StoreRequest::Put { ticket: self.waiters.add(RequestKind::Put, waiter), key, record, hint }
+            }
+            Ask::Remove(key) => {
+                StoreRequest::Remove { ticket: self.waiters.add(RequestKind::Remove, waiter), key }
+            }
+        }
+    }
+
+    fn empty_outbox(&mut self, now: Instant, deliver: &mut impl FnMut(R, Answer)) {
+        for StoreReply { ticket, answer } in self.outbox.replies.drain(..) {
+            if let Some((kind, waiter)) = self.waiters.take(ticket) {
+                self.observer.statistics.count_answer(kind, &answer);
+                self.closed |= answer == Answer::Closed;
+                deliver(waiter, answer);
+            }
+        }
+        for (id, op) in self.outbox.operations.drain(..) {
+            self.observer.statistics.count_operation(&op);
+            if let Some((place, end)) = extent(&op) {
+                self.observer.statistics.seeks.add(u64::from(self.head != Some(place)));
+                self.head = Some(end);
+            }
+            self.device.submit(id, op, now);
+        }
+    }
+}
+
+/// Where a transfer begins and ends.
+fn extent(op: &IoOp) -> Option<((FileId, u64), (FileId, u64))> {
+    match op {
+        IoOp::Read { file, offset, buffer } | IoOp::Write { file, offset, buffer } => {
+            Some(((*file, *offset), (*file, offset + buffer.len() as u64)))
+        }
+        _ => None,
+    }
+}
+
+/// Who waits for which ticket: a slab whose places are used again under a new number.
+struct Waiters<R> {
+    places: Vec<(u32, Option<(RequestKind, R)>)>,
+    free: Vec<u32>,
+    count: usize,
+}
+
+impl<R> Default for Waiters<R> {
+    fn default() -> Self {
+        Self { places: Vec::new(), free: Vec::new(), count: 0 }
+    }
+}
+
+impl<R> Waiters<R> {
+    fn add(&mut self, kind: RequestKind, waiter: R) -> Ticket {
+        let place = self.free.pop().unwrap_or_else(|| {
+            self.places.push((0, None));
+            u32::try_from(self.places.len() - 1).expect("requests are bounded")
+        });
+        let (round, slot) = &mut self.places[place as usize];
+        *round = round.wrapping_add(1);
+        *slot = Some((kind, waiter));
+        self.count += 1;
+        Ticket(u64::from(*round) << 32 | u64::from(place))
+    }
+
+    fn take(&mut self, Ticket(ticket): Ticket) -> Option<(RequestKind, R)> {
+        let place = u32::try_from(ticket & u64::from(u32::MAX)).ok()?;
+        let (round, slot) = self.places.get_mut(place as usize)?;
+        if u64::from(*round) != ticket >> 32 {
+            return None;
+        }
+        let waiter = slot.take()?;
+        self.free.push(place);
+        self.count -= 1;
+        Some(waiter)
+    }
+
+    fn take_all(&mut self) -> Vec<(RequestKind, R)> {
+        let all = std::mem::take(self);
+        all.places.into_iter().filter_map(|(_, waiter)| waiter).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_ticket_is_good_for_one_answer() {
+        let mut waiters = Waiters::default();
+        let first = waiters.add(RequestKind::Get, 'a');
+        assert_eq!(waiters.take(first), Some((RequestKind::Get, 'a')));
+        let second = waiters.add(RequestKind::Put, 'b');
+        assert_ne!(first, second);
+        assert_eq!(waiters.take(first), None);
+        assert_eq!(waiters.take(Ticket(77)), None);
+        assert_eq!(waiters.take_all(), [(RequestKind::Put, 'b')]);
+    }
+}

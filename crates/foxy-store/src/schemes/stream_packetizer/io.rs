@@ -1,0 +1,258 @@
+//! Operations in flight, scripts of writes and syncs that must follow each other, and what a durable sync frees.
+
+use super::StreamPacketizer;
+use super::forget::Wanted;
+use super::reads::PendingRead;
+use super::state::Phase;
+use crate::contract::{Outbox, Ticket};
+use crate::index::{EntryId, EntryState};
+use crate::superblock::Superblock;
+use foxy_base::Instant;
+use foxy_device::{IoBuffer, IoDone, IoError, IoId, IoOp, IoOutput};
+use std::collections::VecDeque;
+
+/// What an operation in flight is for.
+pub enum Pending {
+    /// Opening the file.
+    Open,
+    /// Creating the file, of this size.
+    Create(u64),
+    /// Reading the superblocks.
+    Superblocks,
+    /// Reading the active journal half.
+    Journal,
+    /// Reading the first page of a checkpoint area.
+    CheckpointHead(usize),
+    /// Reading pages of a checkpoint, from this one.
+    CheckpointPages(u32),
+    /// Reading pages of records for their headers.
+    Scan(crate::pages::Run),
+    /// A get.
+    Read(PendingRead),
+    /// A page buffer being written.
+    Window,
+    /// A step of a script; a sync takes along what it makes durable.
+    Script(LaneName, Vec<EntryId>),
+    /// Letting go of a file that is no longer used.
+    CloseFile,
+}
+
+/// Scripts of one lane run one after the other; the lanes run side by side.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LaneName {
+    /// Superblock and journal.
+    Journal,
+    /// Checkpoints and sweeps.
+    Checkpoint,
+}
+
+/// The script a lane runs, if any.
+#[derive(Default)]
+pub struct Lane {
+    running: Option<Script>,
+}
+
+/// One step of a script.
+pub enum Step {
+    /// Writes a buffer at a byte offset.
+    Write(u64, IoBuffer),
+    /// Makes completed writes durable.
+    Sync,
+}
+
+struct Script {
+    steps: VecDeque<Step>,
+    after: After,
+}
+
+/// What to do once a script has ended.
+pub enum After {
+    /// The fresh store is ready.
+    Formatted(Superblock),
+    /// This opening is durable.
+    Switched(Superblock),
+    /// These facts are durable.
+    Committed(Vec<Wanted>),
+    /// The journal has moved to its other half, whose first blocks are taken.
+    Rotated(Superblock, u32),
+    /// A piece of a checkpoint is written.
+    CheckpointPiece,
+    /// The checkpoint is durable.
+    CheckpointDone,
+    /// Overwritten leftovers are gone for good.
+    Swept,
+    /// All that was buffered is durable.
+    CloseSynced,
+}
+
+/// Overwritten leftovers that make a sync of their own worth while.
+const SWEEP_AT: usize = 2048;
+
+impl StreamPacketizer {
+    /// Submits an operation.
+    pub(super) fn submit(&mut self, op: IoOp, what: Pending, out: &mut Outbox) -> u64 {
+        self.next_io += 1;
+        self.pending.insert(self.next_io, what);
+        out.submit(IoId(self.next_io), op);
+        self.next_io
+    }
+
+    /// Submits a read of the file.
+    pub(super) fn submit_read(&mut self, offset: u64, length: usize, what: Pending, out: &mut Outbox) {
+        let op = IoOp::Read { file: self.file, offset, buffer: IoBuffer::zeroed(length) };
+        self.submit(op, what, out);
+    }
+
+    /// Whether a lane has nothing to do.
+    pub(super) fn idle(&self, lane: LaneName) -> bool {
+        self.lanes[lane as usize].running.is_none()
+    }
+
+    /// Starts a script in an idle lane.
+    pub(super) fn run(&mut self, lane: LaneName, steps: Vec<Step>, after: After, out: &mut Outbox) {
+        assert!(self.idle(lane), "{lane:?} runs a script already");
+        self.lanes[lane as usize].running = Some(Script { steps: steps.into(), after });
+        self.next_step(lane, out);
+    }
+
+    fn next_step(&mut self, lane: LaneName, out: &mut Outbox) {
+        let script = self.lanes[lane as usize].running.as_mut().expect("called while a script runs");
+        let file = self.file;
+        match script.steps.pop_front() {
+            Some(Step::Write(offset, buffer)) => {
+                self.submit(IoOp::Write { file, offset, buffer }, Pending::Script(lane, Vec::new()), out);
+            }
+            Some(Step::Sync) => {
+                let overwritten = std::mem::take(&mut self.overwritten);
+                self.submit(IoOp::Sync { file }, Pending::Script(lane, overwritten), out);
+            }
+            None => unreachable!("scripts have a step, and end with their last"),
+        }
+    }
+
+    /// The two copies of a superblock, one durable before the other is touched.
+    pub(super) fn superblock_steps(superblock: &Superblock) -> [Step; 4] {
+        let page = superblock.encode();
+        let copy = |place: u64| Step::Write(place * page.len() as u64, IoBuffer::copy_of(&page));
+        [copy(0), Step::Sync, copy(1), Step::Sync]
+    }
+
+    /// Takes a completion to where it belongs.
+    pub(super) fn dispatch(&mut self, done: IoDone, now: Instant, out: &mut Outbox) {
+        let IoDone { id, result, buffer } = done;
+        let Some(pending) = self.pending.remove(&id.0) else { return };
+        if result.is_err() && !matches!(pending, Pending::CloseFile) {
+            self.observer.statistics.device_errors.add(1);
+        }
+        if matches!(self.phase, Phase::Closed | Phase::Unusable) {
+            return;
+        }
+        match pending {
+            Pending::Open => self.opened(result, out),
+            Pending::Create(size) => self.created(size, result, out),
+            Pending::Superblocks => self.superblocks_read(read(result, buffer), out),
+            Pending::Journal => self.journal_read(read(result, buffer), out),
+            Pending::CheckpointHead(area) => self.checkpoint_head_read(area, read(result, buffer), out),
+            Pending::CheckpointPages(from) => self.checkpoint_pages_read(from, read(result, buffer), out),
+            Pending::Scan(run) => self.scanned(run, read(result, buffer), now, out),
+            Pending::Read(pending) => self.read_done(pending, read(result, buffer), out),
+            Pending::Window => self.window_done(id.0, written(result, buffer.as_ref())),
+            Pending::Script(lane, synced) => {
+                let result = written(result, buffer.as_ref());
+                drop(buffer);
+                self.script_step_done(lane, synced, result, now, out);
+            }
+            Pending::CloseFile => {}
+        }
+    }
+
+    fn script_step_done(
+        &mut self,
+        lane: LaneName,
+        synced: Vec<EntryId>,
+        result: Result<(), IoError>,
+        now: Instant,
+        out: &mut Outbox,
+    ) {
+        match result {
+            Ok(()) => self.bury(synced),
+            Err(_) => self.resurrect(synced),
+        }
+        let running = &mut self.lanes[lane as usize].running;
+        let more = running.as_ref().is_some_and(|script| !script.steps.is_empty());
+        if result.is_ok() && more {
+            self.next_step(lane, out);
+        } else if let Some(script) = running.take() {
+            self.script_done(script.after, result, now, out);
+        }
+    }
+
+    fn script_done(&mut self, after: After, result: Result<(), IoError>, now: Instant, out: &mut Outbox) {
+        match after {
+            After::Formatted(superblock) => self.formatted(superblock, result, now),
+            After::Switched(superblock) => self.switched(superblock, result, now, out),
+            After::Committed(batch) => self.committed(batch, result, now, out),
+            After::Rotated(superblock, blocks) => self.rotated(superblock, blocks, result, out),
+            After::CheckpointPiece => self.checkpoint_piece_done(result, out),
+            After::CheckpointDone => self.checkpoint_done(result),
+            After::Swept => {}
+            After::CloseSynced => self.close_synced = true,
+        }
+    }
+
+    /// Tickets of the removals and puts whose facts are being committed; the script is given up.
+    pub(super) fn take_committing(&mut self) -> Vec<Ticket> {
+        match self.lanes[LaneName::Journal as usize].running.take() {
+            Some(Script { after: After::Committed(batch), .. }) => batch.iter().map(Wanted::ticket).collect(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// Drops leftovers that are durably overwritten, and the facts that only they needed.
+    fn bury(&mut self, entries: Vec<EntryId>) {
+        let was_blind = self.blind();
+        for id in entries {
+            let key = self.index.get(id).key;
+            self.index.remove(id);
+            self.release_fact(key);
+        }
+        if was_blind && !self.blind() {
+            self.release_facts();
+        }
+    }
+
+    /// A write or sync failed: what it should have overwritten may still be there.
+    pub(super) fn resurrect(&mut self, entries: Vec<EntryId>) {
+        for id in entries {
+            self.index.set_state(id, EntryState::Leftover);
+        }
+    }
+
+    /// Makes overwritten leftovers durably gone when there are many, so that memory and journal stay bounded.
+    pub(super) fn sweep(&mut self, out: &mut Outbox) {
+        let urgent = (self.forgetting.crowded || self.blind()) && !self.overwritten.is_empty();
+        let due = self.overwritten.len() >= SWEEP_AT || urgent;
+        if self.phase == Phase::Serving && due && self.idle(LaneName::Checkpoint) {
+            self.run(LaneName::Checkpoint, vec![Step::Sync], After::Swept, out);
+        }
+    }
+}
+
+/// A read's bytes, cut to what was moved.
+fn read(result: Result<IoOutput, IoError>, buffer: Option<IoBuffer>) -> Result<IoBuffer, IoError> {
+    match (result?, buffer) {
+        (IoOutput::Moved { count }, Some(mut buffer)) if count <= buffer.len() => {
+            buffer.truncate(count);
+            Ok(buffer)
+        }
+        _ => Err(IoError::Device),
+    }
+}
+
+/// Whether a write moved everything; operations without a buffer only succeed or fail.
+fn written(result: Result<IoOutput, IoError>, buffer: Option<&IoBuffer>) -> Result<(), IoError> {
+    match (result?, buffer) {
+        (IoOutput::Moved { count }, Some(buffer)) if count < buffer.len() => Err(IoError::Device),
+        _ => Ok(()),
+    }
+}

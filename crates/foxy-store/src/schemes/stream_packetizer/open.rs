@@ -1,0 +1,330 @@
+//! Opening: the file, its superblocks, the forget journal, the newest checkpoint, and making this opening durable.
+
+use super::StreamPacketizer;
+use super::io::{After, LaneName, Pending, Step};
+use super::state::Phase;
+use crate::checkpoint::{CheckpointHead, Listed, decode_page};
+use crate::contract::Outbox;
+use crate::index::Index;
+use crate::journal::{self, Forget};
+use crate::layout::{Layout, PAGE};
+use crate::pages::Pages;
+use crate::settings::MINIMUM_SIZE;
+use crate::status::OpenStoreError;
+use crate::superblock::{Found, Superblock};
+use foxy_base::{Instant, Random};
+use foxy_device::{FileId, IoBuffer, IoError, IoOp, IoOutput};
+
+/// What is only needed while opening.
+#[derive(Default)]
+pub struct Loading {
+    journal_tries: u32,
+    heads_wanted: u32,
+    best: Option<(usize, CheckpointHead)>,
+    listed: Vec<Listed>,
+    all_pages_sound: bool,
+    complete: bool,
+}
+
+/// Pages of a checkpoint read at once.
+const PAGES_AT_ONCE: u32 = 256;
+
+/// Reads of the journal before what it says counts as lost.
+const JOURNAL_TRIES: u32 = 3;
+
+impl StreamPacketizer {
+    pub(super) fn open(&mut self, out: &mut Outbox) {
+        self.enter(Phase::Opening);
+        let op = IoOp::Open { file: self.file, path: Self::path() };
+        self.submit(op, Pending::Open, out);
+    }
+
+    pub(super) fn opened(&mut self, result: Result<IoOutput, IoError>, out: &mut Outbox) {
+        match result {
+            Ok(IoOutput::Opened { size: 0 }) => self.create(self.settings.size, out),
+            Ok(IoOutput::Opened { size }) => {
+                self.file_size = size;
+                self.enter(Phase::ReadingSuperblock);
+                self.submit_read(0, 2 * PAGE, Pending::Superblocks, out);
+            }
+            Ok(_) => self.fail(OpenStoreError::Device(IoError::Device), out),
+            Err(IoError::NotFound) => {
+                self.file = FileId(self.file.0 + 1);
+                self.enter(Phase::Creating);
+                self.submit_create(self.settings.size, out);
+            }
+            Err(error) => self.fail(OpenStoreError::Device(error), out),
+        }
+    }
+
+    /// Begins the file anew; what it held is given up.
+    fn create(&mut self, size: u64, out: &mut Outbox) {
+        self.enter(Phase::Creating);
+        self.submit(IoOp::Close { file: self.file }, Pending::CloseFile, out);
+        self.file = FileId(self.file.0 + 1);
+        self.submit_create(size, out);
+    }
+
+    fn submit_create(&mut self, size: u64, out: &mut Outbox) {
+        let size = size / PAGE as u64 * PAGE as u64;
+        let op = IoOp::Create { file: self.file, path: Self::path(), size };
+        self.submit(op, Pending::Create(size), out);
+    }
+
+    /// A disk without room for the whole store may have room for a smaller one.
+    pub(super) fn created(&mut self, size: u64, result: Result<IoOutput, IoError>, out: &mut Outbox) {
+        match result {
+            Ok(_) => {
+                self.file_size = size;
+                self.format(size, out);
+            }
+            Err(IoError::NoSpace) if size / 2 >= MINIMUM_SIZE => {
+                self.file = FileId(self.file.0 + 1);
+                self.enter(Phase::Creating);
+                self.submit_create(size / 2, out);
+            }
+            Err(IoError::NoSpace) => self.fail(OpenStoreError::NoSpace, out),
+            Err(error) => self.fail(OpenStoreError::Device(error), out),
+        }
+    }
+
+    /// Begins an empty store in the file there is: a new secret makes all old records unreadable.
+    fn format(&mut self, size: u64, out: &mut Outbox) {
+        self.enter(Phase::Formatting);
+        let old = self.superblock;
+        let generation = old.generation + 1;
+        let mut random = Random::new(self.settings.seed ^ old.salt.rotate_left(17) ^ generation);
+        let superblock = Superblock {
+            salt: random.next_u64(),
+            generation,
+            opens: old.opens + 1,
+            requested: self.settings.size,
+            size,
+            journal_half: 0,
+            journal_generation: generation,
+        };
+        let steps = Self::superblock_steps(&superblock).into();
+        self.run(LaneName::Journal, steps, After::Formatted(superblock), out);
+    }
+
+    pub(super) fn formatted(&mut self, superblock: Superblock, result: Result<(), IoError>, now: Instant) {
+        if let Err(error) = result {
+            return self.give_up(OpenStoreError::Device(error));
+        }
+        self.adopt_superblock(superblock);
+        self.forgetting.begin(self.layout.journal[0], 0);
+        self.begin_serving(now);
+    }
+
+    fn adopt_superblock(&mut self, superblock: Superblock) {
+        self.superblock = superblock;
+        self.secret = superblock.secret();
+        self.layout = Layout::of(superblock.size);
+        self.index = Index::new(superblock.salt);
+        self.pages = Pages::new(self.layout.data.pages);
+        self.sequence = superblock.opens << 40;
+    }
+
+    pub(super) fn superblocks_read(&mut self, result: Result<IoBuffer, IoError>, out: &mut Outbox) {
+        let buffer = match result {
+            Ok(buffer) => buffer,
+            Err(error) => return self.fail(OpenStoreError::Device(error), out),
+        };
+        let bytes = buffer.as_ref();
+        let (first, second) = bytes.split_at(bytes.len().min(PAGE));
+        let wanted = self.settings.size;
+        match Superblock::judge(first, second) {
+            Err(error) => self.fail(error, out),
+            Ok(Found::Blank | Found::Damaged) if (MINIMUM_SIZE..=wanted).contains(&self.file_size) => {
+                self.format(self.file_size / PAGE as u64 * PAGE as u64, out);
+            }
+            Ok(Found::Blank | Found::Damaged) => self.create(wanted, out),
+            Ok(Found::Ours(superblock)) if superblock.requested != wanted => {
+                self.superblock = superblock;
+                self.create(wanted, out);
+            }
+            Ok(Found::Ours(superblock)) => self.found_ours(superblock, out),
+        }
+    }
+
+    fn found_ours(&mut self, superblock: Superblock, out: &mut Outbox) {
+        self.adopt_superblock(superblock);
+        let pages = u32::try_from(self.file_size / PAGE as u64).unwrap_or(u32::MAX);
+        let there = pages.saturating_sub(self.layout.data.first).min(self.pages.count());
+        if there == 0 {
+            let (found, expected) = (self.file_size, superblock.size);
+            return self.fail(OpenStoreError::Truncated { found, expected }, out);
+        }
+        self.pages.retire((there, self.pages.count()));
+        self.scan.begin(there);
+        self.enter(Phase::ReadingJournal);
+        self.read_journal(out);
+    }
+
+    fn read_journal(&mut self, out: &mut Outbox) {
+        self.loading.journal_tries += 1;
+        let half = self.layout.journal[self.superblock.journal_half as usize];
+        self.submit_read(half.offset(), half.bytes(), Pending::Journal, out);
+    }
+
+    /// A journal that cannot be read may have forgotten anything, so everything is.
+    pub(super) fn journal_read(&mut self, result: Result<IoBuffer, IoError>, out: &mut Outbox) {
+        let half = self.layout.journal[self.superblock.journal_half as usize];
+        let facts = result.ok().filter(|buffer| buffer.len() == half.bytes()).and_then(|buffer| {
+            journal::decode(buffer.as_ref(), self.superblock.journal_generation, &self.secret).ok()
+        });
+        match facts {
+            Some(facts) => {
+                self.forgetting.load(facts);
+                self.enter(Phase::ReadingCheckpoint);
+                self.loading.heads_wanted = 2;
+                for area in 0..2 {
+                    let offset = self.layout.checkpoints[area].offset();
+                    self.submit_read(offset, PAGE, Pending::CheckpointHead(area), out);
+                }
+            }
+            None if self.loading.journal_tries < JOURNAL_TRIES => self.read_journal(out),
+            None => self.format(self.superblock.size, out),
+        }
+    }
+
+    pub(super) fn checkpoint_head_read(
+        &mut self,
+        area: usize,
+        result: Result<IoBuffer, IoError>,
+        out: &mut Outbox,
+    ) {
+        let room = self.layout.checkpoints[area].pages - 1;
+        let head = result.ok().and_then(|buffer| CheckpointHead::decode(buffer.as_ref(), &self.secret));
+        if let Some(head) = head.filter(|head| head.pages <= room) {
+            let better = self.loading.best.is_none_or(|(_, best)| best.number < head.number);
+            if better {
+                self.loading.best = Some((area, head));
+            }
+        }
+        self.loading.heads_wanted -= 1;
+        if self.loading.heads_wanted == 0 {
+            self.loading.all_pages_sound = true;
+            self.read_checkpoint_from(0, out);
+        }
+    }
+
+    fn read_checkpoint_from(&mut self, from: u32, out: &mut Outbox) {
+        match self.loading.best {
+            Some((area, head)) if from < head.pages => {
+                let count = (head.pages - from).min(PAGES_AT_ONCE);
+                let offset = self.layout.checkpoints[area].offset() + u64::from(1 + from) * PAGE as u64;
+                self.submit_read(offset, count as usize * PAGE, Pending::CheckpointPages(from), out);
+            }
+            _ => self.checkpoint_loaded(out),
+        }
+    }
+
+    pub(super) fn checkpoint_pages_read(
+        &mut self,
+        from: u32,
+        result: Result<IoBuffer, IoError>,
+        out: &mut Outbox,
+    ) {
+        let Some((_, head)) = self.loading.best else { return };
+        let count = (head.pages - from).min(PAGES_AT_ONCE);
+        let mut sound = 0;
+        if let Ok(buffer) = result {
+            for (place, page) in (from..).zip(buffer.as_ref().chunks_exact(PAGE)) {
+                if let Some(listed) = decode_page(page, head.number, place, &self.secret) {
+                    self.loading.listed.extend(listed);
+                    sound += 1;
+                }
+            }
+        }
+        self.loading.all_pages_sound &= sound == count;
+        self.read_checkpoint_from(from + count, out);
+    }
+
+    /// A checkpoint counts as complete only when it was written at the last closing and all of it is sound.
+    fn checkpoint_loaded(&mut self, out: &mut Outbox) {
+        let loading = std::mem::take(&mut self.loading);
+        let mut listed = loading.listed;
+        let whole_file = self.pages.retired() == 0;
+        if let Some((_, head)) = loading.best {
+            self.checkpoint_number = head.number;
+            self.loading.complete =
+                head.complete && head.opens == self.superblock.opens && loading.all_pages_sound && whole_file;
+        }
+        if !self.loading.complete {
+            listed.sort_unstable_by_key(|entry| entry.sequence);
+        }
+        for entry in listed {
+            self.adopt_listed(entry);
+        }
+        self.observer.statistics.recovered_from_checkpoint.add(u64::from(self.index.live()));
+        self.switch(out);
+    }
+
+    /// Moves the journal to its other half and makes this opening durable, before anything else is written.
+    fn switch(&mut self, out: &mut Outbox) {
+        self.enter(Phase::Switching);
+        let (superblock, facts) = self.next_half();
+        let mut steps = self.compaction_steps(&superblock, &facts);
+        let superblock = Superblock { opens: superblock.opens + 1, ..superblock };
+        steps.extend(Self::superblock_steps(&superblock));
+        self.run(LaneName::Journal, steps, After::Switched(superblock), out);
+    }
+
+    /// The superblock after the journal's next move, and the facts that must move along.
+    pub(super) fn next_half(&self) -> (Superblock, Vec<Forget>) {
+        let generation = self.superblock.generation + 1;
+        let superblock = Superblock {
+            generation,
+            journal_half: 1 - self.superblock.journal_half,
+            journal_generation: generation,
+            ..self.superblock
+        };
+        (superblock, self.forgetting.facts())
+    }
+
+    /// Steps that write the facts to the half that will count.
+    pub(super) fn compaction_steps(&self, superblock: &Superblock, facts: &[Forget]) -> Vec<Step> {
+        if facts.is_empty() {
+            return Vec::new();
+        }
+        let half = self.layout.journal[superblock.journal_half as usize];
+        let blocks = journal::encode(facts, 0, superblock.journal_generation, &self.secret);
+        vec![Step::Write(half.offset(), blocks), Step::Sync]
+    }
+
+    pub(super) fn switched(
+        &mut self,
+        superblock: Superblock,
+        result: Result<(), IoError>,
+        now: Instant,
+        out: &mut Outbox,
+    ) {
+        if let Err(error) = result {
+            return self.fail(OpenStoreError::Device(error), out);
+        }
+        self.superblock = superblock;
+        self.sequence = superblock.opens << 40;
+        let half = self.layout.journal[superblock.journal_half as usize];
+        self.forgetting.begin(half, journal::blocks_for(self.forgetting.count()));
+        if self.loading.complete {
+            self.recovered(now);
+        } else {
+            self.enter(Phase::Scanning);
+            self.continue_scan(now, out);
+        }
+    }
+
+    /// The index is known; facts without a record to forget are let go.
+    pub(super) fn recovered(&mut self, now: Instant) {
+        self.observer.statistics.recovered.add(u64::from(self.index.live()));
+        self.loading = Loading::default();
+        self.begin_serving(now);
+        self.release_facts();
+    }
+
+    fn begin_serving(&mut self, now: Instant) {
+        self.enter(Phase::Serving);
+        self.next_checkpoint = now + self.settings.checkpoint_interval;
+    }
+}

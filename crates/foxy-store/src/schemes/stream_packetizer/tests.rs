@@ -1,0 +1,372 @@
+//! The scheme over memory: wraps, reopening, limits, foreign and damaged files.
+
+use super::FILE_NAME;
+use crate::contract::{AbsentReason, Answer, Key, PlacementHint, Record, RefusedReason};
+use crate::engine::Ask;
+use crate::observe::Observer;
+use crate::schemes::SchemeName;
+use crate::settings::{RECORD_BODY_LIMIT, StoreSettings};
+use crate::status::{OpenStoreError, StoreStatus};
+use crate::step::StepDriver;
+use bytes::Bytes;
+use foxy_base::{Instant, Random};
+use foxy_device::{Device, FileId, IoBuffer, IoDone, IoId, IoOp, IoOutput, Memory, StorePath};
+use std::collections::HashMap;
+use std::time::Duration;
+
+const SIZE: u64 = 1 << 20;
+
+struct Store {
+    driver: StepDriver<Memory>,
+    observer: Observer,
+}
+
+impl Store {
+    fn open(settings: &StoreSettings, device: Memory) -> Self {
+        let observer = Observer::default();
+        let scheme = SchemeName::StreamPacketizer.make(settings, observer.clone());
+        let mut driver = StepDriver::start(scheme, device, observer.clone(), Instant::ZERO);
+        driver.run_until_idle();
+        Self { driver, observer }
+    }
+
+    fn new() -> Self {
+        Self::open(&settings(), Memory::default())
+    }
+
+    fn crash(self) -> Memory {
+        let mut device = self.driver.into_device();
+        device.close_all();
+        device
+    }
+
+    fn close(mut self) -> Memory {
+        assert_eq!(self.driver.close(), Answer::Closed);
+        assert_eq!(self.observer.status.get(), StoreStatus::Closed);
+        self.crash()
+    }
+
+    fn put(&mut self, key: u64, version: u64, length: usize) -> Answer {
+        let hint = PlacementHint::default();
+        self.driver.put(name(key), content(key, version, length), hint)
+    }
+
+    fn holds(&mut self, key: u64, version: u64, length: usize) -> bool {
+        match self.driver.get(name(key)) {
+            Answer::Found(found) => {
+                assert_eq!(found, content(key, version, length), "key {key}");
+                true
+            }
+            Answer::Absent(AbsentReason::NotIndexed) => false,
+            other => panic!("key {key}: {other:?}"),
+        }
+    }
+
+    fn counter(&self, name: &str) -> u64 {
+        let all = self.observer.statistics.snapshot();
+        all.iter().find(|measure| measure.name == name).expect("a counter of that name").value
+    }
+}
+
+fn settings() -> StoreSettings {
+    StoreSettings { page_buffer: 32 << 10, seed: 99, ..StoreSettings::with_size(SIZE) }
+}
+
+fn name(key: u64) -> Key {
+    let mut bytes = [0; 16];
+    bytes[..8].copy_from_slice(&key.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_le_bytes());
+    bytes[8..].copy_from_slice(&key.to_le_bytes());
+    Key(bytes)
+}
+
+fn content(key: u64, version: u64, length: usize) -> Record {
+    let mut bytes = vec![0; length];
+    Random::new(key << 20 ^ version).fill(&mut bytes);
+    let all = Bytes::from(bytes);
+    let head = length.min(40);
+    Record { head: all.slice(..head), body: all.slice(head..) }
+}
+
+/// Carries out one operation on a device by hand.
+fn io(device: &mut Memory, op: IoOp) -> IoDone {
+    device.submit(IoId(1), op, Instant::ZERO);
+    let mut done = Vec::new();
+    device.reap(Instant::ZERO, &mut done);
+    done.pop().expect("memory answers at once")
+}
+
+fn file_of(device: &mut Memory) -> (FileId, Vec<u8>) {
+    let file = FileId(900);
+    let path = StorePath::new(FILE_NAME);
+    let Ok(IoOutput::Opened { size }) = io(device, IoOp::Open { file, path }).result else {
+        panic!("no file")
+    };
+    let buffer = IoBuffer::zeroed(usize::try_from(size).expect("small"));
+    let read = io(device, IoOp::Read { file, offset: 0, buffer });
+    (file, read.buffer.expect("reads give it back").as_ref().to_vec())
+}
+
+fn device_with(bytes: &[u8]) -> Memory {
+    let mut device = Memory::default();
+    let file = FileId(900);
+    io(&mut device, IoOp::Create { file, path: StorePath::new(FILE_NAME), size: 0 });
+    io(&mut device, IoOp::Write { file, offset: 0, buffer: IoBuffer::copy_of(bytes) });
+    device.close_all();
+    device
+}
+
+#[test]
+fn what_is_put_is_got_until_replaced_or_removed() {
+    let mut store = Store::new();
+    assert!(!store.holds(1, 0, 0));
+    assert_eq!(store.put(1, 1, 5000), Answer::Stored);
+    assert!(store.holds(1, 1, 5000));
+    assert_eq!(store.put(1, 2, 100), Answer::Stored);
+    assert!(store.holds(1, 2, 100));
+    assert_eq!(store.driver.remove(name(1)), Answer::Removed);
+    assert!(!store.holds(1, 2, 100));
+    assert_eq!(store.driver.remove(name(1)), Answer::Removed);
+    assert_eq!(store.put(1, 3, 0), Answer::Stored);
+    assert!(store.holds(1, 3, 0));
+}
+
+#[test]
+fn a_fill_of_new_keys_costs_no_sync_and_goes_out_in_whole_buffers() {
+    let mut store = Store::new();
+    let before = store.counter("syncs");
+    let writes = store.counter("writes");
+    for key in 0..100 {
+        assert_eq!(store.put(key, 1, 4000), Answer::Stored);
+    }
+    assert_eq!(store.counter("syncs"), before);
+    assert!(store.counter("writes") - writes <= 100 * 4608 / (32 << 10) + 1);
+}
+
+#[test]
+fn three_wraps_leave_every_record_as_it_was_put() {
+    let mut store = Store::new();
+    let mut random = Random::new(21);
+    let mut newest = HashMap::new();
+    let mut written = 0;
+    let mut version = 0;
+    while written < 4 * SIZE {
+        let key = random.below(400);
+        let length = usize::try_from(random.below(12_000)).expect("small");
+        version += 1;
+        if random.chance(0.05) {
+            assert_eq!(store.driver.remove(name(key)), Answer::Removed);
+            newest.remove(&key);
+        } else {
+            assert_eq!(store.put(key, version, length), Answer::Stored, "seed 21, version {version}");
+            newest.insert(key, (version, length));
+            written += length as u64;
+        }
+        let other = random.below(400);
+        match newest.get(&other) {
+            Some(&(version, length)) => drop(store.holds(other, version, length)),
+            None => assert!(!store.holds(other, 0, 0), "seed 21: key {other} was removed or never put"),
+        }
+    }
+    let held = newest.iter().filter(|&(&key, &(version, length))| store.holds(key, version, length)).count();
+    assert!(held > 60, "only {held} records left");
+    assert!(store.counter("live_bytes") <= store.counter("capacity_bytes") * 95 / 100);
+    assert!(store.counter("evicted") > 0);
+    assert!(store.observer.statistics.adds_up());
+    assert_eq!(store.crash().bytes(), SIZE, "the file keeps its size");
+}
+
+#[test]
+fn the_least_recently_used_go_first() {
+    let mut store = Store::new();
+    assert_eq!(store.put(0, 1, 9000), Answer::Stored);
+    for key in 1..300 {
+        assert_eq!(store.put(key, 1, 9000), Answer::Stored);
+        assert!(store.holds(0, 1, 9000), "used before each put, gone at {key}");
+    }
+    assert!(!store.holds(1, 1, 9000));
+    assert!(store.holds(299, 1, 9000));
+}
+
+#[test]
+fn after_a_crash_a_scan_finds_what_was_written() {
+    let mut store = Store::new();
+    for key in 0..40 {
+        store.put(key, 1, 3000);
+    }
+    store.put(7, 2, 500);
+    store.driver.remove(name(8));
+    store.driver.run_until(Instant::ZERO + Duration::from_secs(5));
+    let mut store = Store::open(&settings(), store.crash());
+    assert_eq!(store.observer.status.get(), StoreStatus::Serving);
+    assert_eq!(store.counter("recovered"), 39);
+    for key in (0..40).filter(|&key| key != 8) {
+        assert!(if key == 7 { store.holds(7, 2, 500) } else { store.holds(key, 1, 3000) }, "key {key}");
+    }
+    assert!(!store.holds(8, 1, 3000));
+    assert_eq!(store.counter("forgets"), 0);
+    assert_eq!(store.put(8, 3, 10), Answer::Stored);
+    assert_eq!(store.counter("forgets"), 1, "its leftover is known");
+}
+
+#[test]
+fn after_closing_a_checkpoint_makes_the_scan_unnecessary() {
+    let mut store = Store::new();
+    for key in 0..40 {
+        store.put(key, 1, 3000);
+    }
+    store.driver.remove(name(8));
+    let device = store.close();
+    let mut store = Store::open(&settings(), device);
+    assert_eq!(store.counter("recovered"), 39);
+    assert_eq!(store.counter("recovered_from_checkpoint"), 39);
+    assert!(store.counter("read_bytes") < 100_000, "{} bytes read", store.counter("read_bytes"));
+    assert!(store.holds(3, 1, 3000));
+    assert!(!store.holds(8, 1, 3000));
+    let mut store = Store::open(&settings(), store.crash());
+    assert!(store.counter("read_bytes") > SIZE / 2, "that checkpoint is complete no more");
+    assert!(store.holds(3, 1, 3000));
+}
+
+#[test]
+fn a_periodic_checkpoint_is_served_before_the_scan_has_ended() {
+    let mut store = Store::new();
+    for key in 0..40 {
+        store.put(key, 1, 3000);
+    }
+    store.driver.run_until(Instant::ZERO + Duration::from_secs(100));
+    assert_eq!(store.counter("checkpoints"), 1);
+    store.put(3, 2, 100);
+    let store = Store::open(&settings(), store.crash());
+    assert_eq!(store.counter("recovered_from_checkpoint"), 39, "key 3 is forgotten by the journal");
+}
+
+#[test]
+fn a_forgotten_record_stays_forgotten_through_many_openings_and_journal_moves() {
+    let mut store = Store::new();
+    store.put(1, 1, 2000);
+    store.driver.run_until(Instant::ZERO + Duration::from_secs(5));
+    assert_eq!(store.driver.remove(name(1)), Answer::Removed);
+    for round in 0..50 {
+        store.put(1000 + round % 3, round, 100);
+        store.driver.run_until_idle();
+    }
+    for _ in 0..6 {
+        store = Store::open(&settings(), store.crash());
+        assert!(!store.holds(1, 1, 2000));
+    }
+}
+
+#[test]
+fn what_is_too_large_is_refused_and_changes_nothing() {
+    let mut store = Store::open(&StoreSettings { object_limit: 50_000, ..settings() }, Memory::default());
+    store.put(1, 1, 100);
+    let too_large = Answer::Refused(RefusedReason::TooLarge);
+    assert_eq!(store.put(1, 2, 50_001), too_large);
+    assert_eq!(store.put(1, 2, RECORD_BODY_LIMIT + 41), too_large);
+    let hint = PlacementHint { size: 60_000, ..PlacementHint::default() };
+    assert_eq!(store.driver.put(name(1), content(1, 2, 10), hint), too_large);
+    assert!(store.holds(1, 1, 100));
+    assert_eq!(store.put(1, 2, 50_000), Answer::Stored);
+}
+
+#[test]
+fn a_foreign_file_is_left_alone() {
+    let device = device_with(&[b'x'; 300_000]);
+    let mut store = Store::open(&settings(), device);
+    assert_eq!(store.observer.status.get(), StoreStatus::Unusable(OpenStoreError::Foreign));
+    assert_eq!(store.put(1, 1, 10), Answer::Refused(RefusedReason::Closed));
+    assert_eq!(store.driver.get(name(1)), Answer::Absent(AbsentReason::Closed));
+    assert_eq!(store.driver.close(), Answer::Closed);
+    assert_eq!(file_of(&mut store.crash()).1, [b'x'; 300_000]);
+}
+
+#[test]
+fn a_truncated_file_serves_what_is_left() {
+    let mut store = Store::new();
+    for key in 0..80 {
+        store.put(key, 1, 9000);
+    }
+    let mut device = store.close();
+    let (_, bytes) = file_of(&mut device);
+    let mut store = Store::open(&settings(), device_with(&bytes[..bytes.len() / 2]));
+    assert_eq!(store.observer.status.get(), StoreStatus::Serving);
+    let held = (0..80).filter(|&key| store.holds(key, 1, 9000)).count();
+    assert!((20..60).contains(&held), "{held} of 80");
+    assert_eq!(store.put(100, 1, 500), Answer::Stored);
+    assert!(store.holds(100, 1, 500));
+
+    let store = Store::open(&settings(), device_with(&bytes[..9000]));
+    let StoreStatus::Unusable(OpenStoreError::Truncated { found: 9000, expected: SIZE }) =
+        store.observer.status.get()
+    else {
+        panic!("{:?}", store.observer.status.get());
+    };
+}
+
+#[test]
+fn another_size_begins_the_store_anew_within_the_new_limit() {
+    let mut store = Store::new();
+    store.put(1, 1, 500);
+    let smaller = StoreSettings { size: SIZE / 2, ..settings() };
+    let mut store = Store::open(&smaller, store.close());
+    assert!(!store.holds(1, 1, 500));
+    assert_eq!(store.put(1, 2, 500), Answer::Stored);
+    assert_eq!(store.crash().bytes(), SIZE / 2);
+}
+
+#[test]
+fn any_damaged_byte_costs_hits_and_never_gives_wrong_bytes() {
+    let mut store = Store::new();
+    for key in 0..60 {
+        store.put(key, 1, 5000);
+    }
+    let mut device = store.close();
+    let (_, sound) = file_of(&mut device);
+    let mut random = Random::new(77);
+    for round in 0..60 {
+        let mut bytes = sound.clone();
+        for _ in 0..20 {
+            let at = usize::try_from(random.below(SIZE)).expect("small");
+            bytes[at] ^= 1 << random.below(8);
+        }
+        let mut store = Store::open(&settings(), device_with(&bytes));
+        for key in 0..60 {
+            match store.driver.get(name(key)) {
+                Answer::Found(found) => assert_eq!(found, content(key, 1, 5000), "seed 77, round {round}"),
+                Answer::Absent(_) => {}
+                other => panic!("seed 77, round {round}: {other:?}"),
+            }
+        }
+    }
+}
+
+#[test]
+fn requests_before_the_store_is_open_are_answered_as_recovering() {
+    let observer = Observer::default();
+    let scheme = SchemeName::StreamPacketizer.make(&settings(), observer.clone());
+    let mut driver = StepDriver::start(scheme, Memory::default(), observer, Instant::ZERO);
+    let get = driver.ask(Ask::Get(name(1)));
+    let put = driver.ask(Ask::Put(name(1), Record::default(), PlacementHint::default()));
+    let answers = driver.take_answers();
+    assert_eq!(answers[0], (get, Answer::Absent(AbsentReason::Recovering)));
+    assert_eq!(answers[1], (put, Answer::Refused(RefusedReason::Recovering)));
+}
+
+#[test]
+fn too_much_at_once_is_refused_as_busy() {
+    let settings = StoreSettings { waiting_bytes: 64 << 10, waiting_reads: 3, ..settings() };
+    let mut store = Store::open(&settings, Memory::default());
+    for key in 0..40 {
+        store.driver.ask(Ask::Put(name(key), content(key, 1, 8000), PlacementHint::default()));
+    }
+    let answers = store.driver.take_answers();
+    let busy = answers.iter().filter(|(_, answer)| *answer == Answer::Refused(RefusedReason::Busy)).count();
+    assert_eq!((answers.len(), busy), (40, 40 - 8));
+    store.driver.run_until(Instant::ZERO + Duration::from_secs(5));
+    for key in 0..5 {
+        store.driver.ask(Ask::Get(name(key)));
+    }
+    let answers = store.driver.take_answers();
+    let busy = (answers.len(), Answer::Absent(AbsentReason::Busy));
+    assert_eq!(busy, (2, answers.into_iter().next().expect("two").1));
+}

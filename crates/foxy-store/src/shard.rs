@@ -1,0 +1,250 @@
+//! A store on a thread of its own behind a bounded mailbox. The thread parks when there is nothing to do; a full
+//! mailbox answers at once; a shard that dies answers everyone instead of leaving them waiting.
+
+use crate::contract::{AbsentReason, Answer, Key, PlacementHint, Record, RefusedReason, Scheme};
+use crate::engine::{Ask, Engine, Wake};
+use crate::observe::Observer;
+use crate::statistics::RequestKind;
+use crate::status::StoreStatus;
+use foxy_base::Instant;
+use foxy_device::{BlockingDevice, Waker};
+use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+
+/// Where an answer goes. It is called exactly once, on the shard's thread or the caller's, and must not block.
+pub type Reply = Box<dyn FnOnce(Answer) + Send>;
+
+/// Limits of the mailbox, and the clock.
+#[derive(Clone, Copy, Debug)]
+pub struct ShardSettings {
+    /// Requests that may wait before more are turned away as busy.
+    pub mailbox_requests: usize,
+    /// Bytes of puts that may wait before more are turned away as busy.
+    pub mailbox_bytes: usize,
+    /// Says what time it is; `foxy_base::clock::monotonic` in the proxy.
+    pub clock: fn() -> Instant,
+}
+
+impl ShardSettings {
+    /// The limits the project recommends.
+    #[must_use]
+    pub const fn new(clock: fn() -> Instant) -> Self {
+        Self { mailbox_requests: 4096, mailbox_bytes: 16 << 20, clock }
+    }
+}
+
+/// The running shard; dropping it closes the store and waits for that.
+pub struct Shard {
+    handle: StoreHandle,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Shard {
+    /// Starts the thread and, on it, the store's recovery.
+    ///
+    /// # Errors
+    /// When the system gives no thread.
+    pub fn start<D: BlockingDevice + 'static>(
+        scheme: Box<dyn Scheme + Send>,
+        device: D,
+        observer: Observer,
+        settings: ShardSettings,
+    ) -> std::io::Result<Self> {
+        let mailbox = Mutex::new(Mailbox { waiting: VecDeque::new(), bytes: 0, open: true });
+        let handle = StoreHandle(Arc::new(Shared { mailbox, waker: device.waker(), observer, settings }));
+        let shared = handle.0.clone();
+        let observer = shared.observer.clone();
+        let thread = std::thread::Builder::new()
+            .name("foxy-store".into())
+            .spawn(move || live(Engine::new(scheme, device, observer), &shared))?;
+        Ok(Self { handle, thread: Some(thread) })
+    }
+
+    /// What requests are made through.
+    #[must_use]
+    pub fn handle(&self) -> StoreHandle {
+        self.handle.clone()
+    }
+}
+
+impl Drop for Shard {
+    fn drop(&mut self) {
+        self.handle.close(Box::new(|_| {}));
+        if let Some(thread) = self.thread.take() {
+            let ended = thread.join();
+            assert!(ended.is_ok() || std::thread::panicking(), "panics of the shard are caught inside it");
+        }
+    }
+}
+
+/// Makes requests from any thread.
+#[derive(Clone)]
+pub struct StoreHandle(Arc<Shared>);
+
+struct Shared {
+    mailbox: Mutex<Mailbox>,
+    waker: Waker,
+    observer: Observer,
+    settings: ShardSettings,
+}
+
+struct Mailbox {
+    waiting: VecDeque<Wake<Reply>>,
+    bytes: usize,
+    open: bool,
+}
+
+impl StoreHandle {
+    /// Asks for a record.
+    pub fn get(&self, key: Key, reply: Reply) {
+        self.ask(Ask::Get(key), reply);
+    }
+
+    /// Stores or replaces a record.
+    pub fn put(&self, key: Key, record: Record, hint: PlacementHint, reply: Reply) {
+        self.ask(Ask::Put(key, record, hint), reply);
+    }
+
+    /// Forgets a record, durably.
+    pub fn remove(&self, key: Key, reply: Reply) {
+        self.ask(Ask::Remove(key), reply);
+    }
+
+    /// Closes the store; requests after it are refused.
+    pub fn close(&self, reply: Reply) {
+        let mut mailbox = self.0.lock();
+        if mailbox.open {
+            mailbox.waiting.push_back(Wake::Shutdown(reply));
+            drop(mailbox);
+            self.0.waker.wake();
+        } else {
+            drop(mailbox);
+            reply(Answer::Closed);
+        }
+    }
+
+    /// Counters and status.
+    #[must_use]
+    pub fn observer(&self) -> &Observer {
+        &self.0.observer
+    }
+
+    fn ask(&self, ask: Ask, reply: Reply) {
+        let (kind, bytes) = match &ask {
+            Ask::Get(_) => (RequestKind::Get, 0),
+            Ask::Put(_, record, _) => (RequestKind::Put, record.len()),
+            Ask::Remove(_) => (RequestKind::Remove, 0),
+        };
+        let settings = &self.0.settings;
+        let mut mailbox = self.0.lock();
+        if !mailbox.open {
+            drop(mailbox);
+            return reply(closed(kind));
+        }
+        let first = mailbox.waiting.is_empty();
+        let full = mailbox.waiting.len() >= settings.mailbox_requests
+            || (!first && mailbox.bytes + bytes > settings.mailbox_bytes);
+        if full {
+            drop(mailbox);
+            self.0.observer.statistics.turned_away.add_shared(1);
+            return reply(busy(kind));
+        }
+        mailbox.bytes += bytes;
+        mailbox.waiting.push_back(Wake::Request(ask, reply));
+        drop(mailbox);
+        if first {
+            self.0.waker.wake();
+        }
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, Mailbox> {
+        self.mailbox.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Exchanges what has come in for an empty list.
+    fn take(&self, batch: &mut VecDeque<Wake<Reply>>) {
+        let mut mailbox = self.lock();
+        mailbox.bytes = 0;
+        std::mem::swap(&mut mailbox.waiting, batch);
+    }
+
+    /// Takes no more requests, and answers those that came too late.
+    fn shut(&self) {
+        let mut mailbox = self.lock();
+        mailbox.open = false;
+        let late = std::mem::take(&mut mailbox.waiting);
+        drop(mailbox);
+        refuse(late);
+    }
+}
+
+/// Answers requests that the store does not take any more.
+fn refuse(wakes: VecDeque<Wake<Reply>>) {
+    for wake in wakes {
+        match wake {
+            Wake::Request(Ask::Get(_), reply) => reply(closed(RequestKind::Get)),
+            Wake::Request(_, reply) => reply(closed(RequestKind::Put)),
+            Wake::Shutdown(reply) => reply(Answer::Closed),
+            Wake::IoDone(_) | Wake::Deadline => {}
+        }
+    }
+}
+
+/// The thread: lives until closed, and settles all accounts whatever happens.
+fn live<D: BlockingDevice>(mut engine: Engine<D, Reply>, shared: &Shared) {
+    let mut batch = VecDeque::new();
+    let outcome = catch_unwind(AssertUnwindSafe(|| serve(&mut engine, shared, &mut batch)));
+    if outcome.is_err() {
+        shared.observer.status.set(StoreStatus::Panicked);
+    }
+    shared.shut();
+    refuse(batch);
+    for (kind, reply) in engine.abandon() {
+        reply(closed(kind));
+    }
+}
+
+fn serve<D: BlockingDevice>(
+    engine: &mut Engine<D, Reply>,
+    shared: &Shared,
+    batch: &mut VecDeque<Wake<Reply>>,
+) {
+    let deliver = &mut |reply: Reply, answer| reply(answer);
+    engine.start((shared.settings.clock)(), deliver);
+    while !engine.is_closed() {
+        shared.take(batch);
+        let now = (shared.settings.clock)();
+        let mut anything = !batch.is_empty();
+        while let Some(wake) = batch.pop_front() {
+            engine.wake(wake, now, deliver);
+        }
+        anything |= engine.turn(now, deliver);
+        if !anything {
+            let timeout = engine.deadline().map(|deadline| deadline.since(now));
+            engine.device().wait(timeout);
+        }
+    }
+}
+
+const fn closed(kind: RequestKind) -> Answer {
+    match kind {
+        RequestKind::Get => Answer::Absent(AbsentReason::Closed),
+        RequestKind::Put | RequestKind::Remove => Answer::Refused(RefusedReason::Closed),
+        RequestKind::Close => Answer::Closed,
+    }
+}
+
+const fn busy(kind: RequestKind) -> Answer {
+    match kind {
+        RequestKind::Get => Answer::Absent(AbsentReason::Busy),
+        _ => Answer::Refused(RefusedReason::Busy),
+    }
+}
+
+#[cfg(test)]
+#[path = "shard_tests.rs"]
+mod tests;

@@ -1,0 +1,140 @@
+//! A store in virtual time, for the simulator and tests: the same engine, driven step by step, one answer a request.
+
+use crate::contract::{Answer, Key, PlacementHint, Record, Scheme};
+use crate::engine::{Ask, Engine, Wake};
+use crate::observe::Observer;
+use foxy_base::Instant;
+use foxy_device::Device;
+
+/// Names a request until its answer is taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Call(pub u64);
+
+/// Drives a store in virtual time.
+pub struct StepDriver<D> {
+    engine: Engine<D, Call>,
+    now: Instant,
+    calls: u64,
+    answers: Vec<(Call, Answer)>,
+}
+
+impl<D: Device> StepDriver<D> {
+    /// Starts a store at time `now`.
+    #[must_use]
+    pub fn start(scheme: Box<dyn Scheme + Send>, device: D, observer: Observer, now: Instant) -> Self {
+        let mut driver =
+            Self { engine: Engine::new(scheme, device, observer), now, calls: 0, answers: Vec::new() };
+        driver.engine.start(now, &mut |call, answer| driver.answers.push((call, answer)));
+        driver
+    }
+
+    /// Asks; the answer comes at once or while the store runs.
+    pub fn ask(&mut self, ask: Ask) -> Call {
+        self.calls += 1;
+        let call = Call(self.calls);
+        self.wake(Wake::Request(ask, call));
+        call
+    }
+
+    /// Asks the store to close.
+    pub fn shut_down(&mut self) -> Call {
+        self.calls += 1;
+        let call = Call(self.calls);
+        self.wake(Wake::Shutdown(call));
+        call
+    }
+
+    fn wake(&mut self, wake: Wake<Call>) {
+        let Self { engine, now, answers, .. } = self;
+        engine.wake(wake, *now, &mut |call, answer| answers.push((call, answer)));
+    }
+
+    fn turn(&mut self) -> bool {
+        let Self { engine, now, answers, .. } = self;
+        engine.turn(*now, &mut |call, answer| answers.push((call, answer)))
+    }
+
+    /// Lets everything happen that happens up to `limit`; afterwards it is `limit`.
+    pub fn run_until(&mut self, limit: Instant) {
+        loop {
+            while self.turn() {}
+            match self.engine.next_event() {
+                Some(next) if next <= limit => self.now = self.now.max(next),
+                _ => break,
+            }
+        }
+        self.now = self.now.max(limit);
+    }
+
+    /// Lets time pass until the device has nothing to do; deadlines that lie later do not come.
+    pub fn run_until_idle(&mut self) {
+        loop {
+            while self.turn() {}
+            match self.engine.device().next_completion() {
+                Some(next) => self.now = self.now.max(next),
+                None => break,
+            }
+        }
+    }
+
+    /// The answers since they were last taken, in order.
+    pub fn take_answers(&mut self) -> Vec<(Call, Answer)> {
+        std::mem::take(&mut self.answers)
+    }
+
+    /// Asks, and runs until the answer is there.
+    ///
+    /// # Panics
+    /// When the store leaves the request unanswered, which breaks its contract.
+    pub fn answer_to(&mut self, ask: Ask) -> Answer {
+        let call = self.ask(ask);
+        self.wait_for(call)
+    }
+
+    /// Closes the store.
+    ///
+    /// # Panics
+    /// As [`StepDriver::answer_to`].
+    pub fn close(&mut self) -> Answer {
+        let call = self.shut_down();
+        self.wait_for(call)
+    }
+
+    fn wait_for(&mut self, call: Call) -> Answer {
+        self.run_until_idle();
+        let place = self.answers.iter().position(|(other, _)| *other == call);
+        self.answers.swap_remove(place.expect("every request is answered")).1
+    }
+
+    /// Gets a record.
+    pub fn get(&mut self, key: Key) -> Answer {
+        self.answer_to(Ask::Get(key))
+    }
+
+    /// Puts a record.
+    pub fn put(&mut self, key: Key, record: Record, hint: PlacementHint) -> Answer {
+        self.answer_to(Ask::Put(key, record, hint))
+    }
+
+    /// Removes a record.
+    pub fn remove(&mut self, key: Key) -> Answer {
+        self.answer_to(Ask::Remove(key))
+    }
+
+    /// The virtual time.
+    #[must_use]
+    pub const fn now(&self) -> Instant {
+        self.now
+    }
+
+    /// The device.
+    pub const fn device(&mut self) -> &mut D {
+        self.engine.device()
+    }
+
+    /// Ends the store where it stands, as a crash does, and gives the device back.
+    #[must_use]
+    pub fn into_device(self) -> D {
+        self.engine.into_device()
+    }
+}
