@@ -16,7 +16,7 @@ pub mod uring;
 pub use buffer::IoBuffer;
 pub use choose::{DeviceKind, DeviceSettings, Preference, open_device};
 pub use io::{Device, DirectoryEntry, FileId, IoDone, IoError, IoId, IoOp, IoOutput, StorePath};
-pub use memory::Memory;
+pub use memory::{CrashPolicy, Memory};
 pub use null::Null;
 pub use park::{BlockingDevice, Waker};
 pub use root::{Root, RootError};

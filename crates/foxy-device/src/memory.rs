@@ -1,170 +1,207 @@
-//! A device in memory: a whole file tree, every operation finished at once, nothing lost while it lives.
-//! Faults and crashes are the business of decorators and of the torture tests.
+//! A device in memory, for tests and simulations: a whole file tree, deterministic, every operation finished at once.
+//! A volatile one can play a crash; it injects no other faults ([`crate::faulty`] does) and models no time.
+//!
+//! What survives [`Memory::crash`] on a volatile device is the worst that `io` allows:
+//! - Writes, truncations and trims of a file, and the sizes they give, are volatile until a `Sync` of that file. Until
+//!   then each of them survives whole, torn at 512-byte sectors, or not at all, whatever became of those before and
+//!   after it. The device writes the oldest back by itself once 32 MiB of changes of one file wait.
+//! - The name of a created file is volatile until a `Sync` of the file. One that survives without it leads to what
+//!   survived of the file, which may be empty.
+//! - A removed name may come back with what was durable, one that was made anew with the old file's; of the 64 names
+//!   removed last, until the crash decides. Directories are durable at once.
+//! - Operations not yet reaped count as not completed; no id is open afterwards.
 
-use crate::io::{
-    Device, DirectoryEntry, FileId, IoDone, IoError, IoId, IoOp, IoOutput, StorePath, range_end,
-};
+mod content;
+mod crash;
+mod file;
+mod tree;
+
+pub use crash::CrashPolicy;
+
+use crate::buffer::IoBuffer;
+use crate::io::{Device, FileId, IoDone, IoError, IoId, IoOp, IoOutput, StorePath, range_end};
 use crate::park::{BlockingDevice, Parker, Waker};
-use foxy_base::Instant;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use foxy_base::{Instant, Random};
+use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
+use tree::{FileNumber, Tree};
+
+/// Bytes of changes remembered for one file before the oldest are written back.
+const WRITE_BACK_LIMIT: u64 = 32 << 20;
 
 /// The device.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Memory {
-    names: BTreeMap<String, u64>,
-    directories: BTreeSet<String>,
-    files: HashMap<u64, Vec<u8>>,
-    open: HashMap<FileId, u64>,
-    created: u64,
-    finished: Vec<IoDone>,
+    tree: Tree,
+    open: BTreeMap<FileId, FileNumber>,
+    finished: VecDeque<(Instant, IoDone)>,
     parker: Parker,
 }
 
+impl Default for Memory {
+    /// An empty device on which everything is durable at once.
+    fn default() -> Self {
+        Self::from_tree(Tree::new(0))
+    }
+}
+
 impl Memory {
+    /// An empty device that remembers what is not durable yet, at twice the memory.
+    #[must_use]
+    pub fn volatile() -> Self {
+        Self::from_tree(Tree::new(WRITE_BACK_LIMIT))
+    }
+
+    /// A device with the same files, durable or not; nothing is open or in flight on it. Content is shared until it is
+    /// written to.
+    #[must_use]
+    pub fn fork(&self) -> Self {
+        let mut tree = self.tree.clone();
+        for &number in self.open.values() {
+            tree.release(number);
+        }
+        Self::from_tree(tree)
+    }
+
     /// Bytes in all files that have a name.
     #[must_use]
     pub fn bytes(&self) -> u64 {
-        self.names.values().filter_map(|inode| self.files.get(inode)).map(|data| data.len() as u64).sum()
+        self.tree.bytes()
     }
 
-    /// Lets go of every open file, as the end of a process does.
+    /// What a file holds now.
+    #[must_use]
+    pub fn content(&self, path: &StorePath) -> Option<Vec<u8>> {
+        let content = self.tree.file(self.tree.find(path).ok()?).current();
+        let mut bytes = vec![0; usize::try_from(content.size()).ok()?];
+        content.read(0, &mut bytes);
+        Some(bytes)
+    }
+
+    /// Flips the bits of `mask` in one byte of a file for good, as a medium that rots. False when there is no such
+    /// byte.
+    pub fn rot(&mut self, path: &StorePath, offset: u64, mask: u8) -> bool {
+        self.tree.find(path).is_ok_and(|number| self.tree.file_mut(number).rot(offset, mask))
+    }
+
+    /// Lets go of every open file, as the end of a process does. Completions not yet reaped are dropped.
     pub fn close_all(&mut self) {
-        self.open.clear();
         self.finished.clear();
-        self.drop_unnamed();
-    }
-
-    fn drop_unnamed(&mut self) {
-        let named: BTreeSet<u64> = self.names.values().chain(self.open.values()).copied().collect();
-        self.files.retain(|inode, _| named.contains(inode));
-    }
-
-    fn carry_out(&mut self, op: IoOp) -> (Result<IoOutput, IoError>, Option<crate::IoBuffer>) {
-        match op {
-            IoOp::Open { file, path } => (self.open_file(file, &path), None),
-            IoOp::Create { file, path, size } => (self.create(file, &path, size), None),
-            IoOp::Close { file } => {
-                let result = self.open.remove(&file).map(|_| IoOutput::Done).ok_or(IoError::NotOpen);
-                self.drop_unnamed();
-                (result, None)
-            }
-            IoOp::Read { file, offset, mut buffer } => {
-                let result = self.data(file).and_then(|data| {
-                    range_end(offset, buffer.len() as u64)?;
-                    let start = usize::try_from(offset).map_or(data.len(), |offset| offset.min(data.len()));
-                    let count = buffer.len().min(data.len() - start);
-                    buffer.as_mut()[..count].copy_from_slice(&data[start..start + count]);
-                    Ok(IoOutput::Moved { count })
-                });
-                (result, Some(buffer))
-            }
-            IoOp::Write { file, offset, buffer } => {
-                let result = self.data(file).and_then(|data| {
-                    range_end(offset, buffer.len() as u64)?;
-                    let start = usize::try_from(offset).map_err(|_| IoError::NoSpace)?;
-                    let end = start + buffer.len();
-                    data.resize(data.len().max(end), 0);
-                    data[start..end].copy_from_slice(buffer.as_ref());
-                    Ok(IoOutput::Moved { count: buffer.len() })
-                });
-                (result, Some(buffer))
-            }
-            IoOp::Sync { file } => (self.data(file).map(|_| IoOutput::Done), None),
-            IoOp::Remove { path } => {
-                let result =
-                    self.names.remove(path.as_str()).map(|_| IoOutput::Done).ok_or(IoError::NotFound);
-                self.drop_unnamed();
-                (result, None)
-            }
-            IoOp::MakeDir { path } => (self.make_directory(&path), None),
-            IoOp::List { path } => (self.list(path.as_str()), None),
-            IoOp::Trim { file, offset, length } => (self.trim(file, offset, length), None),
+        for number in std::mem::take(&mut self.open).into_values() {
+            self.tree.release(number);
         }
     }
 
-    fn data(&mut self, file: FileId) -> Result<&mut Vec<u8>, IoError> {
-        let inode = self.open.get(&file).ok_or(IoError::NotOpen)?;
-        self.files.get_mut(inode).ok_or(IoError::NotOpen)
+    /// Plays a crash of the whole machine: see the module's rules. The device then is as a process finds it after the
+    /// restart.
+    pub fn crash(&mut self, policy: &CrashPolicy, random: &mut Random) {
+        self.close_all();
+        self.tree.crash(policy, random);
     }
 
-    fn is_directory(&self, path: &str) -> bool {
-        path.is_empty() || self.directories.contains(path)
+    fn from_tree(tree: Tree) -> Self {
+        Self { tree, open: BTreeMap::new(), finished: VecDeque::new(), parker: Parker::default() }
     }
 
-    fn parent_exists(&self, path: &str) -> bool {
-        path.rsplit_once('/').is_none_or(|(parent, _)| self.is_directory(parent))
+    fn number(&self, file: FileId) -> Result<FileNumber, IoError> {
+        self.open.get(&file).copied().ok_or(IoError::NotOpen)
     }
 
-    fn open_file(&mut self, file: FileId, path: &StorePath) -> Result<IoOutput, IoError> {
-        let inode = *self.names.get(path.as_str()).ok_or(IoError::NotFound)?;
-        self.open.insert(file, inode);
-        Ok(IoOutput::Opened { size: self.data(file)?.len() as u64 })
+    /// The size of an open file, in bytes.
+    pub(crate) fn size(&self, file: FileId) -> Result<u64, IoError> {
+        Ok(self.tree.file(self.number(file)?).current().size())
     }
 
-    fn create(&mut self, file: FileId, path: &StorePath, size: u64) -> Result<IoOutput, IoError> {
-        if !self.parent_exists(path.as_str()) {
-            return Err(IoError::NotFound);
+    /// Makes an open file at least `size` bytes long, without bytes.
+    pub(crate) fn extend(&mut self, file: FileId, size: u64) -> Result<(), IoError> {
+        let number = self.number(file)?;
+        self.tree.file_mut(number).extend(size);
+        Ok(())
+    }
+
+    /// Queues the completion of an operation that was carried out elsewhere.
+    pub(crate) fn finish(&mut self, done: IoDone, now: Instant) {
+        self.finished.push_back((now, done));
+    }
+
+    /// Gives the file an id; one that had it before is let go.
+    fn assign(&mut self, file: FileId, number: FileNumber) {
+        self.tree.acquire(number);
+        if let Some(old) = self.open.insert(file, number) {
+            self.tree.release(old);
         }
-        let size = usize::try_from(size).map_err(|_| IoError::NoSpace)?;
-        let created = &mut self.created;
-        let inode = *self.names.entry(path.as_str().to_owned()).or_insert_with(|| {
-            *created += 1;
-            *created
-        });
-        self.files.insert(inode, vec![0; size]);
-        self.open.insert(file, inode);
+    }
+
+    fn read(&self, file: FileId, offset: u64, buffer: &mut IoBuffer) -> Result<IoOutput, IoError> {
+        let number = self.number(file)?;
+        range_end(offset, buffer.len() as u64)?;
+        Ok(IoOutput::Moved { count: self.tree.file(number).current().read(offset, buffer.as_mut()) })
+    }
+
+    fn write(&mut self, file: FileId, offset: u64, buffer: &IoBuffer) -> Result<IoOutput, IoError> {
+        let (number, limit) = (self.number(file)?, self.tree.limit);
+        range_end(offset, buffer.len() as u64)?;
+        self.tree.file_mut(number).write(offset, buffer.as_ref(), limit);
+        Ok(IoOutput::Moved { count: buffer.len() })
+    }
+
+    fn open(&mut self, file: FileId, path: &StorePath) -> Result<IoOutput, IoError> {
+        let number = self.tree.find(path)?;
+        self.assign(file, number);
+        Ok(IoOutput::Opened { size: self.tree.file(number).current().size() })
+    }
+
+    fn create(&mut self, file: FileId, path: StorePath, size: u64) -> Result<IoOutput, IoError> {
+        range_end(0, size)?;
+        let (number, limit) = (self.tree.create(path)?, self.tree.limit);
+        self.tree.file_mut(number).restart(size, limit);
+        self.assign(file, number);
         Ok(IoOutput::Done)
     }
 
-    fn make_directory(&mut self, path: &StorePath) -> Result<IoOutput, IoError> {
-        if !self.parent_exists(path.as_str()) {
-            return Err(IoError::NotFound);
-        }
-        self.directories.insert(path.as_str().to_owned());
+    fn close(&mut self, file: FileId) -> Result<IoOutput, IoError> {
+        let number = self.open.remove(&file).ok_or(IoError::NotOpen)?;
+        self.tree.release(number);
         Ok(IoOutput::Done)
     }
 
-    fn list(&self, path: &str) -> Result<IoOutput, IoError> {
-        if !self.is_directory(path) {
-            return Err(IoError::NotFound);
-        }
-        let child = |full: &str| {
-            let (parent, name) = full.rsplit_once('/').unwrap_or(("", full));
-            (parent == path).then(|| name.to_owned())
-        };
-        let directories = self.directories.iter().filter_map(|full| child(full));
-        let mut entries: Vec<DirectoryEntry> =
-            directories.map(|name| DirectoryEntry { name, is_directory: true, size: 0 }).collect();
-        for (full, inode) in &self.names {
-            let size = self.files.get(inode).map_or(0, |data| data.len() as u64);
-            entries.extend(child(full).map(|name| DirectoryEntry { name, is_directory: false, size }));
-        }
-        entries.sort();
-        Ok(IoOutput::Listing(entries))
+    fn sync(&mut self, file: FileId) -> Result<IoOutput, IoError> {
+        let number = self.number(file)?;
+        self.tree.sync(number);
+        Ok(IoOutput::Done)
     }
 
     fn trim(&mut self, file: FileId, offset: u64, length: u64) -> Result<IoOutput, IoError> {
-        let data = self.data(file)?;
-        let bound = |at: u64| usize::try_from(at).map_or(data.len(), |at| at.min(data.len()));
-        let (start, end) = (bound(offset), bound(offset.saturating_add(length)));
-        data[start..end].fill(0);
+        let (number, limit) = (self.number(file)?, self.tree.limit);
+        range_end(offset, length)?;
+        self.tree.file_mut(number).zero(offset, length, limit);
         Ok(IoOutput::Done)
     }
 }
 
 impl Device for Memory {
-    fn submit(&mut self, id: IoId, op: IoOp, _now: Instant) {
-        let (result, buffer) = self.carry_out(op);
-        self.finished.push(IoDone { id, result, buffer });
+    fn submit(&mut self, id: IoId, op: IoOp, now: Instant) {
+        let (result, buffer) = match op {
+            IoOp::Read { file, offset, mut buffer } => (self.read(file, offset, &mut buffer), Some(buffer)),
+            IoOp::Write { file, offset, buffer } => (self.write(file, offset, &buffer), Some(buffer)),
+            IoOp::Open { file, path } => (self.open(file, &path), None),
+            IoOp::Create { file, path, size } => (self.create(file, path, size), None),
+            IoOp::Close { file } => (self.close(file), None),
+            IoOp::Sync { file } => (self.sync(file), None),
+            IoOp::Remove { path } => (self.tree.remove(path).map(|()| IoOutput::Done), None),
+            IoOp::MakeDir { path } => (self.tree.make_directory(path).map(|()| IoOutput::Done), None),
+            IoOp::List { path } => (self.tree.list(&path).map(IoOutput::Listing), None),
+            IoOp::Trim { file, offset, length } => (self.trim(file, offset, length), None),
+        };
+        self.finish(IoDone { id, result, buffer }, now);
     }
 
     fn reap(&mut self, _now: Instant, done: &mut Vec<IoDone>) {
-        done.append(&mut self.finished);
+        done.extend(self.finished.drain(..).map(|(_, done)| done));
     }
 
     fn next_completion(&self) -> Option<Instant> {
-        None
+        self.finished.front().map(|&(since, _)| since)
     }
 
     fn in_flight(&self) -> usize {

@@ -1,0 +1,214 @@
+//! Names and files in memory: what is there now, what is durable, and what a crash makes of it. No ids, no queues.
+
+use super::crash::CrashPolicy;
+use super::file::MemoryFile;
+use crate::io::{DirectoryEntry, IoError, StorePath};
+use foxy_base::Random;
+use rustix::io::Errno;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+/// Names a file's content for as long as anything leads to it.
+pub(crate) type FileNumber = u64;
+
+/// Removed names that a crash may bring back; of the names removed earlier it does not.
+const REMOVED_LIMIT: usize = 64;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Node {
+    Directory,
+    File(FileNumber),
+}
+
+impl Node {
+    const fn file(self) -> Option<FileNumber> {
+        match self {
+            Self::Directory => None,
+            Self::File(number) => Some(number),
+        }
+    }
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Tree {
+    names: BTreeMap<StorePath, Node>,
+    /// The files a crash finds for certain. Directories are durable at once.
+    durable: BTreeMap<StorePath, FileNumber>,
+    /// Names removed that are durable still, oldest first.
+    removed: VecDeque<StorePath>,
+    files: BTreeMap<FileNumber, MemoryFile>,
+    next: FileNumber,
+    /// Bytes of changes a file that may wait to become durable; 0 when everything is durable at once.
+    pub(crate) limit: u64,
+}
+
+impl Tree {
+    pub(crate) fn new(limit: u64) -> Self {
+        let (names, durable, files) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
+        Self { names, durable, removed: VecDeque::new(), files, next: 0, limit }
+    }
+
+    pub(crate) fn file(&self, number: FileNumber) -> &MemoryFile {
+        self.files.get(&number).expect("a referenced file exists")
+    }
+
+    pub(crate) fn file_mut(&mut self, number: FileNumber) -> &mut MemoryFile {
+        self.files.get_mut(&number).expect("a referenced file exists")
+    }
+
+    /// Bytes in all files that have a name.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.names
+            .values()
+            .filter_map(|node| node.file())
+            .map(|number| self.file(number).current().size())
+            .sum()
+    }
+
+    /// The file at `path`.
+    pub(crate) fn find(&self, path: &StorePath) -> Result<FileNumber, IoError> {
+        match self.node(path)? {
+            Some(Node::File(number)) => Ok(number),
+            Some(Node::Directory) => Err(Errno::ISDIR.into()),
+            None => Err(IoError::NotFound),
+        }
+    }
+
+    /// The file at `path`, made when there is none.
+    pub(crate) fn create(&mut self, path: StorePath) -> Result<FileNumber, IoError> {
+        match self.find(&path) {
+            Err(IoError::NotFound) => {}
+            found => return found,
+        }
+        self.require_directory(&path.parent())?;
+        let number = self.next;
+        self.next += 1;
+        let file = MemoryFile::named(path.clone());
+        self.files.insert(number, file);
+        self.names.insert(path, Node::File(number));
+        if self.limit == 0 {
+            self.sync(number);
+        }
+        Ok(number)
+    }
+
+    pub(crate) fn remove(&mut self, path: StorePath) -> Result<(), IoError> {
+        let number = self.find(&path)?;
+        self.names.remove(&path);
+        if self.durable.contains_key(&path) {
+            self.removed.push_back(path);
+        }
+        let limit = if self.limit == 0 { 0 } else { REMOVED_LIMIT };
+        while self.removed.len() > limit {
+            let Some(oldest) = self.removed.pop_front() else { break };
+            let named = self.names.get(&oldest).and_then(|node| node.file());
+            if self.durable.get(&oldest).copied() != named
+                && let Some(gone) = self.durable.remove(&oldest)
+            {
+                self.release(gone);
+            }
+        }
+        self.release(number);
+        Ok(())
+    }
+
+    pub(crate) fn make_directory(&mut self, path: StorePath) -> Result<(), IoError> {
+        match self.node(&path)? {
+            Some(Node::Directory) => Ok(()),
+            Some(Node::File(_)) => Err(Errno::NOTDIR.into()),
+            None => {
+                self.names.insert(path, Node::Directory);
+                Ok(())
+            }
+        }
+    }
+
+    pub(crate) fn list(&self, path: &StorePath) -> Result<Vec<DirectoryEntry>, IoError> {
+        self.require_directory(path)?;
+        let prefix = if *path == StorePath::root() { String::new() } else { format!("{}/", path.as_str()) };
+        let mut entries: Vec<DirectoryEntry> = self
+            .names
+            .range(path..)
+            .skip_while(|(full, _)| *full == path)
+            .take_while(|(full, _)| full.as_str().starts_with(path.as_str()))
+            .filter_map(|(full, node)| Some((full.as_str().strip_prefix(&prefix)?, node)))
+            .filter(|(name, _)| !name.contains('/'))
+            .map(|(name, node)| DirectoryEntry {
+                name: name.into(),
+                is_directory: *node == Node::Directory,
+                size: node.file().map_or(0, |number| self.file(number).current().size()),
+            })
+            .collect();
+        entries.sort();
+        Ok(entries)
+    }
+
+    /// Makes a file and its name durable.
+    pub(crate) fn sync(&mut self, number: FileNumber) {
+        let file = self.file_mut(number);
+        file.sync();
+        let Some(path) = file.new_name.take() else { return };
+        if self.names.get(&path) != Some(&Node::File(number)) {
+            return;
+        }
+        self.acquire(number);
+        if let Some(old) = self.durable.insert(path, number) {
+            self.release(old);
+        }
+    }
+
+    /// Counts one more user of a file.
+    pub(crate) fn acquire(&mut self, number: FileNumber) {
+        self.file_mut(number).references += 1;
+    }
+
+    /// Counts one user less; the last one takes the content along.
+    pub(crate) fn release(&mut self, number: FileNumber) {
+        let file = self.file_mut(number);
+        file.references -= 1;
+        if file.references == 0 {
+            self.files.remove(&number);
+        }
+    }
+
+    /// What is left after a crash. Nothing is open any more.
+    pub(crate) fn crash(&mut self, policy: &CrashPolicy, random: &mut Random) {
+        let named = self.names.iter().filter_map(|(path, node)| Some((path.clone(), node.file()?)));
+        let named: BTreeMap<StorePath, FileNumber> = named.collect();
+        let paths: BTreeSet<&StorePath> = named.keys().chain(self.durable.keys()).collect();
+        let mut left = BTreeMap::new();
+        for path in paths {
+            let (now, durable) = (named.get(path), self.durable.get(path));
+            let found = if now == durable || random.chance(policy.keep_name) { now } else { durable };
+            left.extend(found.map(|&number| (path.clone(), number)));
+        }
+        self.names.retain(|_, node| *node == Node::Directory);
+        self.names.extend(left.iter().map(|(path, &number)| (path.clone(), Node::File(number))));
+        self.removed.clear();
+        let kept: BTreeSet<FileNumber> = left.values().copied().collect();
+        self.durable = left;
+        self.files.retain(|number, _| kept.contains(number));
+        for file in self.files.values_mut() {
+            file.references = 2;
+            file.new_name = None;
+            file.crash(policy, random, self.limit);
+        }
+    }
+
+    fn node(&self, path: &StorePath) -> Result<Option<Node>, IoError> {
+        if *path == StorePath::root() {
+            return Ok(Some(Node::Directory));
+        }
+        match self.names.get(path) {
+            Some(&node) => Ok(Some(node)),
+            None => self.require_directory(&path.parent()).map(|()| None),
+        }
+    }
+
+    fn require_directory(&self, path: &StorePath) -> Result<(), IoError> {
+        match self.node(path)? {
+            Some(Node::Directory) => Ok(()),
+            Some(Node::File(_)) => Err(Errno::NOTDIR.into()),
+            None => Err(IoError::NotFound),
+        }
+    }
+}
