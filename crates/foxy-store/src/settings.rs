@@ -1,5 +1,6 @@
 //! What every scheme is made with: sizes, watermarks, limits on what may wait. Values only; the binary fills them in.
 
+use crate::schemes::ufs::UfsMapping;
 use std::fmt;
 use std::time::Duration;
 
@@ -32,6 +33,8 @@ pub struct StoreSettings {
     pub waiting_reads: usize,
     /// Records that may be stored; with the free space's leftovers it bounds the index's memory.
     pub record_limit: u32,
+    /// How the scheme `ufs` spreads its files over directories (R18).
+    pub ufs_mapping: UfsMapping,
     /// Secret randomness for checksums, so that no body can pass for a record. From the system's entropy in
     /// production, from the seed in tests.
     pub seed: u64,
@@ -52,6 +55,7 @@ impl StoreSettings {
             waiting_bytes: 16 << 20,
             waiting_reads: 256,
             record_limit: u32::try_from((size / 2048).clamp(1024, 1 << 27)).unwrap_or(1 << 27),
+            ufs_mapping: UfsMapping::default(),
             seed: 0,
         }
     }

@@ -257,6 +257,9 @@ impl Disk {
 impl Device for Disk {
     fn submit(&mut self, id: IoId, op: IoOp, now: Instant) {
         self.submissions += 1;
+        if self.random.chance(0.1) {
+            self.files.write_back(&mut self.random);
+        }
         let covered = self.coverage(&op);
         let early = self.random.chance(0.5) && covered.is_none();
         let work = if early {

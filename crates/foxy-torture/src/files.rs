@@ -165,6 +165,16 @@ impl Files {
         }
     }
 
+    /// The system writes one file back of its own accord, as it does after a while.
+    pub(crate) fn write_back(&mut self, random: &mut Random) {
+        let which = random.below(self.inodes.len() as u64);
+        let number = usize::try_from(which).ok().and_then(|which| self.inodes.keys().nth(which).copied());
+        if let Some(number) = number {
+            let writes: Vec<u64> = self.inodes[&number].unsynced.keys().copied().collect();
+            self.make_durable(number, &writes);
+        }
+    }
+
     pub(crate) fn fail_sync(&mut self, inode: u64, writes: &[u64]) {
         let Some(file) = self.inodes.get_mut(&inode) else { return };
         for number in writes {
@@ -202,23 +212,6 @@ impl Files {
             inode.lose_volatile(random);
         }
         self.bytes = self.inodes.values().map(|inode| inode.current.len() as u64).sum();
-        let names = &self.names;
-        self.directories.retain(|directory| {
-            let inside = format!("{directory}/");
-            names.keys().any(|path| path.starts_with(&inside)) || random.chance(0.5)
-        });
-        self.directories_have_parents();
-    }
-
-    fn directories_have_parents(&mut self) {
-        let orphans = |directories: &BTreeSet<String>| -> Vec<String> {
-            let has_parent =
-                |path: &&String| path.rsplit_once('/').is_none_or(|(parent, _)| directories.contains(parent));
-            directories.iter().filter(|path| !has_parent(path)).cloned().collect()
-        };
-        for orphan in orphans(&self.directories) {
-            self.directories.remove(&orphan);
-        }
     }
 }
 

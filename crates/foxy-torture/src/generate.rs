@@ -21,6 +21,7 @@ pub fn script(scheme: &str, capacity: u64, seed: u64) -> Script {
     let mut random = Random::new(seed);
     let mood = Mood::draw(&mut random, capacity);
     let mut writer = Writer { mood, random, versions: 0, steps: Vec::new() };
+    writer.recover();
     for _ in 0..mood.steps {
         writer.step();
     }
@@ -97,11 +98,18 @@ impl Writer {
             self.steps.push(Step::Run(u32::try_from(count).unwrap_or(0)));
             self.crash();
         }
+        self.recover();
         if self.random.chance(0.8) {
-            self.steps.push(Step::Settle);
             for key in 0..u32::try_from(self.mood.keys).unwrap_or(0) {
                 self.steps.push(Step::Get(key));
             }
+            self.steps.push(Step::Settle);
+        }
+    }
+
+    /// Mostly, the store has time to open before anything is asked.
+    fn recover(&mut self) {
+        if self.random.chance(0.85) {
             self.steps.push(Step::Settle);
         }
     }

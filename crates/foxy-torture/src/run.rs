@@ -65,7 +65,7 @@ impl<'a> Run<'a> {
         Self {
             subject,
             disk: Disk::new(random.next_u64()),
-            scheme: (subject.scheme)(),
+            scheme: (subject.scheme)(random.next_u64()),
             model: Model::default(),
             now: Instant::ZERO,
             random,
@@ -132,7 +132,7 @@ impl<'a> Run<'a> {
         self.ready.clear();
         self.in_flight.clear();
         self.buffer_bytes = 0;
-        self.scheme = (self.subject.scheme)();
+        self.scheme = (self.subject.scheme)(self.random.next_u64());
         self.start()
     }
 

@@ -1,22 +1,23 @@
 //! Makes a failing script small: delta debugging over its steps (Zeller and Hildebrandt 2002), then smaller numbers.
-//! It asks one question only, whether a candidate still fails in the same way.
+//! It asks one question only: whether a candidate still fails in the same way, be it with another seed.
 
 use crate::script::{Faults, Script, Step};
 
-/// The smallest script found for which `fails` still holds. `fails(script)` must hold.
-pub fn shrink(script: &Script, mut fails: impl FnMut(&Script) -> bool) -> Script {
+/// The smallest script found that still fails. `failing` gives the script it was given, perhaps with another seed, if
+/// that fails; it must do so for `script` itself.
+pub fn shrink(script: &Script, mut failing: impl FnMut(&Script) -> Option<Script>) -> Script {
     let mut best = script.clone();
     loop {
         let before = best.clone();
-        best = fewer_steps(best, &mut fails);
-        best = smaller_steps(best, &mut fails);
-        if best == before {
+        best = fewer_steps(best, &mut failing);
+        best = smaller_steps(best, &mut failing);
+        if best.steps == before.steps {
             return best;
         }
     }
 }
 
-fn fewer_steps(mut best: Script, fails: &mut impl FnMut(&Script) -> bool) -> Script {
+fn fewer_steps(mut best: Script, failing: &mut impl FnMut(&Script) -> Option<Script>) -> Script {
     let mut chunk = best.steps.len().div_ceil(2).max(1);
     loop {
         let mut start = 0;
@@ -25,8 +26,8 @@ fn fewer_steps(mut best: Script, fails: &mut impl FnMut(&Script) -> bool) -> Scr
             let mut candidate = best.clone();
             let end = (start + chunk).min(candidate.steps.len());
             candidate.steps.drain(start..end);
-            if fails(&candidate) {
-                best = candidate;
+            if let Some(smaller) = failing(&candidate) {
+                best = smaller;
                 cut = true;
             } else {
                 start += chunk;
@@ -39,13 +40,13 @@ fn fewer_steps(mut best: Script, fails: &mut impl FnMut(&Script) -> bool) -> Scr
     }
 }
 
-fn smaller_steps(mut best: Script, fails: &mut impl FnMut(&Script) -> bool) -> Script {
+fn smaller_steps(mut best: Script, failing: &mut impl FnMut(&Script) -> Option<Script>) -> Script {
     for index in 0..best.steps.len() {
         for step in simpler(best.steps[index]) {
             let mut candidate = best.clone();
             candidate.steps[index] = step;
-            if fails(&candidate) {
-                best = candidate;
+            if let Some(smaller) = failing(&candidate) {
+                best = smaller;
                 break;
             }
         }
@@ -89,7 +90,7 @@ mod tests {
         };
         let whole =
             (0..100).map(|seed| generate::script("x", 1 << 18, seed)).find(needs).expect("a failing script");
-        let small = shrink(&whole, needs);
+        let small = shrink(&whole, |script| needs(script).then(|| script.clone()));
         assert_eq!(small.steps.len(), 2, "{small}");
         assert!(matches!(small.steps[0], Step::Put(RecordName { size: 40..=100, .. })), "{small}");
     }

@@ -1,7 +1,9 @@
 //! What can be tortured: a table of schemes, each with the limits it was made with. New schemes only need a row.
 
-use crate::canary::{Flaw, Slots};
-use foxy_store::Scheme;
+use crate::canary::{Flaw, Slots, Unsynced};
+use foxy_store::schemes::ufs::UfsMapping;
+use foxy_store::settings::MINIMUM_SIZE;
+use foxy_store::{Observer, Scheme, SchemeName, StoreSettings};
 
 /// What a scheme must stay within.
 #[derive(Clone, Copy, Debug)]
@@ -19,8 +21,8 @@ pub struct Limits {
 pub struct Subject {
     /// What scripts call it.
     pub name: &'static str,
-    /// Makes a new scheme, as a new process would.
-    pub scheme: fn() -> Box<dyn Scheme>,
+    /// Makes a new scheme, as a new process would, with that much secret randomness.
+    pub scheme: fn(u64) -> Box<dyn Scheme>,
     /// Bytes of records it was made for; decides the sizes in random schedules.
     pub capacity: u64,
     /// What it must stay within.
@@ -28,16 +30,76 @@ pub struct Subject {
 }
 
 /// The schemes of `foxy-store`.
-pub const SCHEMES: &[Subject] = &[];
+pub const SCHEMES: &[Subject] = &[
+    Subject {
+        name: "stream-packetizer",
+        scheme: |seed| SchemeName::StreamPacketizer.make(&settings(seed), Observer::default()),
+        capacity: SIZE,
+        limits: LIMITS,
+    },
+    Subject {
+        name: "ufs",
+        scheme: |seed| SchemeName::Ufs.make(&settings(seed), Observer::default()),
+        capacity: SIZE,
+        limits: LIMITS,
+    },
+    Subject {
+        name: "ufs-round-robin",
+        scheme: |seed| {
+            let settings = StoreSettings { ufs_mapping: UfsMapping::RoundRobin, ..settings(seed) };
+            SchemeName::Ufs.make(&settings, Observer::default())
+        },
+        capacity: SIZE,
+        limits: LIMITS,
+    },
+    Subject {
+        name: "null",
+        scheme: |_| SchemeName::Null.make(&settings(0), Observer::default()),
+        capacity: SIZE,
+        limits: Limits { disk_bytes: 0, operations: 0, buffer_bytes: 0 },
+    },
+];
+
+/// Bytes of a store under torture: the smallest there is, so that schedules fill it soon.
+const SIZE: u64 = MINIMUM_SIZE;
+
+const LIMITS: Limits = Limits { disk_bytes: SIZE, operations: 256, buffer_bytes: 512 << 10 };
+
+/// Settings as small as the store, so that every limit is met now and then.
+fn settings(seed: u64) -> StoreSettings {
+    StoreSettings {
+        page_buffer: 16 << 10,
+        waiting_bytes: 128 << 10,
+        waiting_reads: 16,
+        record_limit: 48,
+        object_limit: 64 << 10,
+        seed,
+        ..StoreSettings::with_size(SIZE)
+    }
+}
 
 /// The honest canary, and the flawed ones that must be caught.
 pub const CANARIES: &[Subject] = &[
-    canary("canary-honest", || Box::new(Slots::new(Flaw::None))),
-    canary("canary-skips-checksum", || Box::new(Slots::new(Flaw::SkipsChecksum))),
-    canary("canary-removes-without-sync", || Box::new(Slots::new(Flaw::RemovesWithoutSync))),
-    canary("canary-checks-half-the-key", || Box::new(Slots::new(Flaw::ChecksHalfTheKey))),
-    canary("canary-serves-previous", || Box::new(Slots::new(Flaw::ServesPrevious))),
-    canary("canary-loses-answers", || Box::new(Slots::new(Flaw::LosesAnswers))),
+    canary("canary-honest", |_| Box::new(Slots::new(Flaw::None))),
+    canary("canary-skips-checksum", |_| Box::new(Slots::new(Flaw::SkipsChecksum))),
+    canary("canary-removes-without-sync", |_| Box::new(Slots::new(Flaw::RemovesWithoutSync))),
+    canary("canary-checks-half-the-key", |_| Box::new(Slots::new(Flaw::ChecksHalfTheKey))),
+    canary("canary-serves-previous", |_| Box::new(Slots::new(Flaw::ServesPrevious))),
+    canary("canary-loses-answers", |_| Box::new(Slots::new(Flaw::LosesAnswers))),
+    Subject {
+        name: "canary-stream-packetizer-without-sync",
+        scheme: |seed| {
+            Box::new(Unsynced(SchemeName::StreamPacketizer.make(&settings(seed), Observer::default())))
+        },
+        capacity: SIZE,
+        limits: LIMITS,
+    },
+    Subject {
+        name: "canary-ufs-without-sync",
+        scheme: |seed| Box::new(Unsynced(SchemeName::Ufs.make(&settings(seed), Observer::default()))),
+        capacity: SIZE,
+        limits: LIMITS,
+    },
 ];
 
 /// Schemes and canaries.
@@ -51,7 +113,7 @@ pub fn find(name: &str) -> Option<&'static Subject> {
     all().find(|subject| subject.name == name)
 }
 
-const fn canary(name: &'static str, scheme: fn() -> Box<dyn Scheme>) -> Subject {
+const fn canary(name: &'static str, scheme: fn(u64) -> Box<dyn Scheme>) -> Subject {
     let capacity = Slots::CAPACITY;
     let limits = Limits { disk_bytes: capacity, operations: 1, buffer_bytes: 24 << 10 };
     Subject { name, scheme, capacity, limits }

@@ -62,3 +62,11 @@ fn a_previous_version_is_caught() {
 fn a_lost_answer_is_caught() {
     caught("canary-loses-answers", 6, |violation| matches!(violation, Violation::NeverAnswered(_)));
 }
+
+#[test]
+fn a_scheme_of_the_store_that_syncs_nothing_is_caught() {
+    caught("canary-ufs-without-sync", 12, |violation| matches!(violation, Violation::CameBack(_)));
+    caught("canary-stream-packetizer-without-sync", 12, |violation| {
+        matches!(violation, Violation::CameBack(_))
+    });
+}

@@ -2,6 +2,7 @@
 
 pub mod null;
 pub mod stream_packetizer;
+pub mod ufs;
 
 use crate::contract::Scheme;
 use crate::observe::Observer;
@@ -16,6 +17,8 @@ pub enum SchemeName {
     Null,
     /// One file, records gathered in a page buffer.
     StreamPacketizer,
+    /// One file a record, in two levels of directories, as Squid does.
+    Ufs,
 }
 
 /// One row of the table.
@@ -42,6 +45,12 @@ pub const SCHEMES: &[SchemeRow] = &[
         text: "stream-packetizer",
         summary: "one preallocated file, written cyclically in large pieces",
         make: |settings, observer| Box::new(stream_packetizer::StreamPacketizer::new(settings, observer)),
+    },
+    SchemeRow {
+        name: SchemeName::Ufs,
+        text: "ufs",
+        summary: "one file a record in 16 x 256 directories, as Squid does",
+        make: |settings, observer| Box::new(ufs::Ufs::new(settings, observer)),
     },
 ];
 

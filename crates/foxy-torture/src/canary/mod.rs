@@ -3,8 +3,10 @@
 
 mod slot;
 mod slots;
+mod unsynced;
 
 pub use slots::Slots;
+pub use unsynced::Unsynced;
 
 /// What is wrong with a canary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,0 +1,259 @@
+//! Puts and removals in ufs. One change a key is under way at a time; others of the key wait behind it in order.
+//! A put writes its file, becomes visible, and is answered at once if its key was new, or after the ledger's sync.
+
+use super::shelf::{State, disk_bytes, file_bytes};
+use super::{Job, Ufs, mapping};
+use crate::contract::{Answer, Key, Outbox, PlacementHint, Record, RefusedReason, Ticket};
+use crate::record;
+use crate::settings::{RECORD_BODY_LIMIT, RECORD_HEAD_LIMIT};
+use foxy_device::{FileId, IoBuffer, IoDone, IoError, IoOp, IoOutput};
+use std::collections::VecDeque;
+use std::collections::hash_map::Entry;
+
+/// Puts and removals that may be unanswered.
+const CHANGES_LIMIT: usize = 1024;
+
+/// A put or removal that has not begun to work on the disk.
+#[derive(Debug)]
+pub(super) struct Change {
+    pub(super) ticket: Ticket,
+    pub(super) key: Key,
+    /// What is put; `None` for a removal.
+    record: Option<Record>,
+}
+
+impl Change {
+    pub(super) const fn remove(ticket: Ticket, key: Key) -> Self {
+        Self { ticket, key, record: None }
+    }
+
+    /// Bytes that count as waiting: those of the file it will be.
+    fn weight(&self) -> usize {
+        self.record.as_ref().map_or(0, |record| file_bytes(record.len()))
+    }
+}
+
+/// A put whose file is being written.
+#[derive(Debug)]
+pub(super) struct Fill {
+    ticket: Ticket,
+    key: Key,
+    record: Record,
+    number: u32,
+    sequence: u64,
+    file: FileId,
+    directories_made: bool,
+}
+
+impl Ufs {
+    pub(super) fn put(
+        &mut self,
+        ticket: Ticket,
+        key: Key,
+        record: Record,
+        hint: &PlacementHint,
+        out: &mut Outbox,
+    ) {
+        let too_large = hint.size.max(record.body.len() as u64) > self.settings.object_limit
+            || record.body.len() > RECORD_BODY_LIMIT
+            || record.head.len() > RECORD_HEAD_LIMIT
+            || disk_bytes(record.len()) > self.capacity();
+        if too_large {
+            return out.reply(ticket, Answer::Refused(RefusedReason::TooLarge));
+        }
+        if self.waiting_bytes + file_bytes(record.len()) > self.settings.waiting_bytes {
+            return out.reply(ticket, Answer::Refused(RefusedReason::Busy));
+        }
+        self.waiting_bytes += file_bytes(record.len());
+        self.change(Change { ticket, key, record: Some(record) }, out);
+    }
+
+    pub(super) fn change(&mut self, change: Change, out: &mut Outbox) {
+        if self.changes >= CHANGES_LIMIT {
+            self.waiting_bytes -= change.weight();
+            return out.reply(change.ticket, Answer::Refused(RefusedReason::Busy));
+        }
+        self.changes += 1;
+        match self.busy.entry(change.key) {
+            Entry::Vacant(entry) => {
+                entry.insert(VecDeque::new());
+                self.begin_change(change, out);
+            }
+            Entry::Occupied(mut entry) => entry.get_mut().push_back(change),
+        }
+    }
+
+    fn begin_change(&mut self, change: Change, out: &mut Outbox) {
+        if change.record.is_some() {
+            return self.begin_fill(change, out);
+        }
+        if let Some(number) = self.shelf.find(change.key) {
+            self.forget(number, out);
+        }
+        self.answer_when_settled(change.ticket, change.key, Answer::Removed, out);
+    }
+
+    /// Gives the change its answer and lets the next one of the key begin.
+    pub(super) fn finish_change(&mut self, ticket: Ticket, key: Key, answer: Answer, out: &mut Outbox) {
+        self.changes -= 1;
+        out.reply(ticket, answer);
+        let next = self.busy.get_mut(&key).and_then(VecDeque::pop_front);
+        match next {
+            Some(change) => self.begin_change(change, out),
+            None => {
+                self.busy.remove(&key);
+            }
+        }
+    }
+
+    fn begin_fill(&mut self, change: Change, out: &mut Outbox) {
+        let length = change.record.as_ref().map_or(0, Record::len);
+        self.make_room(disk_bytes(length), out);
+        let room = self.shelf.used() + disk_bytes(length) <= self.capacity();
+        let content = u32::try_from(length).unwrap_or(u32::MAX);
+        let sequence = self.sequence;
+        let number = if room { self.shelf.take(change.key, sequence, content) } else { None };
+        match (number, change) {
+            (Some(number), Change { ticket, key, record: Some(record) }) => {
+                self.sequence += 1;
+                let file = self.take_file();
+                let fill = Fill { ticket, key, record, number, sequence, file, directories_made: false };
+                self.create(fill, out);
+            }
+            (_, change) if self.unlinking > 0 => self.no_room.push_back(change),
+            (_, Change { ticket, key, .. }) => {
+                self.waiting_bytes -= file_bytes(length);
+                self.finish_change(ticket, key, Answer::Refused(RefusedReason::NoSpace), out);
+            }
+        }
+    }
+
+    /// Evicts from the high watermark down to the low one (R50), once `wanted` more bytes would pass the high one, or
+    /// when no file number is free.
+    fn make_room(&mut self, wanted: u64, out: &mut Outbox) {
+        let share = |percent: u8| self.capacity() / 100 * u64::from(percent);
+        let (low, high) = (share(self.settings.low_watermark), share(self.settings.high_watermark));
+        if self.shelf.living() + wanted > high {
+            while self.shelf.living() + wanted > low
+                && let Some(number) = self.shelf.coldest()
+            {
+                self.observer.statistics.evicted.add(1);
+                self.forget(number, out);
+            }
+        }
+        if self.shelf.is_full()
+            && self.unlinking == 0
+            && let Some(number) = self.shelf.coldest()
+        {
+            self.observer.statistics.evicted.add(1);
+            self.forget(number, out);
+        }
+        for number in std::mem::take(&mut self.stuck) {
+            self.unlink(number, out);
+        }
+    }
+
+    /// Puts that wait for room try again.
+    pub(super) fn retry_waiting(&mut self, out: &mut Outbox) {
+        for _ in 0..self.no_room.len() {
+            if let Some(change) = self.no_room.pop_front() {
+                self.begin_fill(change, out);
+            }
+        }
+    }
+
+    fn create(&mut self, fill: Fill, out: &mut Outbox) {
+        let (file, path) = (fill.file, self.mapping.path(fill.number));
+        self.submit(IoOp::Create { file, path, size: 0 }, Job::FillCreate(fill), out);
+    }
+
+    pub(super) fn fill_created(&mut self, mut fill: Fill, done: &IoDone, out: &mut Outbox) {
+        match done.result {
+            Ok(_) => {
+                let mut buffer = IoBuffer::zeroed(file_bytes(fill.record.len()));
+                record::encode(buffer.as_mut(), fill.key, fill.sequence, &fill.record, &self.secret);
+                self.submit(IoOp::Write { file: fill.file, offset: 0, buffer }, Job::FillWrite(fill), out);
+            }
+            Err(IoError::NotFound) if !fill.directories_made => {
+                fill.directories_made = true;
+                let (first, _) = self.mapping.directory(fill.number);
+                self.submit(
+                    IoOp::MakeDir { path: mapping::first_level(first) },
+                    Job::FillFirstLevel(fill),
+                    out,
+                );
+            }
+            Err(error) => {
+                self.files.push(fill.file.0);
+                self.fill_failed(&fill, error, out);
+            }
+        }
+    }
+
+    pub(super) fn fill_first_level(&mut self, fill: Fill, done: &IoDone, out: &mut Outbox) {
+        if let Err(error) = done.result {
+            self.files.push(fill.file.0);
+            return self.fill_failed(&fill, error, out);
+        }
+        let (first, second) = self.mapping.directory(fill.number);
+        let path = mapping::second_level(first, second);
+        self.submit(IoOp::MakeDir { path }, Job::FillSecondLevel(fill), out);
+    }
+
+    pub(super) fn fill_second_level(&mut self, fill: Fill, done: &IoDone, out: &mut Outbox) {
+        if let Err(error) = done.result {
+            self.files.push(fill.file.0);
+            return self.fill_failed(&fill, error, out);
+        }
+        self.create(fill, out);
+    }
+
+    pub(super) fn fill_written(&mut self, fill: Fill, done: &IoDone, out: &mut Outbox) {
+        self.close_file(fill.file, out);
+        let whole = file_bytes(fill.record.len());
+        match done.result {
+            Ok(IoOutput::Moved { count }) if count == whole => {}
+            Err(error) => return self.fill_failed(&fill, error, out),
+            Ok(_) => return self.fill_failed(&fill, IoError::Device, out),
+        }
+        self.waiting_bytes -= file_bytes(fill.record.len());
+        if let Some(old) = self.shelf.find(fill.key) {
+            self.forget(old, out);
+        }
+        self.shelf.enliven(fill.number);
+        self.gauge();
+        self.answer_when_settled(fill.ticket, fill.key, Answer::Stored, out);
+    }
+
+    /// The file may be there, wholly or in part: it is forgotten as a record would be.
+    fn fill_failed(&mut self, fill: &Fill, error: IoError, out: &mut Outbox) {
+        self.waiting_bytes -= file_bytes(fill.record.len());
+        self.forget(fill.number, out);
+        let reason = match error {
+            IoError::NoSpace => RefusedReason::NoSpace,
+            error => RefusedReason::DeviceFailed(error),
+        };
+        self.finish_change(fill.ticket, fill.key, Answer::Refused(reason), out);
+    }
+
+    /// A put whose old record could not be forgotten durably did not happen: neither may be found from here on.
+    pub(super) fn take_back(&mut self, key: Key, out: &mut Outbox) {
+        if let Some(number) = self.shelf.find(key) {
+            self.forget(number, out);
+        }
+    }
+
+    /// Takes a file out of the index, durably with the next commit, and unlinks it.
+    pub(super) fn forget(&mut self, number: u32, out: &mut Outbox) {
+        let slot = self.shelf.slot(number);
+        assert!(slot.state == State::Live || slot.state == State::Filling, "only a file can be forgotten");
+        self.observer.statistics.forgets.add(1);
+        self.ledger.raise(number, slot.sequence + 1);
+        self.commit.unsettle(slot.key);
+        self.shelf.condemn(number);
+        self.unlink(number, out);
+        if self.commit_by.is_none() {
+            self.commit_by = Some(self.now + self.settings.flush_after);
+        }
+    }
+}
