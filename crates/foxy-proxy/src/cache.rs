@@ -1,0 +1,228 @@
+//! Memory and store together: look-ups, additions and invalidation, in an order that lets nothing old come back.
+//!
+//! Every addition is stamped with the key's epoch at the time its fetch began; an invalidation begins a new epoch. An
+//! addition of an older epoch is dropped, so a fill in flight cannot bring back what was invalidated meanwhile.
+
+use crate::counters::{Counter, Counters};
+use crate::fields::View;
+use crate::memory::{Cached, MemoryTier};
+use crate::storage::Storage;
+use crate::stored::{CacheKey, Entry, Stored, StoredBody, VaryList, encode_response, encode_varies};
+use bytes::Bytes;
+use foxy_base::Random;
+use foxy_http::Headers;
+use foxy_rules::Vary;
+use foxy_store::{Lifetime, PlacementHint, Record, Site};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use xxhash_rust::xxh3::xxh3_64;
+
+/// Locks the epochs are divided over; keys that share one are invalidated together, which costs fills and nothing else.
+const EPOCHS: usize = 1024;
+
+/// The number of invalidations of a key's group, when a fetch began.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Epoch(u64);
+
+/// What a look-up found.
+#[derive(Clone, Debug)]
+pub(crate) enum Found {
+    /// A response that fits the request, and the key it is stored under.
+    Response(Arc<Stored>, CacheKey),
+    /// Responses for other request headers.
+    Varies(VaryList),
+    /// Nothing.
+    Nothing,
+}
+
+/// A look-up in memory alone.
+pub(crate) enum InMemory {
+    /// Settled.
+    Found(Found),
+    /// The store must be asked for this key, a variant of that list.
+    Ask(CacheKey, Option<VaryList>),
+}
+
+/// The cache.
+pub(crate) struct Cache {
+    pub(crate) memory: MemoryTier,
+    pub(crate) memory_object_limit: u64,
+    pub(crate) object_limit: u64,
+    storage: Option<Storage>,
+    epochs: Vec<Mutex<u64>>,
+    random: Mutex<Random>,
+}
+
+impl Cache {
+    pub(crate) fn new(memory: MemoryTier, limits: (u64, u64), storage: Option<Storage>, seed: u64) -> Self {
+        let (memory_object_limit, object_limit) = limits;
+        let epochs = (0..EPOCHS).map(|_| Mutex::new(0)).collect();
+        Self {
+            memory,
+            memory_object_limit,
+            object_limit,
+            storage,
+            epochs,
+            random: Mutex::new(Random::new(seed)),
+        }
+    }
+
+    pub(crate) fn storage(&self) -> Option<&Storage> {
+        self.storage.as_ref()
+    }
+
+    /// A number no other fill or list of this process has.
+    pub(crate) fn draw(&self) -> u64 {
+        self.random.lock().unwrap_or_else(PoisonError::into_inner).next_u64().max(1)
+    }
+
+    fn lock(&self, key: &CacheKey) -> MutexGuard<'_, u64> {
+        let group = usize::from(u16::from_le_bytes([key.hash.0[2], key.hash.0[3]])) % EPOCHS;
+        self.epochs[group].lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn epoch(&self, key: &CacheKey) -> Epoch {
+        Epoch(*self.lock(key))
+    }
+
+    /// Looks in memory.
+    pub(crate) fn in_memory(&self, key: &CacheKey, request: &Headers) -> InMemory {
+        match self.memory.get(key.hash).filter(|cached| cached.key() == key.text) {
+            Some(Cached::Response(stored)) => InMemory::Found(Found::Response(stored, key.clone())),
+            Some(Cached::Varies(list)) => self.variant_in_memory(key, &list.1, request),
+            None if self.storage.is_some() => InMemory::Ask(key.clone(), None),
+            None => InMemory::Found(Found::Nothing),
+        }
+    }
+
+    fn variant_in_memory(&self, key: &CacheKey, list: &VaryList, request: &Headers) -> InMemory {
+        let variant = key.variant(list, &list.vary.key(&View(request)));
+        match self.memory.get(variant.hash).filter(|cached| cached.key() == variant.text) {
+            Some(Cached::Response(stored)) => InMemory::Found(Found::Response(stored, variant)),
+            _ if self.storage.is_some() => InMemory::Ask(variant, Some(list.clone())),
+            _ => InMemory::Found(Found::Varies(list.clone())),
+        }
+    }
+
+    /// Looks in the store, after memory had nothing, and keeps in memory what it finds. `base` is the URL's own key.
+    pub(crate) async fn in_store(
+        &self,
+        base: &CacheKey,
+        mut asked: CacheKey,
+        mut list: Option<VaryList>,
+        request: &Headers,
+        counters: &Counters,
+    ) -> Found {
+        let Some(storage) = &self.storage else { return Found::Nothing };
+        let epoch = self.epoch(base);
+        loop {
+            match storage.entry(&asked, counters).await {
+                Some(Entry::Response(stored)) => {
+                    let stored = Arc::new(*stored);
+                    self.remember(base, &asked, &stored, epoch);
+                    return Found::Response(stored, asked);
+                }
+                Some(Entry::Varies(text, found)) if list.is_none() => {
+                    let guard = self.lock(base);
+                    if *guard == epoch.0 {
+                        self.memory.put(base.hash, Cached::Varies(Arc::new((text, found.clone()))));
+                    }
+                    drop(guard);
+                    if let InMemory::Found(found) = self.variant_in_memory(base, &found, request) {
+                        return found;
+                    }
+                    asked = base.variant(&found, &found.vary.key(&View(request)));
+                    list = Some(found);
+                }
+                _ => return list.map_or(Found::Nothing, Found::Varies),
+            }
+        }
+    }
+
+    fn remember(&self, base: &CacheKey, key: &CacheKey, stored: &Arc<Stored>, epoch: Epoch) {
+        let small = match &stored.body {
+            StoredBody::Whole(body) => body.len() as u64 <= self.memory_object_limit,
+            StoredBody::Parts { .. } => true,
+        };
+        let guard = self.lock(base);
+        if small && *guard == epoch.0 {
+            self.memory.put(key.hash, Cached::Response(Arc::clone(stored)));
+        }
+    }
+
+    /// Adds a response, unless its URL was invalidated since `epoch`. `list` is set for a variant, with whether it is
+    /// new and must be stored too.
+    pub(crate) fn add(
+        &self,
+        base: &CacheKey,
+        key: &CacheKey,
+        stored: &Arc<Stored>,
+        list: Option<(&VaryList, bool)>,
+        epoch: Epoch,
+        counters: &Arc<Counters>,
+    ) {
+        let hint = hint(base, stored);
+        let guard = self.lock(base);
+        if *guard != epoch.0 {
+            return;
+        }
+        if let Some((list, true)) = list {
+            self.memory.put(base.hash, Cached::Varies(Arc::new((base.text.clone(), list.clone()))));
+            if let Some(storage) = &self.storage {
+                let record = Record { head: encode_varies(base, list), body: Bytes::new() };
+                storage.put(base.hash, record, hint, counters);
+            }
+        }
+        let body = match &stored.body {
+            StoredBody::Whole(body) => body.clone(),
+            StoredBody::Parts { .. } => Bytes::new(),
+        };
+        if body.len() as u64 <= self.memory_object_limit {
+            self.memory.put(key.hash, Cached::Response(Arc::clone(stored)));
+        } else {
+            self.memory.remove(key.hash);
+        }
+        if let Some(storage) = &self.storage {
+            storage.put(key.hash, Record { head: encode_response(stored), body }, hint, counters);
+        }
+    }
+
+    /// Forgets what is stored under a URL, all variants of it, and what is being fetched for it.
+    pub(crate) async fn invalidate(&self, key: &CacheKey, counters: &Counters) {
+        counters.add(Counter::Invalidations, 1);
+        let removed = {
+            let mut epoch = self.lock(key);
+            *epoch += 1;
+            self.memory.remove(key.hash);
+            self.storage.as_ref().map(|storage| (storage.remove(key.hash), storage.patience()))
+        };
+        if let Some((removed, patience)) = removed {
+            // Later gets come after the removal in the store's queue; waiting only makes it durable before the answer.
+            let _ = tokio::time::timeout(patience, removed).await;
+        }
+    }
+
+    /// The list of names for a new response: the one in force if it has the same names, else a new one.
+    pub(crate) fn list_for(&self, vary: Vary, in_force: Option<&VaryList>) -> (VaryList, bool) {
+        match in_force {
+            Some(list) if list.vary == vary => (list.clone(), false),
+            _ => (VaryList { vary, salt: self.draw() }, true),
+        }
+    }
+}
+
+/// What the store learns of a response: its site, its size, and roughly how long it is good for.
+pub(crate) fn hint(base: &CacheKey, stored: &Stored) -> PlacementHint {
+    let lifetime = match stored.lifetime {
+        0..=600 => Lifetime::Short,
+        86_400.. => Lifetime::Long,
+        _ => Lifetime::Unknown,
+    };
+    PlacementHint { site: site(&base.text), size: stored.length, lifetime }
+}
+
+/// The site of a key: its scheme and authority.
+pub(crate) fn site(text: &[u8]) -> Site {
+    let slashes = text.iter().enumerate().filter(|(_, byte)| **byte == b'/');
+    let end = slashes.map(|(at, _)| at).nth(2).unwrap_or(text.len());
+    Site(xxh3_64(&text[..end]))
+}

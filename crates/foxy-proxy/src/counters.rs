@@ -1,0 +1,124 @@
+//! What the proxy counts: one table. Each worker adds to cells of its own; readers sum them.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+macro_rules! counters {
+    ($($(#[doc = $help:literal])+ $variant:ident = $name:literal,)+) => {
+        /// A thing that is counted.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum Counter {
+            $($(#[doc = $help])+ $variant,)+
+        }
+
+        impl Counter {
+            /// Every counter, in the order of the table.
+            pub const ALL: &'static [Self] = &[$(Self::$variant,)+];
+
+            /// Its name for Prometheus, without prefix and suffix.
+            #[must_use]
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$variant => $name,)+ }
+            }
+
+            /// What it counts, in a sentence.
+            #[must_use]
+            pub const fn help(self) -> &'static str {
+                match self { $(Self::$variant => concat!($($help,)+),)+ }
+            }
+        }
+    };
+}
+
+counters! {
+    /// Client connections accepted.
+    Connections = "client_connections",
+    /// Client connections refused because too many were open.
+    ConnectionsRefused = "client_connections_refused",
+    /// Requests whose head was read.
+    Requests = "requests",
+    /// Answers from the memory tier.
+    MemoryHits = "memory_hits",
+    /// Answers from the store.
+    DiskHits = "disk_hits",
+    /// Stored responses an origin confirmed.
+    Revalidated = "revalidated",
+    /// Requests sent to an origin.
+    Forwarded = "forwarded",
+    /// Requests answered by another request's flight.
+    Collapsed = "collapsed",
+    /// CONNECT and upgrade tunnels.
+    Tunnels = "tunnels",
+    /// Requests answered with an error of the proxy's own.
+    LocalErrors = "local_errors",
+    /// Responses cut off because the origin did not send them whole.
+    CutResponses = "cut_responses",
+    /// Requests whose client left before the answer was complete.
+    ClientsLeft = "clients_left",
+    /// Bytes sent to clients, heads included.
+    BytesToClients = "client_sent_bytes",
+    /// Body bytes received from origins.
+    BytesFromOrigins = "origin_received_bytes",
+    /// Responses handed to the store.
+    StorePuts = "store_puts",
+    /// Responses the store refused or failed to keep.
+    StoreRefusals = "store_refusals",
+    /// Gets the store did not answer in time; misses to the client.
+    StoreTimeouts = "store_timeouts",
+    /// Stored objects of which a part was gone when it was needed.
+    LostParts = "lost_parts",
+    /// Stored responses removed because of an unsafe request.
+    Invalidations = "invalidations",
+}
+
+/// One worker's cells.
+#[derive(Debug)]
+pub struct Counters {
+    cells: Vec<AtomicU64>,
+}
+
+impl Default for Counters {
+    fn default() -> Self {
+        Self { cells: Counter::ALL.iter().map(|_| AtomicU64::new(0)).collect() }
+    }
+}
+
+impl Counters {
+    /// Adds `amount`.
+    pub fn add(&self, counter: Counter, amount: u64) {
+        self.cells[counter as usize].fetch_add(amount, Ordering::Relaxed);
+    }
+
+    /// The value now.
+    #[must_use]
+    pub fn get(&self, counter: Counter) -> u64 {
+        self.cells[counter as usize].load(Ordering::Relaxed)
+    }
+}
+
+/// The sum over all workers.
+#[must_use]
+pub fn total(workers: &[Arc<Counters>], counter: Counter) -> u64 {
+    workers.iter().map(|cells| cells.get(counter)).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn workers_are_summed_and_names_are_unique() {
+        let workers = [Arc::new(Counters::default()), Arc::new(Counters::default())];
+        workers[0].add(Counter::Requests, 2);
+        workers[1].add(Counter::Requests, 3);
+        assert_eq!(total(&workers, Counter::Requests), 5);
+        for (index, counter) in Counter::ALL.iter().enumerate() {
+            assert_eq!(*counter as usize, index);
+            assert!(
+                Counter::ALL[..index].iter().all(|other| other.name() != counter.name()),
+                "{}",
+                counter.name()
+            );
+        }
+    }
+}

@@ -1,0 +1,297 @@
+//! A fetch for the cache: drives one exchange with an origin, hands what comes to the flight's readers, and stores it.
+
+use crate::cache::{Cache, Epoch, site};
+use crate::counters::Counter;
+use crate::fields::View;
+use crate::flight::{Audience, Flight, FlightHead, Outcome};
+use crate::storage::{PART, part_key};
+use crate::stored::{CacheKey, Stored, StoredBody, VaryList, strip};
+use crate::upstream::{BodyEvent, HeadEvent, UpstreamError, UpstreamExchange};
+use crate::worker::Worker;
+use bytes::{Bytes, BytesMut};
+use foxy_base::{WallTime, clock};
+use foxy_http::{BodyLength, Headers, Persistence, ResponseHead, strip_hop_by_hop};
+use foxy_rules::storable::Exchange;
+use foxy_rules::validate::is_about;
+use foxy_rules::{Storability, StoredTimes, Vary, merges_into_stored, storability};
+use foxy_store::{Answer, PlacementHint};
+use std::collections::VecDeque;
+use std::rc::Rc;
+use std::sync::Arc;
+use tokio::sync::oneshot;
+
+/// Parts of one fill that may wait for the store.
+const PARTS_WAITING: usize = 2;
+
+/// A fill without readers goes on when at most this many bytes are missing, or one part in twenty (as Squid's
+/// quick_abort does).
+const QUICK_ABORT: u64 = 64 << 10;
+
+/// What a fill is about.
+pub(crate) struct FillRequest {
+    /// The client's request fields, which choose the variant and may forbid storing.
+    pub(crate) request: Headers,
+    /// The URL's key.
+    pub(crate) base: CacheKey,
+    /// The Vary list in force.
+    pub(crate) list: Option<VaryList>,
+    /// What is stored and is to be validated, and its key.
+    pub(crate) stale: Option<(Arc<Stored>, CacheKey)>,
+    /// The URL's epoch when the request came.
+    pub(crate) epoch: Epoch,
+}
+
+/// Runs a fill to its end.
+pub(crate) async fn run(worker: Rc<Worker>, flight: Arc<Flight>, fill: FillRequest, mut exchange: UpstreamExchange) {
+    let requested = clock::wall();
+    let head = loop {
+        let next = tokio::select! {
+            next = exchange.head() => next,
+            () = flight.deserted() => return finish(&worker, &flight, &fill.base, Err(UpstreamError::NoResponse)),
+        };
+        match next {
+            Ok(HeadEvent::Continue) => {}
+            Ok(HeadEvent::Interim(head)) => flight.interim(head),
+            Ok(HeadEvent::Final(head, length)) => break Ok((head, length)),
+            Err(error) => break Err(error),
+        }
+    };
+    match head {
+        Err(error) => {
+            flight.publish(Outcome::Failed(error));
+            finish(&worker, &flight, &fill.base, Err(error));
+        }
+        Ok((head, length)) => {
+            let times = (requested, clock::wall());
+            answered(&worker, &flight, fill, exchange, (head, length), times).await;
+        }
+    }
+}
+
+fn finish(worker: &Worker, flight: &Arc<Flight>, base: &CacheKey, result: Result<Headers, UpstreamError>) {
+    worker.shared.flights.land(base.hash, flight);
+    flight.end(result);
+}
+
+async fn answered(
+    worker: &Rc<Worker>,
+    flight: &Arc<Flight>,
+    fill: FillRequest,
+    mut exchange: UpstreamExchange,
+    (mut head, length): (ResponseHead, BodyLength),
+    times: (WallTime, WallTime),
+) {
+    if head.status == 304
+        && let Some((stale, key)) = &fill.stale
+        && is_about(&View(&head.headers), &View(&stale.head.headers))
+    {
+        let fresh = Arc::new(refreshed(stale, &head, times));
+        worker.shared.cache.add(&fill.base, key, &fresh, None, fill.epoch, &worker.counters);
+        let result = exchange.next().await.map(|_| Headers::new());
+        flight.publish(Outcome::Revalidated(fresh));
+        return finish(worker, flight, &fill.base, result);
+    }
+    let initial = StoredTimes::new(&View(&head.headers), times.0, times.1);
+    let verdict = storability(Exchange {
+        method: "GET",
+        request: &View(&fill.request),
+        status: head.status,
+        response: &View(&head.headers),
+        received: times.1,
+    });
+    let length = match length {
+        BodyLength::Length(bytes) => Some(bytes),
+        BodyLength::None => Some(0),
+        BodyLength::Chunked | BodyLength::UntilClose | BodyLength::Tunnel => None,
+    };
+    prepare(&mut head, worker, times.1);
+    let cache = &worker.shared.cache;
+    let not_stored = match verdict {
+        Storability::DoNotStore(reason) => Some(reason.name()),
+        Storability::Store if length.is_some_and(|length| length > cache.object_limit) => Some("too-large"),
+        Storability::Store => None,
+    };
+    let vary = Vary::of(&View(&head.headers)).unwrap_or_default();
+    let list = (!vary.is_empty()).then(|| cache.list_for(vary, fill.list.as_ref()));
+    let key = match &list {
+        Some((list, _)) => fill.base.variant(list, &list.vary.key(&View(&fill.request))),
+        None => fill.base.clone(),
+    };
+    let shown = FlightHead { head: head.clone(), length, not_stored, age: initial.initial_age, key: key.clone() };
+    if not_stored.is_some() {
+        worker.shared.flights.land(fill.base.hash, flight);
+    }
+    flight.publish(Outcome::Response(Arc::new(shown)));
+    let keeper = not_stored.is_none().then(|| Keeper::new(worker, &fill.base, &key, &head));
+    let (result, keeper) = body(worker, flight, &mut exchange, length, keeper).await;
+    if result.is_ok()
+        && let Some(kept) = keeper
+        && let Some((body, length)) = kept.complete().await
+    {
+        let stored = Arc::new(Stored::new(key.text.clone(), head, initial, length, body));
+        let list = list.as_ref().map(|(list, new)| (list, *new));
+        cache.add(&fill.base, &key, &stored, list, fill.epoch, &worker.counters);
+    }
+    finish(worker, flight, &fill.base, result);
+}
+
+/// Makes an origin's head ours: hop-by-hop fields and framing off, Via and a missing Date on.
+fn prepare(head: &mut ResponseHead, worker: &Worker, received: WallTime) {
+    let _close_or_not = Persistence::of(head.version, &head.headers);
+    strip_hop_by_hop(&mut head.headers);
+    strip(&mut head.headers);
+    worker.add_via(head.version, &mut head.headers);
+    if !head.headers.contains("date") {
+        head.headers.append("Date", worker.http_date(received));
+    }
+}
+
+/// A stored response with the fields of a 304 that said it is still good (RFC 9111 §3.2).
+fn refreshed(stale: &Stored, answer: &ResponseHead, times: (WallTime, WallTime)) -> Stored {
+    let mut head = stale.head.clone();
+    let view = View(&answer.headers);
+    let mut seen: Vec<String> = Vec::new();
+    for (name, value) in answer.headers.iter() {
+        let lower = name.to_ascii_lowercase();
+        if lower == "age" || lower == "via" || !merges_into_stored(name, &view) {
+            continue;
+        }
+        if !seen.contains(&lower) {
+            head.headers.remove(name);
+            seen.push(lower);
+        }
+        head.headers.append(name, value);
+    }
+    let initial = StoredTimes::new(&view, times.0, times.1);
+    Stored::new(stale.key.clone(), head, initial, stale.length, stale.body.clone())
+}
+
+/// Carries the body to the readers and the keeper.
+async fn body(
+    worker: &Worker,
+    flight: &Flight,
+    exchange: &mut UpstreamExchange,
+    length: Option<u64>,
+    mut keeper: Option<Keeper>,
+) -> (Result<Headers, UpstreamError>, Option<Keeper>) {
+    let mut trailers = Headers::new();
+    let mut received = 0;
+    loop {
+        let event = tokio::select! {
+            event = exchange.next() => event,
+            () = flight.deserted(), if !worth_finishing(keeper.as_ref(), received, length) => {
+                return (Err(UpstreamError::NoResponse), None);
+            }
+        };
+        match event {
+            Ok(BodyEvent::Data(data)) => {
+                received += data.len() as u64;
+                worker.counters.add(Counter::BytesFromOrigins, data.len() as u64);
+                if let Some(kept) = &mut keeper
+                    && kept.take(&data).await == Kept::No
+                {
+                    keeper = None;
+                }
+                let audience = flight.write(data).await;
+                if audience == Audience::Nobody && !worth_finishing(keeper.as_ref(), received, length) {
+                    return (Err(UpstreamError::NoResponse), None);
+                }
+            }
+            Ok(BodyEvent::Trailers(found)) => trailers = found,
+            Ok(BodyEvent::End) => return (Ok(trailers), keeper),
+            Err(error) => return (Err(error), None),
+        }
+    }
+}
+
+/// Whether to go on without readers: what is to be stored and nearly there.
+fn worth_finishing(keeper: Option<&Keeper>, received: u64, length: Option<u64>) -> bool {
+    let Some(length) = length.filter(|_| keeper.is_some()) else { return false };
+    let missing = length.saturating_sub(received);
+    missing <= QUICK_ABORT || missing <= length / 20
+}
+
+/// Whether a keeper still keeps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kept {
+    Yes,
+    No,
+}
+
+/// Collects a body for the cache: whole if it is small, in parts as it comes if not.
+struct Keeper {
+    worker: Rc<Worker>,
+    key: CacheKey,
+    hint: PlacementHint,
+    fill: u64,
+    collected: BytesMut,
+    parts: u64,
+    length: u64,
+    waiting: VecDeque<oneshot::Receiver<Answer>>,
+}
+
+impl Keeper {
+    fn new(worker: &Rc<Worker>, base: &CacheKey, key: &CacheKey, _head: &ResponseHead) -> Self {
+        Self {
+            fill: worker.shared.cache.draw(),
+            hint: PlacementHint { site: site(&base.text), ..PlacementHint::default() },
+            worker: Rc::clone(worker),
+            key: key.clone(),
+            collected: BytesMut::new(),
+            parts: 0,
+            length: 0,
+            waiting: VecDeque::new(),
+        }
+    }
+
+    fn cache(&self) -> &Cache {
+        &self.worker.shared.cache
+    }
+
+    async fn take(&mut self, data: &Bytes) -> Kept {
+        self.length += data.len() as u64;
+        if self.length > self.cache().object_limit {
+            return Kept::No;
+        }
+        self.collected.extend_from_slice(data);
+        while self.collected.len() > PART {
+            let part = self.collected.split_to(PART).freeze();
+            if self.put(part).await == Kept::No {
+                return Kept::No;
+            }
+        }
+        Kept::Yes
+    }
+
+    async fn put(&mut self, part: Bytes) -> Kept {
+        let Some(storage) = self.cache().storage().cloned() else { return Kept::No };
+        let hint = PlacementHint { size: self.length, ..self.hint };
+        let key = part_key(self.key.hash, self.fill, self.parts);
+        self.waiting.push_back(storage.put_part(key, part, hint));
+        self.parts += 1;
+        self.wait_down_to(PARTS_WAITING).await
+    }
+
+    async fn wait_down_to(&mut self, count: usize) -> Kept {
+        let Some(patience) = self.cache().storage().map(crate::storage::Storage::patience) else { return Kept::No };
+        while self.waiting.len() > count {
+            let Some(answer) = self.waiting.pop_front() else { break };
+            if !matches!(tokio::time::timeout(patience, answer).await, Ok(Ok(Answer::Stored))) {
+                self.worker.counters.add(Counter::StoreRefusals, 1);
+                return Kept::No;
+            }
+        }
+        Kept::Yes
+    }
+
+    /// The body as it can be found again, and its length; `None` when a part was not stored.
+    async fn complete(mut self) -> Option<(StoredBody, u64)> {
+        if self.parts == 0 {
+            return Some((StoredBody::Whole(self.collected.freeze()), self.length));
+        }
+        let last = std::mem::take(&mut self.collected).freeze();
+        let kept = self.put(last).await == Kept::Yes && self.wait_down_to(0).await == Kept::Yes;
+        kept.then_some((StoredBody::Parts { fill: self.fill }, self.length))
+    }
+}
+

@@ -1,0 +1,323 @@
+//! One fetch that several requests wait for. A fill writes, any number of readers follow, on any worker's thread.
+//!
+//! What was received is kept while a reader still needs it, at most a window ahead of the slowest; the first window is
+//! kept so that late requests can join. A fill without readers is told so and decides for itself whether to go on.
+
+use crate::cache::Epoch;
+use crate::stored::{CacheKey, Stored};
+use crate::upstream::UpstreamError;
+use bytes::Bytes;
+use foxy_http::{Headers, ResponseHead};
+use foxy_store::Key;
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use tokio::sync::Notify;
+
+/// Bytes a fill may be ahead of its slowest reader, and bytes kept for those who join late.
+const WINDOW: usize = 1 << 20;
+
+/// How long a slow reader may hold up others before it is left behind.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// The head of a response in flight, as readers see it.
+#[derive(Clone, Debug)]
+pub(crate) struct FlightHead {
+    /// Status and fields, without hop-by-hop fields and framing.
+    pub(crate) head: ResponseHead,
+    /// Body length, if the origin said so.
+    pub(crate) length: Option<u64>,
+    /// Why it is not stored, if it is not.
+    pub(crate) not_stored: Option<&'static str>,
+    /// Age on arrival, in seconds.
+    pub(crate) age: u64,
+    /// The key it will be stored under.
+    pub(crate) key: CacheKey,
+}
+
+/// What a flight came to, as far as its head.
+#[derive(Clone, Debug)]
+pub(crate) enum Outcome {
+    /// A response is coming.
+    Response(Arc<FlightHead>),
+    /// What was stored is still good; here it is with its new head.
+    Revalidated(Arc<Stored>),
+    /// No response.
+    Failed(UpstreamError),
+}
+
+/// What a reader gets.
+#[derive(Debug)]
+pub(crate) enum News {
+    /// A 1xx to pass on. Only the leader gets these.
+    Interim(ResponseHead),
+    /// The outcome.
+    Outcome(Outcome),
+}
+
+/// How a body ended, or why this reader gets no more of it.
+#[derive(Debug)]
+pub(crate) enum Piece {
+    /// Bytes.
+    Data(Bytes),
+    /// The end, with trailers.
+    End(Headers),
+    /// The origin did not send it whole.
+    Broken(UpstreamError),
+    /// This reader was too slow and was left behind.
+    LeftBehind,
+}
+
+/// Whether a fill has somebody to fill for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Audience {
+    Readers,
+    Nobody,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    interim: VecDeque<ResponseHead>,
+    outcome: Option<Outcome>,
+    chunks: VecDeque<Bytes>,
+    first: u64,
+    received: usize,
+    ended: Option<Result<Headers, UpstreamError>>,
+    readers: Vec<(u64, u64)>,
+    joined: u64,
+}
+
+/// A flight.
+#[derive(Debug)]
+pub(crate) struct Flight {
+    state: Mutex<State>,
+    progress: Notify,
+    room: Notify,
+    epoch: Epoch,
+}
+
+/// One reader of a flight; leaves it when dropped.
+#[derive(Debug)]
+pub(crate) struct Reader {
+    flight: Arc<Flight>,
+    number: u64,
+}
+
+impl Flight {
+    pub(crate) fn new(epoch: Epoch) -> Arc<Self> {
+        Arc::new(Self { state: Mutex::default(), progress: Notify::new(), room: Notify::new(), epoch })
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A reader from the first byte on; `None` when that is no longer kept.
+    pub(crate) fn join(self: &Arc<Self>) -> Option<Reader> {
+        let mut state = self.state();
+        let whole = state.first == 0 && state.ended.is_none();
+        whole.then(|| {
+            state.joined += 1;
+            let number = state.joined;
+            state.readers.push((number, 0));
+            Reader { flight: Arc::clone(self), number }
+        })
+    }
+
+    pub(crate) fn interim(&self, head: ResponseHead) {
+        self.state().interim.push_back(head);
+        self.progress.notify_waiters();
+    }
+
+    pub(crate) fn publish(&self, outcome: Outcome) {
+        self.state().outcome = Some(outcome);
+        self.progress.notify_waiters();
+    }
+
+    /// Hands bytes to the readers; waits while they are a window behind.
+    pub(crate) async fn write(&self, data: Bytes) -> Audience {
+        {
+            let mut state = self.state();
+            state.received += data.len();
+            state.chunks.push_back(data);
+            state.forget_read();
+        }
+        self.progress.notify_waiters();
+        let wait = self.wait_for_room();
+        if tokio::time::timeout(PATIENCE, wait).await.is_err() {
+            self.leave_slow_behind();
+            self.wait_for_room().await;
+        }
+        if self.state().readers.is_empty() { Audience::Nobody } else { Audience::Readers }
+    }
+
+    async fn wait_for_room(&self) {
+        loop {
+            let room = self.room.notified();
+            tokio::pin!(room);
+            room.as_mut().enable();
+            {
+                let mut state = self.state();
+                state.forget_read();
+                if state.unread() <= WINDOW {
+                    return;
+                }
+            }
+            room.await;
+        }
+    }
+
+    /// Gives up readers that hold up others. A lone one only holds up itself.
+    fn leave_slow_behind(&self) {
+        let mut state = self.state();
+        let end = state.first + state.chunks.len() as u64;
+        if state.readers.iter().any(|(_, next)| *next == end) {
+            state.readers.retain(|(_, next)| *next == end);
+            state.forget_read();
+        }
+        drop(state);
+        self.progress.notify_waiters();
+    }
+
+    pub(crate) fn end(&self, result: Result<Headers, UpstreamError>) {
+        self.state().ended = Some(result);
+        self.progress.notify_waiters();
+    }
+
+    pub(crate) fn audience(&self) -> Audience {
+        if self.state().readers.is_empty() { Audience::Nobody } else { Audience::Readers }
+    }
+
+    /// Waits until the last reader has left.
+    pub(crate) async fn deserted(&self) {
+        loop {
+            let room = self.room.notified();
+            tokio::pin!(room);
+            room.as_mut().enable();
+            if self.audience() == Audience::Nobody {
+                return;
+            }
+            room.await;
+        }
+    }
+}
+
+impl State {
+    /// Bytes the slowest reader has not taken.
+    fn unread(&self) -> usize {
+        let Some(slowest) = self.readers.iter().map(|(_, next)| *next).min() else { return 0 };
+        let skip = usize::try_from(slowest.saturating_sub(self.first)).unwrap_or(usize::MAX);
+        self.chunks.iter().skip(skip).map(Bytes::len).sum()
+    }
+
+    /// Drops chunks every reader has taken, once more was received than late readers could be given.
+    fn forget_read(&mut self) {
+        if self.received <= WINDOW {
+            return;
+        }
+        let end = self.first + self.chunks.len() as u64;
+        let slowest = self.readers.iter().map(|(_, next)| *next).min().unwrap_or(end);
+        while self.first < slowest && self.chunks.pop_front().is_some() {
+            self.first += 1;
+        }
+    }
+}
+
+impl Reader {
+    /// The next news before the body. `leader` gets 1xx heads too.
+    pub(crate) async fn news(&self, leader: bool) -> News {
+        loop {
+            let progress = self.flight.progress.notified();
+            tokio::pin!(progress);
+            progress.as_mut().enable();
+            {
+                let mut state = self.flight.state();
+                if leader && let Some(head) = state.interim.pop_front() {
+                    return News::Interim(head);
+                }
+                if let Some(outcome) = &state.outcome {
+                    return News::Outcome(outcome.clone());
+                }
+            }
+            progress.await;
+        }
+    }
+
+    /// The next piece of the body.
+    pub(crate) async fn next(&self) -> Piece {
+        loop {
+            let progress = self.flight.progress.notified();
+            tokio::pin!(progress);
+            progress.as_mut().enable();
+            if let Some(piece) = self.take() {
+                self.flight.room.notify_waiters();
+                return piece;
+            }
+            progress.await;
+        }
+    }
+
+    fn take(&self) -> Option<Piece> {
+        let mut state = self.flight.state();
+        let Some(at) = state.readers.iter().position(|(number, _)| *number == self.number) else {
+            return Some(Piece::LeftBehind);
+        };
+        let next = state.readers[at].1;
+        let index = usize::try_from(next - state.first).ok()?;
+        if let Some(data) = state.chunks.get(index).cloned() {
+            state.readers[at].1 += 1;
+            return Some(Piece::Data(data));
+        }
+        match &state.ended {
+            Some(Ok(trailers)) => Some(Piece::End(trailers.clone())),
+            Some(Err(error)) => Some(Piece::Broken(*error)),
+            None => None,
+        }
+    }
+}
+
+impl Drop for Reader {
+    fn drop(&mut self) {
+        self.flight.state().readers.retain(|(number, _)| *number != self.number);
+        self.flight.room.notify_waiters();
+    }
+}
+
+/// The flights under way, by URL.
+#[derive(Debug, Default)]
+pub(crate) struct Flights {
+    table: Mutex<HashMap<Key, Arc<Flight>>>,
+}
+
+/// Whether a request leads a flight or follows one.
+pub(crate) enum Boarding {
+    /// It must start the fill.
+    Leads(Arc<Flight>, Reader),
+    /// Another request's fill will answer it.
+    Follows(Reader),
+}
+
+impl Flights {
+    /// Joins the flight of a URL, or begins one. A flight of an older epoch is not joined: what it fetches has been
+    /// invalidated since.
+    pub(crate) fn board(&self, key: Key, epoch: Epoch) -> Boarding {
+        let mut table = self.table.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(flight) = table.get(&key).filter(|flight| flight.epoch == epoch)
+            && let Some(reader) = flight.join()
+        {
+            return Boarding::Follows(reader);
+        }
+        let flight = Flight::new(epoch);
+        let reader = flight.join().expect("a new flight can be joined");
+        table.insert(key, Arc::clone(&flight));
+        Boarding::Leads(flight, reader)
+    }
+
+    /// Takes a flight off the table, if it is still the URL's.
+    pub(crate) fn land(&self, key: Key, flight: &Arc<Flight>) {
+        let mut table = self.table.lock().unwrap_or_else(PoisonError::into_inner);
+        if table.get(&key).is_some_and(|other| Arc::ptr_eq(other, flight)) {
+            table.remove(&key);
+        }
+    }
+}

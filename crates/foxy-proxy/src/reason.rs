@@ -1,0 +1,144 @@
+//! Why the proxy answers for itself, and why a request went to the origin: closed lists, each with its name.
+
+use crate::upstream::UpstreamError;
+use foxy_http::DecodeError;
+
+/// Why the proxy answers a request with an error of its own. `docs/errors.md` explains each to people.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ErrorReason {
+    /// The request is not one we accept.
+    Malformed(DecodeError),
+    /// The client did not send a whole head in time.
+    RequestTimeout,
+    /// An origin-form request to a forward proxy.
+    NotAProxyRequest,
+    /// A CONNECT or an absolute form for a scheme we do not relay.
+    UnsupportedScheme,
+    /// CONNECT to a reverse proxy.
+    ConnectToReverse,
+    /// The authority has no host, or a port that is none.
+    BadAuthority,
+    /// Our own name stands in Via: the request went in a circle.
+    Loop,
+    /// The request may only be answered from the cache, and nothing fitting is there (RFC 9111 §5.2.1.7).
+    OnlyIfCached,
+    /// TRACE that must not be forwarded further.
+    TraceHere,
+    /// Too many client connections.
+    TooManyConnections,
+    /// The origin could not be reached or gave no answer.
+    Upstream(UpstreamError),
+}
+
+impl ErrorReason {
+    /// The status a client gets.
+    #[must_use]
+    pub fn status(self) -> u16 {
+        match self {
+            Self::Malformed(error) => error.status(),
+            Self::RequestTimeout => 408,
+            Self::NotAProxyRequest | Self::UnsupportedScheme | Self::BadAuthority => 400,
+            Self::ConnectToReverse | Self::TraceHere => 405,
+            Self::Loop => 508,
+            Self::OnlyIfCached => 504,
+            Self::TooManyConnections => 503,
+            Self::Upstream(error) => error.status(),
+        }
+    }
+
+    /// The reason as one word, for logs and `Cache-Status`.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Malformed(_) => "bad-request",
+            Self::RequestTimeout => "request-timeout",
+            Self::NotAProxyRequest => "not-a-proxy-request",
+            Self::UnsupportedScheme => "unsupported-scheme",
+            Self::ConnectToReverse => "connect-to-reverse",
+            Self::BadAuthority => "bad-authority",
+            Self::Loop => "loop",
+            Self::OnlyIfCached => "only-if-cached",
+            Self::TraceHere => "trace",
+            Self::TooManyConnections => "too-many-connections",
+            Self::Upstream(error) => error.name(),
+        }
+    }
+
+    /// One line for people: what is wrong, and what would be right where that can be said.
+    #[must_use]
+    pub fn description(self) -> &'static str {
+        match self {
+            Self::Malformed(error) => error.description(),
+            Self::RequestTimeout => "the request's head did not arrive in time",
+            Self::NotAProxyRequest => {
+                "this is a forward proxy and the request names no origin; send `GET http://host/path`, as `curl -x` does"
+            }
+            Self::UnsupportedScheme => "only http:// URLs are relayed; use CONNECT for https",
+            Self::ConnectToReverse => "this is a reverse proxy; it opens no tunnels",
+            Self::BadAuthority => "the URL's host or port cannot be read",
+            Self::Loop => "the request has passed through this proxy before; check the chain of proxies",
+            Self::OnlyIfCached => "the request asks for a cached answer only, and none that fits is stored",
+            Self::TraceHere => "TRACE ends here and is not answered",
+            Self::TooManyConnections => "too many clients are connected; try again later",
+            Self::Upstream(error) => error.description(),
+        }
+    }
+}
+
+/// Why a request was sent on: the `fwd` parameter of RFC 9211 §2.2.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ForwardReason {
+    /// The cache was not asked: a condition, a body, an upgrade or a range that only the origin can answer.
+    Bypass,
+    /// The method is not one that is answered from a cache.
+    Method,
+    /// Nothing is stored under the URL.
+    UriMiss,
+    /// Something is, but for other request headers.
+    VaryMiss,
+    /// Something fresh is, but the request asked for more.
+    Request,
+    /// Something is, but it is stale.
+    Stale,
+}
+
+impl ForwardReason {
+    /// Its token in `Cache-Status`.
+    #[must_use]
+    pub const fn token(self) -> &'static str {
+        match self {
+            Self::Bypass => "bypass",
+            Self::Method => "method",
+            Self::UriMiss => "uri-miss",
+            Self::VaryMiss => "vary-miss",
+            Self::Request => "request",
+            Self::Stale => "stale",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_reason_of_our_own_is_in_the_documentation_with_its_status() {
+        let documentation = include_str!("../../../docs/errors.md");
+        let reasons = [
+            ErrorReason::Malformed(DecodeError::TruncatedHead),
+            ErrorReason::RequestTimeout,
+            ErrorReason::NotAProxyRequest,
+            ErrorReason::UnsupportedScheme,
+            ErrorReason::ConnectToReverse,
+            ErrorReason::BadAuthority,
+            ErrorReason::Loop,
+            ErrorReason::OnlyIfCached,
+            ErrorReason::TraceHere,
+            ErrorReason::TooManyConnections,
+        ];
+        for reason in reasons {
+            let row = format!("| {} | `{}` |", reason.status(), reason.name());
+            assert!(documentation.contains(&row), "docs/errors.md has no row {row}");
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! How the proxy behaves: limits and waits as values. The binary fills them in from its table of settings.
+
+use crate::upstream::{DestinationPolicy, Origin, UpstreamSettings};
+use std::net::SocketAddr;
+use std::time::Duration;
+
+/// For whom the proxy speaks.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Mode {
+    /// For clients that name any origin: absolute-form requests and CONNECT.
+    #[default]
+    Forward,
+    /// For one origin: origin-form requests.
+    Reverse {
+        /// Host and port of the origin.
+        origin: ReverseOrigin,
+    },
+}
+
+/// The origin behind a reverse proxy.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReverseOrigin {
+    /// Its host name or address.
+    pub host: String,
+    /// Its port.
+    pub port: u16,
+}
+
+impl ReverseOrigin {
+    /// As the upstream side names it: chosen by the operator, so no policy forbids its address.
+    #[must_use]
+    pub fn origin(&self) -> Origin {
+        Origin::new(&self.host, self.port, crate::upstream::ChosenBy::Operator)
+    }
+}
+
+/// Everything the proxy needs to know before it starts.
+#[derive(Clone, Debug)]
+pub struct ProxySettings {
+    /// Where clients connect. Port 0 takes a free one.
+    pub listen: Vec<SocketAddr>,
+    /// Forward or reverse.
+    pub mode: Mode,
+    /// Threads that serve clients; at least one.
+    pub workers: usize,
+    /// Bytes of responses kept in memory.
+    pub memory: u64,
+    /// Bodies larger than this many bytes are not kept in memory.
+    pub memory_object_limit: u64,
+    /// Bodies larger than this many bytes are not stored on disk (LRU-TH, R49).
+    pub object_limit: u64,
+    /// Where connections may go.
+    pub destinations: DestinationPolicy,
+    /// Waits and limits of the upstream side.
+    pub upstream: UpstreamSettings,
+    /// For a client to send a head, from its first byte.
+    pub client_head: Duration,
+    /// For a client's connection between requests.
+    pub client_idle: Duration,
+    /// Between two reads of a request's body.
+    pub client_read: Duration,
+    /// For a client to take more of a response.
+    pub client_write: Duration,
+    /// For a tunnel through which nothing passes.
+    pub tunnel_idle: Duration,
+    /// For the store to answer a get; after that it is a miss.
+    pub store_patience: Duration,
+    /// Client connections at a time over all workers; more are answered 503 and closed.
+    pub connections: usize,
+    /// What of a request's head, trailers and chunks is accepted.
+    pub limits: foxy_http::Limits,
+    /// Bytes of a request body that are read and dropped, when the answer did not need it, to keep the connection.
+    pub drain_limit: u64,
+    /// This proxy's name in Via. Unique to the process, so that a loop is seen.
+    pub via_name: String,
+    /// How long a graceful stop waits for requests in progress.
+    pub stop_after: Duration,
+    /// Seed of every random choice.
+    pub seed: u64,
+}
+
+impl Default for ProxySettings {
+    fn default() -> Self {
+        Self {
+            listen: vec![SocketAddr::from(([127, 0, 0, 1], 3128))],
+            mode: Mode::Forward,
+            workers: 1,
+            memory: 64 << 20,
+            memory_object_limit: 1 << 20,
+            object_limit: 64 << 20,
+            destinations: DestinationPolicy::default(),
+            upstream: UpstreamSettings::default(),
+            client_head: Duration::from_secs(30),
+            client_idle: Duration::from_secs(60),
+            client_read: Duration::from_secs(60),
+            client_write: Duration::from_secs(60),
+            tunnel_idle: Duration::from_secs(600),
+            store_patience: Duration::from_secs(1),
+            connections: 20_000,
+            limits: foxy_http::Limits::default(),
+            drain_limit: 256 << 10,
+            via_name: "foxy".into(),
+            stop_after: Duration::from_secs(10),
+            seed: 0,
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! The store as the proxy uses it: requests with a callback, waited for without blocking a worker. A store that is
+//! busy, slow or broken costs hits and nothing else.
+
+use crate::counters::{Counter, Counters};
+use crate::stored::{CacheKey, Entry, decode};
+use bytes::Bytes;
+use foxy_store::{Answer, Key, PlacementHint, Record};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::oneshot;
+use xxhash_rust::xxh3::xxh3_128;
+
+/// Takes a store's answer; called on any thread.
+pub type Reply = Box<dyn FnOnce(Answer) + Send>;
+
+/// A store, whatever it is made of. Calls return at once; the reply comes later, or is dropped unused when the store
+/// has ended.
+pub trait ObjectStore: Send + Sync {
+    /// Asks for a record.
+    fn get(&self, key: Key, reply: Reply);
+    /// Stores a record.
+    fn put(&self, key: Key, record: Record, hint: PlacementHint, reply: Reply);
+    /// Forgets a record, durably.
+    fn remove(&self, key: Key, reply: Reply);
+}
+
+/// Body bytes in one record; larger bodies are stored in parts of this size.
+pub const PART: usize = foxy_store::settings::RECORD_BODY_LIMIT;
+
+/// The key of one part of a body. The fill's random number is in it, so parts of two fills never mix.
+#[must_use]
+pub fn part_key(object: Key, fill: u64, number: u64) -> Key {
+    let mut text = [0; 32];
+    text[..16].copy_from_slice(&object.0);
+    text[16..24].copy_from_slice(&fill.to_le_bytes());
+    text[24..].copy_from_slice(&number.to_le_bytes());
+    Key(xxh3_128(&text).to_le_bytes())
+}
+
+/// A store with the patience that clients have.
+#[derive(Clone)]
+pub(crate) struct Storage {
+    store: Arc<dyn ObjectStore>,
+    patience: Duration,
+}
+
+impl Storage {
+    pub(crate) fn new(store: Arc<dyn ObjectStore>, patience: Duration) -> Self {
+        Self { store, patience }
+    }
+
+    /// What is stored under `key`, if the store says so in time.
+    pub(crate) async fn entry(&self, key: &CacheKey, counters: &Counters) -> Option<Entry> {
+        let record = self.record(key.hash, counters).await?;
+        decode(key, record.head, record.body)
+    }
+
+    /// One part of a body.
+    pub(crate) async fn part(
+        &self,
+        object: Key,
+        fill: u64,
+        number: u64,
+        counters: &Counters,
+    ) -> Option<Bytes> {
+        let record = self.record(part_key(object, fill, number), counters).await?;
+        Some(record.body)
+    }
+
+    async fn record(&self, key: Key, counters: &Counters) -> Option<Record> {
+        let (sender, receiver) = oneshot::channel();
+        // The receiver is gone when the client is; then nobody wants the answer.
+        self.store.get(key, Box::new(move |answer| drop(sender.send(answer))));
+        match tokio::time::timeout(self.patience, receiver).await {
+            Ok(Ok(Answer::Found(record))) => Some(record),
+            Ok(_) => None,
+            Err(_) => {
+                counters.add(Counter::StoreTimeouts, 1);
+                None
+            }
+        }
+    }
+
+    /// Stores a record; the answer is counted when it comes.
+    pub(crate) fn put(&self, key: Key, record: Record, hint: PlacementHint, counters: &Arc<Counters>) {
+        let counted = Arc::clone(counters);
+        counters.add(Counter::StorePuts, 1);
+        let reply = Box::new(move |answer| {
+            if answer != Answer::Stored {
+                counted.add(Counter::StoreRefusals, 1);
+            }
+        });
+        self.store.put(key, record, hint, reply);
+    }
+
+    /// Stores a part of a body; the receiver learns whether it was.
+    pub(crate) fn put_part(&self, key: Key, body: Bytes, hint: PlacementHint) -> oneshot::Receiver<Answer> {
+        let (sender, receiver) = oneshot::channel();
+        let record = Record { head: Bytes::new(), body };
+        self.store.put(key, record, hint, Box::new(move |answer| drop(sender.send(answer))));
+        receiver
+    }
+
+    /// Forgets a record. Whoever needs to know that it is gone waits for the receiver.
+    pub(crate) fn remove(&self, key: Key) -> oneshot::Receiver<Answer> {
+        let (sender, receiver) = oneshot::channel();
+        self.store.remove(key, Box::new(move |answer| drop(sender.send(answer))));
+        receiver
+    }
+
+    pub(crate) const fn patience(&self) -> Duration {
+        self.patience
+    }
+}
