@@ -34,9 +34,9 @@ fn resolve(base: &str, reference: &str) -> Option<String> {
     let origin_end = base.find("://").map(|at| at + 3)?;
     let path_start = base[origin_end..].find('/').map(|at| at + origin_end)?;
     let origin = &base[..path_start];
-    if let Some((scheme, rest)) = reference.split_once("://") {
-        let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
-        let key = crate::key::cache_key(scheme, authority.as_bytes(), format!("/{path}").as_bytes());
+    if let Some((scheme, rest)) = reference.split_once("://").filter(|(scheme, _)| is_scheme(scheme)) {
+        let (authority, path) = rest.split_at(rest.find(['/', '?']).unwrap_or(rest.len()));
+        let key = crate::key::cache_key(scheme, authority.as_bytes(), path.as_bytes());
         let key = String::from_utf8(key).ok()?;
         return key.strip_prefix(origin).is_some_and(|rest| rest.starts_with('/')).then_some(key);
     }
@@ -55,6 +55,12 @@ fn resolve(base: &str, reference: &str) -> Option<String> {
     }
     let folder = &path[..=path.rfind('/')?];
     Some(format!("{origin}{}", without_dots(&format!("{folder}{reference}"))))
+}
+
+/// Whether what stands before `://` is a scheme (RFC 3986 §3.1), and not a path whose query holds another URI.
+fn is_scheme(text: &str) -> bool {
+    text.starts_with(|first: char| first.is_ascii_alphabetic())
+        && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte))
 }
 
 /// Removes `.` and `..` segments (RFC 3986 §5.2.4).
@@ -105,6 +111,10 @@ mod tests {
             ("?r", Some("http://a.test/x/y?r")),
             ("http://A.test:80/z#part", Some("http://a.test/z")),
             ("//a.test/z", Some("http://a.test/z")),
+            ("http://a.test?r", Some("http://a.test/?r")),
+            ("/z?next=http://b.test/", Some("http://a.test/z?next=http://b.test/")),
+            ("http://a.test@b.test/z", None),
+            ("http://a.test:81/z", None),
             ("http://b.test/z", None),
             ("https://a.test/z", None),
             ("http://a.test.evil/z", None),

@@ -87,7 +87,7 @@ pub fn may_reuse_under(request: &RequestControl, stored: Stored<'_>, now: WallTi
         return Reuse::Revalidate(RevalidateReason::RequestNoCache);
     }
     let stale_allowance = if stored.control.forbids_stale() { None } else { request.max_stale };
-    // §5.2.1.1: max-age, which max-stale does not widen for responses that are fresh
+    // §5.2.1.1: an age above max-age counts as staleness, which max-stale may allow where the response does not forbid it
     if request
         .max_age
         .is_some_and(|limit| age > limit && stale_allowance.is_none_or(|more| age - limit > more))
@@ -136,6 +136,9 @@ mod tests {
             ("max-age=10", "", 10, Fresh { left: 90 }),
             ("max-age=10", "", 11, Revalidate(Why::RequestMaxAge)),
             ("max-age=0", "", 1, Revalidate(Why::RequestMaxAge)),
+            ("max-age=10, max-stale=5", "", 15, Fresh { left: 85 }),
+            ("max-age=10, max-stale=5", "", 16, Revalidate(Why::RequestMaxAge)),
+            ("max-age=10, max-stale", "must-revalidate", 11, Revalidate(Why::RequestMaxAge)),
             ("min-fresh=30", "", 70, Fresh { left: 30 }),
             ("min-fresh=30", "", 71, Revalidate(Why::RequestMinFresh)),
             ("max-stale", "", 5000, Stale { by: 4900 }),

@@ -38,6 +38,8 @@ pub enum NotStoredReason {
     VaryStar,
     /// Vary names more fields than we compare.
     VaryTooLong,
+    /// It sets a cookie, and nothing in it says that others may have it.
+    SetCookie,
     /// No lifetime, no validator: it could never be reused (§3: no explicit freshness, no heuristic).
     NoFreshness,
 }
@@ -57,6 +59,7 @@ impl NotStoredReason {
             Self::Authorization => "authorization",
             Self::VaryStar => "vary-star",
             Self::VaryTooLong => "vary-too-long",
+            Self::SetCookie => "set-cookie",
             Self::NoFreshness => "no-freshness",
         }
     }
@@ -82,7 +85,10 @@ const fn understood(status: u16) -> bool {
     matches!(status, 200..=205 | 300..=303 | 305 | 307 | 308 | 400..=417 | 421 | 422 | 426 | 500..=505)
 }
 
-/// Decides, in the order of §3.
+/// Decides, in the order of §3. It sees heads only: a body that ends before its length is the caller's to drop (§3.3).
+///
+/// Cookies: §7.3 leaves it to the origin to mark what is one user's. A response with Set-Cookie is stored when it says
+/// how long it may be reused or is `public`; without a word of that it is not, although §4.2.2 would allow a guess.
 #[must_use]
 pub fn storability<Q: Fields + ?Sized, R: Fields + ?Sized>(exchange: Exchange<'_, Q, R>) -> Storability {
     match refusal(exchange) {
@@ -134,7 +140,12 @@ fn refusal<Q: Fields + ?Sized, R: Fields + ?Sized>(exchange: Exchange<'_, Q, R>)
         Err(crate::vary::VaryError::TooLong) => return Some(NotStoredReason::VaryTooLong),
         Ok(_) => {}
     }
-    worth_storing(status, response, received, &control)
+    let lifetime = freshness::lifetime(status, response, received);
+    let said = control.public || matches!(lifetime, Lifetime::Explicit(_));
+    if response.has("set-cookie") && !said {
+        return Some(NotStoredReason::SetCookie);
+    }
+    worth_storing(status, response, lifetime, &control)
 }
 
 /// "the response contains at least one of …": public, Expires, max-age, s-maxage, or a status with a heuristic. Beyond
@@ -142,11 +153,11 @@ fn refusal<Q: Fields + ?Sized, R: Fields + ?Sized>(exchange: Exchange<'_, Q, R>)
 fn worth_storing(
     status: u16,
     response: &(impl Fields + ?Sized),
-    received: WallTime,
+    lifetime: Lifetime,
     control: &ResponseControl,
 ) -> Option<NotStoredReason> {
     let validator = response.has("etag") || response.has("last-modified");
-    let useful = match freshness::lifetime(status, response, received) {
+    let useful = match lifetime {
         Lifetime::Explicit(0) | Lifetime::Heuristic(0) => validator,
         Lifetime::Explicit(_) | Lifetime::Heuristic(_) => true,
         Lifetime::None => validator && (freshness::heuristically_cacheable(status) || control.public),
@@ -173,7 +184,7 @@ mod tests {
 
     #[test]
     fn what_a_shared_cache_may_store() {
-        let cases: [(Lines<'_>, u16, Lines<'_>); 10] = [
+        let cases: [(Lines<'_>, u16, Lines<'_>); 12] = [
             (&[], 200, &[("Cache-Control", "max-age=60")]),
             (&[], 200, &[("Cache-Control", "s-maxage=60")]),
             (&[], 200, &[("Expires", "Mon, 07 Nov 1994 08:49:37 GMT")]),
@@ -184,6 +195,8 @@ mod tests {
             (&[("Authorization", "x")], 200, &[("Cache-Control", "public, max-age=60")]),
             (&[("Authorization", "x")], 200, &[("Cache-Control", "must-revalidate, max-age=60")]),
             (&[], 200, &[("Cache-Control", "no-store, must-understand, max-age=60")]),
+            (&[], 200, &[("Cache-Control", "max-age=60"), ("Set-Cookie", "a=b")]),
+            (&[], 200, &[("Cache-Control", "public"), ("ETag", "\"a\""), ("Set-Cookie", "a=b")]),
         ];
         for (request, status, response) in cases {
             assert_eq!(decide("GET", request, status, response), Storability::Store, "{status} {response:?}");
@@ -193,7 +206,7 @@ mod tests {
     #[test]
     fn what_it_may_not_and_why() {
         let fresh = ("Cache-Control", "max-age=60");
-        let cases: [(&str, Lines<'_>, u16, Lines<'_>, No); 15] = [
+        let cases: [(&str, Lines<'_>, u16, Lines<'_>, No); 16] = [
             ("POST", &[], 200, &[fresh], No::Method),
             ("HEAD", &[], 200, &[fresh], No::Method),
             ("GET", &[], 206, &[fresh], No::Partial),
@@ -206,6 +219,13 @@ mod tests {
             ("GET", &[], 200, &[fresh, ("Cache-Control", "private")], No::Private),
             ("GET", &[("Authorization", "x")], 200, &[fresh], No::Authorization),
             ("GET", &[], 200, &[fresh, ("Vary", "*")], No::VaryStar),
+            (
+                "GET",
+                &[],
+                200,
+                &[("Last-Modified", "Mon, 07 Nov 1988 08:49:37 GMT"), ("Set-Cookie", "a=b")],
+                No::SetCookie,
+            ),
             ("GET", &[], 200, &[], No::NoFreshness),
             ("GET", &[], 200, &[("Expires", "0")], No::NoFreshness),
             ("GET", &[], 302, &[("Last-Modified", "Mon, 07 Nov 1988 08:49:37 GMT")], No::NoFreshness),

@@ -42,14 +42,37 @@ pub fn must_reach_origin(request: &(impl Fields + ?Sized)) -> bool {
 }
 
 fn none_match(request: &(impl Fields + ?Sized), stored: Option<&[u8]>) -> bool {
-    !members(request.values("if-none-match"))
+    !tags(request.values("if-none-match"))
         .any(|tag| tag == b"*" || stored.is_some_and(|stored| weakly_equal(tag, stored)))
+}
+
+/// The entity tags of a list over all its lines (RFC 9110 §8.8.3), and `*`. A backslash is a character like any other in
+/// them, unlike in quoted strings. What is no tag is given as it stands, and equals none.
+fn tags<'a>(lines: impl Iterator<Item = &'a [u8]>) -> impl Iterator<Item = &'a [u8]> {
+    lines.flat_map(|line| {
+        let mut rest = line;
+        std::iter::from_fn(move || {
+            let start = rest.iter().position(|byte| !b", \t".contains(byte))?;
+            rest = &rest[start..];
+            let quote = if rest.starts_with(b"W/") { 2 } else { 0 };
+            let quoted = rest.get(quote) == Some(&b'"');
+            let ends =
+                |from: usize, end: u8| rest[from..].iter().position(|&byte| byte == end).map(|at| from + at);
+            let end = if quoted { ends(quote + 1, b'"').map(|at| at + 1) } else { ends(0, b',') };
+            let (tag, after) = rest.split_at(end.unwrap_or(rest.len()));
+            rest = after;
+            Some(tag.trim_ascii())
+        })
+    })
+}
+
+fn opaque(tag: &[u8]) -> &[u8] {
+    tag.strip_prefix(b"W/").unwrap_or(tag)
 }
 
 /// Weak comparison (RFC 9110 §8.8.3.2). What is no entity tag equals nothing.
 #[must_use]
 pub fn weakly_equal(one: &[u8], other: &[u8]) -> bool {
-    let opaque = |tag: &[u8]| tag.strip_prefix(b"W/").unwrap_or(tag).to_vec();
     let (one, other) = (opaque(one), opaque(other));
     one.len() >= 2 && one.first() == Some(&b'"') && one.last() == Some(&b'"') && one == other
 }
@@ -172,6 +195,14 @@ mod tests {
         for (request, expected) in cases {
             assert_eq!(conditional(request), expected, "{request:?}");
         }
+    }
+
+    #[test]
+    fn tag_lists_are_split_outside_the_tags_only() {
+        let lines: [&[u8]; 2] = [br#""a,b" , W/"c\","d""e", ,f"#, b"*"];
+        let found: Vec<_> = tags(lines.into_iter()).collect();
+        assert_eq!(found, [&br#""a,b""#[..], br#"W/"c\""#, b"\"d\"", b"\"e\"", b"f", b"*"]);
+        assert_eq!(tags([&b"W/"[..], b"\"open", b""].into_iter()).count(), 2);
     }
 
     #[test]

@@ -60,22 +60,26 @@ impl Vary {
         &self.names
     }
 
-    /// The secondary key of a request: equal for two requests exactly when their selecting fields match, that is when
-    /// they are the same lists, white space and the division into lines aside (§4.1). A missing field matches only a
-    /// missing one.
+    /// The secondary key of a request: equal for two requests exactly when their selecting fields match (§4.1). The
+    /// division into lines never counts. White space and case count, but in [`LISTS`], whose grammar says that they mean
+    /// nothing. A missing field matches only a missing one.
     #[must_use]
     pub fn key(&self, request: &(impl Fields + ?Sized)) -> Vec<u8> {
         let mut key = Vec::new();
         for name in &self.names {
             key.extend_from_slice(name.as_bytes());
             if request.has(name) {
-                key.push(b':');
-                for (index, member) in members(request.values(name)).enumerate() {
-                    if index > 0 {
-                        key.push(b',');
-                    }
-                    key.extend(normal(member));
-                }
+                let value = if LISTS.contains(&name.as_str()) {
+                    members(request.values(name))
+                        .map(|member| normal(member, name != "accept"))
+                        .collect::<Vec<_>>()
+                        .join(&b',')
+                } else {
+                    request.values(name).map(<[u8]>::trim_ascii).collect::<Vec<_>>().join(&b", "[..])
+                };
+                // The length keeps a value from passing for the fields after it.
+                key.extend_from_slice(format!("={}:", value.len()).as_bytes());
+                key.extend_from_slice(&value);
             }
             key.push(b'\n');
         }
@@ -83,23 +87,28 @@ impl Vary {
     }
 }
 
-/// A list member with each run of white space as one space, and none beside `;` and `=`.
-fn normal(member: &[u8]) -> Vec<u8> {
+/// Lists of members with parameters, in which empty members and white space beside `,`, `;` and `=` mean nothing
+/// (RFC 9110 §12.5). Case means nothing in them but in Accept, where a parameter may have it.
+pub const LISTS: [&str; 4] = ["accept", "accept-charset", "accept-encoding", "accept-language"];
+
+/// A member of one of [`LISTS`] without white space beside `;` and `=`, and in lower case if `fold`; what is quoted
+/// stays. White space elsewhere is no part of the grammar, and kept.
+fn normal(member: &[u8], fold: bool) -> Vec<u8> {
     let mut text: Vec<u8> = Vec::with_capacity(member.len());
-    let mut quoted = false;
+    let (mut quoted, mut escaped) = (false, false);
     for &byte in member {
-        if byte == b'"' {
-            quoted = !quoted;
-        }
-        let blank = byte == b' ' || byte == b'\t';
-        if quoted || !blank {
-            if !quoted && (byte == b';' || byte == b'=') && text.last() == Some(&b' ') {
-                text.pop();
+        if !quoted && matches!(byte, b' ' | b'\t') {
+            if !matches!(text.last(), None | Some(b' ' | b';' | b'=')) {
+                text.push(b' ');
             }
-            text.push(byte);
-        } else if !matches!(text.last(), None | Some(b' ' | b';' | b'=')) {
-            text.push(b' ');
+            continue;
         }
+        if !quoted && matches!(byte, b';' | b'=') && text.last() == Some(&b' ') {
+            text.pop();
+        }
+        text.push(if fold && !quoted { byte.to_ascii_lowercase() } else { byte });
+        quoted ^= byte == b'"' && !escaped;
+        escaped = quoted && byte == b'\\' && !escaped;
     }
     text
 }
@@ -126,18 +135,32 @@ mod tests {
 
     #[test]
     fn requests_match_when_their_lists_do() {
-        assert!(same("foo", &[("Foo", "1, 2")], &[("foo", "1,2")]));
-        assert!(same("foo", &[("Foo", "1"), ("Foo", "2")], &[("foo", " 1 ,  2 ")]));
+        assert!(same("foo", &[("Foo", "1"), ("Foo", "2")], &[("foo", " 1, 2 ")]));
         assert!(same("accept", &[("Accept", "a;q = 1")], &[("Accept", "a; q=1")]));
+        assert!(same(
+            "accept-encoding",
+            &[("Accept-Encoding", "gzip,, BR")],
+            &[("Accept-Encoding", "gzip , br")]
+        ));
         assert!(same("foo", &[("Bar", "1")], &[("Bar", "2")]));
         assert!(!same("foo", &[("Foo", "1")], &[("Foo", "2")]));
         assert!(!same("foo", &[("Foo", "1,2")], &[("Foo", "2,1")]));
         assert!(!same("foo", &[("Foo", "")], &[]));
-        assert!(!same("foo", &[("Foo", "\"a  b\"")], &[("Foo", "\"a b\"")]));
+    }
+
+    #[test]
+    fn where_the_grammar_is_unknown_every_character_counts() {
+        assert!(!same("foo", &[("Foo", "1, 2")], &[("foo", "1,2")]));
+        assert!(!same("accept", &[("Accept", "a;b=C")], &[("Accept", "a;b=c")]));
+        assert!(!same("accept", &[("Accept", "a/ b")], &[("Accept", "a/b")]));
+        assert!(!same("cookie", &[("Cookie", "a=B")], &[("Cookie", "a=b")]));
+        assert!(!same("accept", &[("Accept", "a;b=\"X  Y\"")], &[("Accept", "a;b=\"x y\"")]));
+        assert!(!same("accept", &[("Accept", "a;b=\"\\\" C\"")], &[("Accept", "a;b=\"\\\"c\"")]));
     }
 
     #[test]
     fn a_value_cannot_pass_for_another_field() {
-        assert!(!same("a, b", &[("a", "1\nb:2")], &[("a", "1"), ("b", "2")]));
+        assert!(!same("a, b", &[("a", "1\nb=1:2")], &[("a", "1"), ("b", "2")]));
+        assert!(!same("a, b", &[("a", "1"), ("a", "b=1:2")], &[("a", "1"), ("b", "2")]));
     }
 }
