@@ -4,6 +4,7 @@
 pub mod buffer;
 pub mod choose;
 mod errno;
+pub mod faulty;
 pub mod io;
 pub mod memory;
 pub mod null;
@@ -15,6 +16,7 @@ pub mod uring;
 
 pub use buffer::IoBuffer;
 pub use choose::{DeviceKind, DeviceSettings, Preference, open_device};
+pub use faulty::{FaultCounts, FaultKind, FaultPlan, Faulty};
 pub use io::{Device, DirectoryEntry, FileId, IoDone, IoError, IoId, IoOp, IoOutput, StorePath};
 pub use memory::{CrashPolicy, Memory};
 pub use null::Null;

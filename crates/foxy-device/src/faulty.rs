@@ -1,0 +1,308 @@
+//! A device that goes wrong by plan: it passes operations on to another one, fails, shortens, corrupts, loses, delays
+//! and reorders some of them, and over a volatile [`Memory`] plays crashes. The same seed gives the same faults.
+//! What each fault does is said in [`FaultPlan`], what a crash does in [`crate::memory`].
+
+mod plan;
+
+pub use plan::{FaultCounts, FaultKind, FaultPlan};
+
+use crate::buffer::IoBuffer;
+use crate::io::{Device, FileId, IoDone, IoError, IoId, IoOp, IoOutput};
+use crate::memory::{CrashPolicy, Memory};
+use crate::park::{BlockingDevice, Waker};
+use foxy_base::{Instant, Random};
+use plan::Target;
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// What a disk writes at once, in bytes.
+const SECTOR: u64 = 512;
+
+/// How far a misdirected write goes astray at most, in sectors.
+const ASTRAY: u64 = 64;
+
+/// What the rest of a short read's buffer is filled with.
+const GARBAGE: u8 = 0xdb;
+
+/// When something happens; the number keeps the order of submission among equals.
+type Due = (Instant, u64);
+
+/// The decorator.
+#[derive(Debug)]
+pub struct Faulty<D> {
+    inner: D,
+    plan: FaultPlan,
+    random: Random,
+    counts: FaultCounts,
+    submissions: u64,
+    in_flight: usize,
+    /// Operations to pass on at the end of their time.
+    late: BTreeMap<Due, (IoId, IoOp)>,
+    /// What to make of the completions of those passed on or late.
+    expected: BTreeMap<IoId, Expected>,
+    /// Completions whose time has not come.
+    waiting: BTreeMap<Due, IoDone>,
+    seen: Instant,
+}
+
+/// What to make of a completion.
+#[derive(Debug)]
+struct Expected {
+    due: Due,
+    /// The submitter's buffer, where another one was passed on.
+    buffer: Option<IoBuffer>,
+    outcome: Outcome,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Outcome {
+    AsItIs,
+    Fails(IoError),
+    /// A read gives at most so many bytes.
+    ReadsShort(usize),
+    /// A bit flips: this one, modulo the bits there are.
+    Flips(u64),
+}
+
+/// An operation after its fault: what to pass on, if anything, what to keep, and what to say.
+struct Planned {
+    passed: Option<IoOp>,
+    buffer: Option<IoBuffer>,
+    outcome: Outcome,
+}
+
+impl<D: Device> Faulty<D> {
+    /// `inner` with the faults of `plan`; all that is left to chance follows from `seed`.
+    pub fn new(inner: D, plan: FaultPlan, seed: u64) -> Self {
+        Self {
+            inner,
+            plan,
+            random: Random::new(seed),
+            counts: FaultCounts::default(),
+            submissions: 0,
+            in_flight: 0,
+            late: BTreeMap::new(),
+            expected: BTreeMap::new(),
+            waiting: BTreeMap::new(),
+            seen: Instant::ZERO,
+        }
+    }
+
+    /// Changes the plan for what is submitted from now on.
+    pub const fn set_plan(&mut self, plan: FaultPlan) {
+        self.plan = plan;
+    }
+
+    /// What was injected so far.
+    pub const fn counts(&self) -> FaultCounts {
+        self.counts
+    }
+
+    /// The device underneath.
+    pub const fn inner(&self) -> &D {
+        &self.inner
+    }
+
+    /// The device underneath, to be changed behind the submitter's back.
+    pub const fn inner_mut(&mut self) -> &mut D {
+        &mut self.inner
+    }
+
+    fn apply(&mut self, kind: Option<FaultKind>, op: IoOp) -> Planned {
+        let plain = |passed, outcome| Planned { passed: Some(passed), buffer: None, outcome };
+        let Some(kind) = kind else { return plain(op, Outcome::AsItIs) };
+        self.counts.add(kind);
+        match op {
+            IoOp::Write { file, offset, buffer } => self.spoil_write(kind, file, offset, buffer),
+            IoOp::Read { file, offset, buffer } => {
+                let outcome = match kind {
+                    FaultKind::ShortRead => Outcome::ReadsShort(self.below(buffer.len())),
+                    FaultKind::FlipRead => Outcome::Flips(self.random.next_u64()),
+                    _ => return Planned { passed: None, buffer: Some(buffer), outcome: failure(kind) },
+                };
+                plain(IoOp::Read { file, offset, buffer }, outcome)
+            }
+            _ => Planned { passed: None, buffer: None, outcome: failure(kind) },
+        }
+    }
+
+    fn spoil_write(&mut self, kind: FaultKind, file: FileId, offset: u64, buffer: IoBuffer) -> Planned {
+        let write = |offset, bytes: &[u8]| IoOp::Write { file, offset, buffer: IoBuffer::copy_of(bytes) };
+        let length = buffer.len();
+        let (passed, outcome) = match kind {
+            FaultKind::ShortWrite => {
+                let kept = self.below(length);
+                (Some(write(offset, &buffer.as_ref()[..kept])), Outcome::AsItIs)
+            }
+            FaultKind::FlipWritten => {
+                let mut flipped = IoBuffer::copy_of(buffer.as_ref());
+                flip(flipped.as_mut(), self.random.next_u64());
+                (Some(IoOp::Write { file, offset, buffer: flipped }), Outcome::AsItIs)
+            }
+            FaultKind::LostWrite => (None, Outcome::AsItIs),
+            FaultKind::MisdirectedWrite => {
+                let distance = SECTOR * (1 + self.random.below(ASTRAY));
+                let back = self.random.chance(0.5) && offset >= distance;
+                let place = if back { offset - distance } else { offset.saturating_add(distance) };
+                (Some(write(place, buffer.as_ref())), Outcome::AsItIs)
+            }
+            _ => {
+                let kept = self.below(length + 1);
+                (Some(write(offset, &buffer.as_ref()[..kept])), failure(kind))
+            }
+        };
+        Planned { passed, buffer: Some(buffer), outcome }
+    }
+
+    /// When an operation ends. A `Close` ends after all that was submitted before it.
+    fn due(&mut self, closes: bool, now: Instant) -> Due {
+        let latency = self.plan.draw_latency(&mut self.random);
+        let last_late = self.late.last_key_value().map_or(now, |(&(at, _), _)| at);
+        let start = if closes { now.max(last_late) } else { now };
+        self.submissions += 1;
+        (start + latency, self.submissions)
+    }
+
+    /// Takes what the inner device has finished.
+    fn collect(&mut self, now: Instant) {
+        let mut done = Vec::new();
+        self.inner.reap(now, &mut done);
+        for done in done {
+            if let Some(expected) = self.expected.remove(&done.id) {
+                self.waiting.insert(expected.due, expected.settle(done));
+            }
+        }
+    }
+
+    fn below(&mut self, bound: usize) -> usize {
+        usize::try_from(self.random.below(bound as u64)).unwrap_or(0)
+    }
+
+    fn next_due(&self) -> Option<Instant> {
+        let late = self.late.first_key_value().map(|(&(at, _), _)| at);
+        let waiting = self.waiting.first_key_value().map(|(&(at, _), _)| at);
+        late.into_iter().chain(waiting).min()
+    }
+}
+
+impl Faulty<Memory> {
+    /// Plays a crash: of the operations in flight some happen and some do not, none completes, and [`Memory::crash`]
+    /// does the rest. The plan stays in force.
+    pub fn crash(&mut self, policy: &CrashPolicy) {
+        for (at, (id, op)) in std::mem::take(&mut self.late) {
+            if self.random.chance(0.5) {
+                self.inner.submit(id, op, at.0);
+            }
+        }
+        self.expected.clear();
+        self.waiting.clear();
+        self.in_flight = 0;
+        self.inner.crash(policy, &mut self.random);
+    }
+}
+
+impl Expected {
+    fn settle(self, done: IoDone) -> IoDone {
+        let mut buffer = self.buffer.or(done.buffer);
+        let result = match (self.outcome, done.result) {
+            (Outcome::Fails(error), _) => Err(error),
+            (Outcome::ReadsShort(most), Ok(IoOutput::Moved { count })) => {
+                Ok(IoOutput::Moved { count: count.min(most) })
+            }
+            (_, result) => result,
+        };
+        if let (Ok(IoOutput::Moved { count }), Some(buffer)) = (&result, &mut buffer) {
+            match self.outcome {
+                Outcome::Flips(at) => flip(&mut buffer.as_mut()[..*count], at),
+                Outcome::ReadsShort(_) => buffer.as_mut()[*count..].fill(GARBAGE),
+                Outcome::AsItIs | Outcome::Fails(_) => {}
+            }
+        }
+        IoDone { id: done.id, result, buffer }
+    }
+}
+
+fn failure(kind: FaultKind) -> Outcome {
+    Outcome::Fails(if kind == FaultKind::NoSpace { IoError::NoSpace } else { IoError::Device })
+}
+
+/// Flips bit `at`, modulo the bits there are.
+fn flip(bytes: &mut [u8], at: u64) {
+    if !bytes.is_empty() {
+        let bit = at % (bytes.len() as u64 * 8);
+        let byte = usize::try_from(bit / 8).expect("within a slice");
+        bytes[byte] ^= 1 << (bit % 8);
+    }
+}
+
+fn target(op: &IoOp) -> Target {
+    match op {
+        IoOp::Read { buffer, .. } if !buffer.is_empty() => Target::Read,
+        IoOp::Write { buffer, .. } if !buffer.is_empty() => Target::Write,
+        IoOp::Create { .. } => Target::Create,
+        IoOp::Close { .. } => Target::Close,
+        _ => Target::Other,
+    }
+}
+
+impl<D: Device> Device for Faulty<D> {
+    fn submit(&mut self, id: IoId, op: IoOp, now: Instant) {
+        let target = target(&op);
+        let due = self.due(target == Target::Close, now);
+        let at_end = self.random.chance(0.5) && !matches!(op, IoOp::Sync { .. });
+        let kind = self.plan.draw(target, &mut self.random);
+        let Planned { passed, buffer, outcome } = self.apply(kind, op);
+        self.in_flight += 1;
+        self.seen = now;
+        let expected = Expected { due, buffer, outcome };
+        let Some(op) = passed else {
+            let count = expected.buffer.as_ref().map_or(0, IoBuffer::len);
+            let done = IoDone { id, result: Ok(IoOutput::Moved { count }), buffer: None };
+            self.waiting.insert(due, expected.settle(done));
+            return;
+        };
+        self.expected.insert(id, expected);
+        if at_end || target == Target::Close {
+            self.late.insert(due, (id, op));
+        } else {
+            self.inner.submit(id, op, now);
+            self.collect(now);
+        }
+    }
+
+    fn reap(&mut self, now: Instant, done: &mut Vec<IoDone>) {
+        self.seen = now;
+        while let Some(entry) = self.late.first_entry()
+            && entry.key().0 <= now
+        {
+            let (id, op) = entry.remove();
+            self.inner.submit(id, op, now);
+        }
+        self.collect(now);
+        while let Some(entry) = self.waiting.first_entry()
+            && entry.key().0 <= now
+        {
+            done.push(entry.remove());
+            self.in_flight -= 1;
+        }
+    }
+
+    fn next_completion(&self) -> Option<Instant> {
+        self.next_due().into_iter().chain(self.inner.next_completion()).min()
+    }
+
+    fn in_flight(&self) -> usize {
+        self.in_flight
+    }
+}
+
+impl<D: BlockingDevice> BlockingDevice for Faulty<D> {
+    fn wait(&mut self, timeout: Option<Duration>) {
+        let left = self.next_due().map(|due| due.since(self.seen));
+        self.inner.wait(left.into_iter().chain(timeout).min());
+    }
+
+    fn waker(&self) -> Waker {
+        self.inner.waker()
+    }
+}
