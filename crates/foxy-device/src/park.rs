@@ -1,6 +1,7 @@
 //! How the thread that owns a device sleeps: until an operation finishes, a time passes, or somebody wakes it.
 
-use crate::io::Device;
+use crate::io::{Device, IoDone, IoId, IoOp};
+use foxy_base::Instant;
 use std::fmt;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
@@ -13,6 +14,34 @@ pub trait BlockingDevice: Device + Send {
 
     /// What other threads hold to end a wait.
     fn waker(&self) -> Waker;
+}
+
+impl<D: Device + ?Sized> Device for Box<D> {
+    fn submit(&mut self, id: IoId, op: IoOp, now: Instant) {
+        (**self).submit(id, op, now);
+    }
+
+    fn reap(&mut self, now: Instant, done: &mut Vec<IoDone>) {
+        (**self).reap(now, done);
+    }
+
+    fn next_completion(&self) -> Option<Instant> {
+        (**self).next_completion()
+    }
+
+    fn in_flight(&self) -> usize {
+        (**self).in_flight()
+    }
+}
+
+impl<D: BlockingDevice + ?Sized> BlockingDevice for Box<D> {
+    fn wait(&mut self, timeout: Option<Duration>) {
+        (**self).wait(timeout);
+    }
+
+    fn waker(&self) -> Waker {
+        (**self).waker()
+    }
 }
 
 /// Ends the wait of one device's owner, from any thread.

@@ -3,8 +3,8 @@
 
 use foxy_base::{Instant, Random};
 use foxy_device::{
-    BlockingDevice, DirectIo, FileId, IoBuffer, IoDone, IoError, IoId, IoOp, IoOutput, Memory, Root,
-    StorePath, Threads, Uring,
+    BlockingDevice, DirectIo, FaultPlan, Faulty, FileId, IoBuffer, IoDone, IoError, IoId, IoOp, IoOutput,
+    Memory, Root, StorePath, Threads, Traced, Uring,
 };
 use tempfile::TempDir;
 
@@ -22,6 +22,10 @@ fn threads(name: &'static str, direct: DirectIo) -> Subject {
     Subject { name, device, folder: Some(folder) }
 }
 
+fn decorated() -> impl BlockingDevice {
+    Traced::new(Faulty::new(Memory::volatile(), FaultPlan::default(), 1), 10)
+}
+
 /// None where the kernel or a container's filter has no io_uring.
 fn uring(name: &'static str, direct: DirectIo) -> Option<Subject> {
     let folder = TempDir::new().expect("a temporary folder");
@@ -33,6 +37,7 @@ fn uring(name: &'static str, direct: DirectIo) -> Option<Subject> {
 fn subjects() -> Vec<Subject> {
     let mut subjects = vec![
         Subject { name: "memory", device: Box::new(Memory::default()), folder: None },
+        Subject { name: "decorated volatile memory", device: Box::new(decorated()), folder: None },
         threads("threads", DirectIo::Off),
         threads("threads, direct", DirectIo::WhenAligned),
     ];

@@ -1,0 +1,245 @@
+//! A device that counts and records what goes through it (R2), and changes nothing. The counts are exact on any disk.
+
+use crate::buffer::IoBuffer;
+use crate::io::{Device, FileId, IoDone, IoError, IoId, IoOp, IoOutput};
+use crate::kind::OpKind;
+use crate::park::{BlockingDevice, Waker};
+use foxy_base::Instant;
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// One finished operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TraceRecord {
+    /// What it was.
+    pub kind: OpKind,
+    /// On which open file; none for names.
+    pub file: Option<FileId>,
+    /// From where in the file, in bytes; 0 where that means nothing.
+    pub offset: u64,
+    /// How many bytes it asked for: of a transfer or trim, or what a `Create` preallocates.
+    pub length: u64,
+    /// When it was submitted.
+    pub submitted: Instant,
+    /// When it was reaped.
+    pub finished: Instant,
+    /// What came of it.
+    pub result: Result<(), IoError>,
+}
+
+/// What operations of one kind came to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct KindCounts {
+    /// Operations reaped.
+    pub finished: u64,
+    /// Of these, those that failed.
+    pub failed: u64,
+    /// Bytes moved by reads and writes.
+    pub bytes: u64,
+    /// Time between submission and reaping, summed, in nanoseconds.
+    pub nanoseconds: u64,
+}
+
+/// What operations of all kinds came to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TraceCounts([KindCounts; OpKind::ALL.len()]);
+
+impl TraceCounts {
+    /// Of one kind.
+    #[must_use]
+    pub const fn of(&self, kind: OpKind) -> KindCounts {
+        self.0[kind as usize]
+    }
+}
+
+/// What a [`Traced`] device has seen; any thread may ask.
+#[derive(Debug)]
+pub struct Trace {
+    seen: Mutex<Seen>,
+    limit: usize,
+}
+
+#[derive(Debug, Default)]
+struct Seen {
+    counts: TraceCounts,
+    records: VecDeque<TraceRecord>,
+    dropped: u64,
+}
+
+impl Trace {
+    /// The counts so far.
+    #[must_use]
+    pub fn counts(&self) -> TraceCounts {
+        self.lock().counts
+    }
+
+    /// The records kept since the last call, oldest first, and how many older ones had no room.
+    #[must_use]
+    pub fn take_records(&self) -> (Vec<TraceRecord>, u64) {
+        let mut seen = self.lock();
+        (seen.records.drain(..).collect(), std::mem::take(&mut seen.dropped))
+    }
+
+    fn note(&self, record: TraceRecord, bytes: u64) {
+        let mut seen = self.lock();
+        let counts = &mut seen.counts.0[record.kind as usize];
+        counts.finished += 1;
+        counts.failed += u64::from(record.result.is_err());
+        counts.bytes += bytes;
+        let took = record.finished.since(record.submitted).as_nanos();
+        counts.nanoseconds = counts.nanoseconds.saturating_add(u64::try_from(took).unwrap_or(u64::MAX));
+        seen.records.push_back(record);
+        while seen.records.len() > self.limit {
+            seen.records.pop_front();
+            seen.dropped += 1;
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Seen> {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The decorator.
+#[derive(Debug)]
+pub struct Traced<D> {
+    inner: D,
+    trace: Arc<Trace>,
+    under_way: HashMap<IoId, TraceRecord>,
+}
+
+impl<D: Device> Traced<D> {
+    /// `inner`, counted, with the last `limit` records kept; 0 for counts alone.
+    pub fn new(inner: D, limit: usize) -> Self {
+        let trace = Arc::new(Trace { seen: Mutex::default(), limit });
+        Self { inner, trace, under_way: HashMap::new() }
+    }
+
+    /// What it sees, to be read while it works.
+    pub fn trace(&self) -> Arc<Trace> {
+        Arc::clone(&self.trace)
+    }
+
+    /// The device underneath.
+    pub const fn inner_mut(&mut self) -> &mut D {
+        &mut self.inner
+    }
+}
+
+/// Which file, from where and how much.
+fn particulars(op: &IoOp) -> (Option<FileId>, u64, u64) {
+    let length = |buffer: &IoBuffer| buffer.len() as u64;
+    match op {
+        IoOp::Read { file, offset, buffer } | IoOp::Write { file, offset, buffer } => {
+            (Some(*file), *offset, length(buffer))
+        }
+        IoOp::Trim { file, offset, length } => (Some(*file), *offset, *length),
+        IoOp::Create { file, size, .. } => (Some(*file), 0, *size),
+        IoOp::Open { file, .. } | IoOp::Close { file } | IoOp::Sync { file } => (Some(*file), 0, 0),
+        IoOp::Remove { .. } | IoOp::MakeDir { .. } | IoOp::List { .. } => (None, 0, 0),
+    }
+}
+
+impl<D: Device> Device for Traced<D> {
+    fn submit(&mut self, id: IoId, op: IoOp, now: Instant) {
+        let (file, offset, length) = particulars(&op);
+        let (kind, result) = (OpKind::of(&op), Ok(()));
+        let record = TraceRecord { kind, file, offset, length, submitted: now, finished: now, result };
+        self.under_way.insert(id, record);
+        self.inner.submit(id, op, now);
+    }
+
+    fn reap(&mut self, now: Instant, done: &mut Vec<IoDone>) {
+        let before = done.len();
+        self.inner.reap(now, done);
+        for done in &done[before..] {
+            let Some(record) = self.under_way.remove(&done.id) else { continue };
+            let bytes = match done.result {
+                Ok(IoOutput::Moved { count }) => count as u64,
+                _ => 0,
+            };
+            let result = done.result.as_ref().map(|_| ()).map_err(|&error| error);
+            self.trace.note(TraceRecord { finished: now, result, ..record }, bytes);
+        }
+    }
+
+    fn next_completion(&self) -> Option<Instant> {
+        self.inner.next_completion()
+    }
+
+    fn in_flight(&self) -> usize {
+        self.inner.in_flight()
+    }
+}
+
+impl<D: BlockingDevice> BlockingDevice for Traced<D> {
+    fn wait(&mut self, timeout: Option<Duration>) {
+        self.inner.wait(timeout);
+    }
+
+    fn waker(&self) -> Waker {
+        self.inner.waker()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::io::StorePath;
+    use crate::memory::Memory;
+
+    fn traced(limit: usize) -> Arc<Trace> {
+        let mut device = Traced::new(Memory::default(), limit);
+        let file = FileId(1);
+        let operations = [
+            IoOp::Create { file, path: StorePath::new("a"), size: 7 },
+            IoOp::Write { file, offset: 5, buffer: IoBuffer::copy_of(b"fox") },
+            IoOp::Read { file, offset: 4, buffer: IoBuffer::zeroed(100) },
+            IoOp::Read { file: FileId(2), offset: 0, buffer: IoBuffer::zeroed(9) },
+            IoOp::Remove { path: StorePath::new("a") },
+        ];
+        for (id, op) in (0..).map(IoId).zip(operations) {
+            device.submit(id, op, Instant(10));
+        }
+        device.reap(Instant(25), &mut Vec::new());
+        assert_eq!(device.in_flight(), 0);
+        device.trace()
+    }
+
+    #[test]
+    fn operations_bytes_failures_and_time_are_counted_by_kind() {
+        let counts = traced(0).counts();
+        let one = KindCounts { finished: 1, failed: 0, bytes: 0, nanoseconds: 15 };
+        assert_eq!(counts.of(OpKind::Create), one);
+        assert_eq!(counts.of(OpKind::Write), KindCounts { bytes: 3, ..one });
+        assert_eq!(counts.of(OpKind::Read), KindCounts { finished: 2, failed: 1, bytes: 4, nanoseconds: 30 });
+        assert_eq!(counts.of(OpKind::Remove), one);
+        assert_eq!(counts.of(OpKind::Sync), KindCounts::default());
+    }
+
+    #[test]
+    fn the_newest_records_are_kept_and_the_rest_is_counted() {
+        let trace = traced(2);
+        let (records, dropped) = trace.take_records();
+        assert_eq!(dropped, 3);
+        let expected = TraceRecord {
+            kind: OpKind::Read,
+            file: Some(FileId(2)),
+            offset: 0,
+            length: 9,
+            submitted: Instant(10),
+            finished: Instant(25),
+            result: Err(IoError::NotOpen),
+        };
+        assert_eq!(records[0], expected);
+        assert_eq!((records[1].kind, records[1].file), (OpKind::Remove, None));
+        assert_eq!(trace.take_records(), (Vec::new(), 0));
+    }
+
+    #[test]
+    fn kinds_have_different_names() {
+        let names: std::collections::BTreeSet<_> = OpKind::ALL.map(OpKind::name).into();
+        assert_eq!(names.len(), OpKind::ALL.len());
+    }
+}
