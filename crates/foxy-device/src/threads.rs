@@ -295,6 +295,9 @@ fn write(file: &OpenFile, offset: u64, buffer: &IoBuffer) -> Result<IoOutput, Er
 }
 
 fn trim(file: &OpenFile, offset: u64, length: u64) -> Result<IoOutput, Errno> {
+    if length == 0 {
+        return Ok(IoOutput::Done);
+    }
     let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
     match fallocate(&file.buffered, flags, offset, length) {
         // A trim is advice; a file system that cannot take it loses nothing.

@@ -3,8 +3,8 @@
 
 use foxy_base::{Instant, Random};
 use foxy_device::{
-    BlockingDevice, DirectIo, FaultPlan, Faulty, FileId, IoBuffer, IoDone, IoError, IoId, IoOp, IoOutput,
-    Memory, Root, StorePath, Threads, Traced, Uring,
+    BlockingDevice, DirectIo, DirectoryEntry, FaultPlan, Faulty, FileId, IoBuffer, IoDone, IoError, IoId,
+    IoOp, IoOutput, Memory, Root, StorePath, Threads, Traced, Uring,
 };
 use tempfile::TempDir;
 
@@ -67,6 +67,16 @@ impl Subject {
         let done = self.run(IoOp::Read { file: FileId(file), offset, buffer: IoBuffer::zeroed(length) });
         let count = moved(&done)?;
         Ok(done.buffer.expect("reads hand their buffer back").as_ref()[..count].to_vec())
+    }
+
+    /// Without the lock that real folders have.
+    fn listing(&mut self, path: StorePath) -> Result<Vec<DirectoryEntry>, IoError> {
+        match self.run(IoOp::List { path }).result? {
+            IoOutput::Listing(entries) => {
+                Ok(entries.into_iter().filter(|entry| entry.name != "foxy.lock").collect())
+            }
+            other => panic!("{}: a list gave {other:?}", self.name),
+        }
     }
 
     fn create(&mut self, file: u32, path: &str, size: u64) -> Result<(), IoError> {
@@ -143,6 +153,23 @@ fn a_file_that_is_not_open_is_an_error_and_the_buffer_comes_back() {
             Some(IoError::NotOpen),
             "{name}"
         );
+    }
+}
+
+#[test]
+fn a_trimmed_range_reads_as_zero_or_as_before() {
+    for mut subject in subjects() {
+        let name = subject.name;
+        subject.create(0, "x", 0).expect(name);
+        subject.write(0, 0, &[7; 20_000]).expect(name);
+        for (offset, length) in [(4000, 9000), (0, 0), (19_000, 90_000)] {
+            let done = subject.run(IoOp::Trim { file: FileId(0), offset, length });
+            assert!(done.result.is_ok(), "{name}: {offset} {length} {done:?}");
+        }
+        let bytes = subject.read(0, 0, 30_000).expect(name);
+        assert_eq!(bytes.len(), 20_000, "{name}: the size stays");
+        let trimmed = |at: usize| (4000..13_000).contains(&at) || at >= 19_000;
+        assert!((0..20_000).all(|at| bytes[at] == 7 || (trimmed(at) && bytes[at] == 0)), "{name}");
     }
 }
 
@@ -229,16 +256,22 @@ fn all_devices_agree_on_random_work() {
     for mut subject in subjects() {
         let mut random = Random::new(seed);
         let mut log = Vec::new();
-        for step in 0..400 {
+        for step in 0..600 {
             let file = u32::try_from(random.below(3)).expect("small");
             let offset = random.below(4) * 4096 + if random.chance(0.5) { random.below(5000) } else { 0 };
             let length = usize::try_from(random.below(3) * 4096 + random.below(2) * 77).expect("small");
             let path = StorePath::new(format!("f{file}"));
-            let outcome = match random.below(6) {
+            let folder =
+                StorePath::new(["f0", "d", "d/e", "x/y"][usize::try_from(random.below(4)).expect("small")]);
+            let outcome = match random.below(12) {
                 0 => format!("{:?}", subject.create(file, path.as_str(), (random.below(2)) << 21)),
                 1 => format!("{:?}", subject.run(IoOp::Open { file: FileId(file), path }).result),
                 2 => format!("{:?}", subject.run(IoOp::Remove { path }).result),
-                3 => format!("{:?}", subject.read(file, offset, length).map(|bytes| xor(&bytes))),
+                3..=5 => format!("{:?}", subject.read(file, offset, length).map(|bytes| xor(&bytes))),
+                6 => format!("{:?}", subject.run(IoOp::MakeDir { path: folder }).result),
+                7 => format!("{:?}", subject.listing(folder)),
+                8 => format!("{:?}", subject.listing(StorePath::root())),
+                9 => format!("{:?}", subject.run(IoOp::Close { file: FileId(file) }).result),
                 _ => {
                     let mut bytes = vec![0; length.max(1)];
                     random.fill(&mut bytes);

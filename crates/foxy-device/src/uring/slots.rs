@@ -146,3 +146,72 @@ impl Slots {
         transfer
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::io::StorePath;
+    use crate::root::Root;
+    use crate::tree;
+    use std::sync::Arc;
+
+    const LENGTH: usize = 8192;
+
+    /// A transfer of two pages on an empty file, direct where the file system can.
+    fn transfer(work: Work) -> Transfer {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let root = Root::open(folder.path()).expect("a new folder");
+        let file = tree::create(&root.directory(), &StorePath::new("a"), 1 << 20, true).expect("created");
+        let buffer = (work != Work::Sync).then(|| IoBuffer::zeroed(LENGTH));
+        Transfer::new(IoId(1), Arc::new(file), work, buffer)
+    }
+
+    fn check(work: Work, answers: &[i32], expected: &[After]) {
+        let mut transfer = transfer(work);
+        for (&answer, &after) in answers.iter().zip(expected) {
+            let _ = transfer.entry();
+            assert_eq!(transfer.advance(answer), after, "{work:?} after {answers:?}");
+        }
+        let buffer = transfer.finish(Ok(0)).buffer;
+        assert_eq!(buffer.map(|buffer| buffer.len()), (work != Work::Sync).then_some(LENGTH), "{work:?}");
+    }
+
+    fn refused(errno: Errno) -> i32 {
+        -errno.raw_os_error()
+    }
+
+    #[test]
+    fn short_answers_are_asked_on_until_all_is_moved() {
+        for work in [Work::Read { offset: 3 }, Work::Write { offset: 4096 }] {
+            check(work, &[100, 8092], &[After::Again, After::Done(Ok(LENGTH))]);
+        }
+    }
+
+    #[test]
+    fn a_read_ends_at_the_end_of_the_file_and_a_write_that_moves_nothing_has_failed() {
+        check(Work::Read { offset: 0 }, &[100, 0], &[After::Again, After::Done(Ok(100))]);
+        check(Work::Write { offset: 0 }, &[100, 0], &[After::Again, After::Done(Err(IoError::Device))]);
+    }
+
+    #[test]
+    fn what_passes_is_asked_again_and_errors_are_told() {
+        for work in [Work::Read { offset: 1 }, Work::Sync] {
+            let answers = [refused(Errno::INTR), refused(Errno::AGAIN), refused(Errno::IO)];
+            check(work, &answers, &[After::Again, After::Again, After::Done(Err(IoError::Device))]);
+        }
+        check(Work::Sync, &[0], &[After::Done(Ok(0))]);
+    }
+
+    #[test]
+    fn a_refused_direct_transfer_goes_through_the_page_cache_from_then_on() {
+        let mut transfer = transfer(Work::Read { offset: 0 });
+        let _ = transfer.entry();
+        if transfer.direct {
+            assert_eq!(transfer.advance(refused(Errno::INVAL)), After::Again);
+            let _ = transfer.entry();
+        }
+        assert!(!transfer.direct);
+        let invalid = IoError::Other(Errno::INVAL.raw_os_error());
+        assert_eq!(transfer.advance(refused(Errno::INVAL)), After::Done(Err(invalid)));
+    }
+}
