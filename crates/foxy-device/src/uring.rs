@@ -27,6 +27,9 @@ use std::time::Duration;
 /// Marks the completion that says the bell was rung; no slot has this number.
 const BELL: u64 = u64::MAX;
 
+/// The longest wait at the kernel, which takes no more than 2^63 seconds; a wait may end early.
+const LONGEST_WAIT: Duration = Duration::from_secs(24 * 60 * 60);
+
 /// What the kernel lacks or forbids for a [`Uring`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UringError {
@@ -167,7 +170,7 @@ impl Uring {
             _ if want == 0 => submitter.submit(),
             None => submitter.submit_and_wait(want),
             Some(timeout) => {
-                let limit = types::Timespec::from(timeout);
+                let limit = types::Timespec::from(timeout.min(LONGEST_WAIT));
                 submitter.submit_with_args(want, &types::SubmitArgs::new().timespec(&limit))
             }
         };

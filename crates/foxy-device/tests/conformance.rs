@@ -6,6 +6,7 @@ use foxy_device::{
     BlockingDevice, DirectIo, DirectoryEntry, FaultPlan, Faulty, FileId, IoBuffer, IoDone, IoError, IoId,
     IoOp, IoOutput, Memory, Root, StorePath, Threads, Traced, Uring,
 };
+use std::time::Duration;
 use tempfile::TempDir;
 
 /// A device under test, with the folder it lives in.
@@ -224,8 +225,16 @@ fn a_wait_is_ended_by_the_waker_even_when_it_came_before() {
         subject.device.reap(Instant::ZERO, &mut Vec::new());
         subject.device.wait(None);
         let thread = std::thread::spawn(move || waker.wake());
-        subject.device.wait(None);
+        subject.device.wait(Some(Duration::MAX));
         thread.join().expect(subject.name);
+    }
+}
+
+#[test]
+fn a_wait_for_nothing_ends_with_its_timeout() {
+    for mut subject in subjects() {
+        subject.device.wait(Some(Duration::ZERO));
+        subject.device.wait(Some(Duration::from_millis(1)));
     }
 }
 
