@@ -7,8 +7,8 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Name of the file that is locked while a store is open.
-const LOCK: &str = "foxy.lock";
+/// Name of the file that is locked while a store is open; the devices do not list it.
+pub(crate) const LOCK: &str = "foxy.lock";
 
 /// An open, locked folder. The lock is let go when the last clone is dropped, and when the process ends in any way.
 #[derive(Clone, Debug)]

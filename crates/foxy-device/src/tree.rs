@@ -3,6 +3,7 @@
 
 use crate::buffer::ALIGNMENT;
 use crate::io::{DirectoryEntry, IoError, StorePath};
+use crate::root::LOCK;
 use rustix::fs::{
     AtFlags, Dir, FallocateFlags, FileType, Mode, OFlags, fallocate, fdatasync, fstat, fsync, ftruncate,
     mkdirat, openat, statat, unlinkat,
@@ -152,7 +153,7 @@ pub(crate) fn list(root: &OwnedFd, path: &StorePath) -> Result<Vec<DirectoryEntr
     for entry in Dir::read_from(&directory)? {
         let entry = entry?;
         let Ok(name) = entry.file_name().to_str() else { continue };
-        if name == "." || name == ".." {
+        if name == "." || name == ".." || (*path == StorePath::root() && name == LOCK) {
             continue;
         }
         if let Some((is_directory, size)) = kind(directory.as_fd(), name)? {

@@ -31,7 +31,7 @@ struct Arguments {
     /// Where to write run records, one JSON object a line.
     #[arg(long)]
     json: Option<PathBuf>,
-    /// Runs this script instead.
+    /// Runs this script instead and says all that happens.
     #[arg(long)]
     replay: Option<PathBuf>,
 }
@@ -55,7 +55,8 @@ fn main() -> ExitCode {
 fn replay(path: &Path) -> Result<bool, String> {
     let text = fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
     let script: Script = text.parse().map_err(|error| format!("{}: {error}", path.display()))?;
-    let outcome = run::run(&script, subject_of(&script.scheme)?);
+    let outcome = run::explain(&script, subject_of(&script.scheme)?);
+    outcome.log.iter().for_each(|line| say(line));
     match &outcome.failure {
         Some(failure) => say(&format!("step {}: {}", failure.step + 1, failure.violation)),
         None => say(&format!("held: {:?}", outcome.tally)),

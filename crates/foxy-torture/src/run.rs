@@ -10,7 +10,7 @@ use crate::tally::Tally;
 use crate::violation::{Bound, Violation};
 use foxy_base::{Instant, Random};
 use foxy_device::{Device, IoDone, IoId, IoOp};
-use foxy_store::{Outbox, PlacementHint, Scheme, Site, StoreRequest, Ticket};
+use foxy_store::{Answer, Outbox, PlacementHint, Scheme, Site, StoreRequest, Ticket};
 use std::collections::HashMap;
 use std::time::Duration;
 
@@ -29,6 +29,8 @@ pub struct Failure {
 /// What came of one script.
 #[derive(Clone, Debug, Default)]
 pub struct Outcome {
+    /// What was asked, done and answered, a line each; empty unless [`explain`] ran the script.
+    pub log: Vec<String>,
     /// The first broken promise, if any.
     pub failure: Option<Failure>,
     /// What happened until then.
@@ -40,11 +42,20 @@ pub struct Outcome {
 pub fn run(script: &Script, subject: &Subject) -> Outcome {
     crate::panics::caught(|| Run::new(script, subject).play(script)).unwrap_or_else(|text| {
         let failure = Failure { step: script.steps.len(), violation: Violation::Panicked(text) };
-        Outcome { failure: Some(failure), tally: Tally::default() }
+        Outcome { failure: Some(failure), ..Outcome::default() }
     })
 }
 
+/// Runs a script as [`run`] does, and keeps a log.
+#[must_use]
+pub fn explain(script: &Script, subject: &Subject) -> Outcome {
+    let mut run = Run::new(script, subject);
+    run.log = Some(Vec::new());
+    run.play(script)
+}
+
 struct Run<'a> {
+    log: Option<Vec<String>>,
     subject: &'a Subject,
     disk: Disk,
     scheme: Box<dyn Scheme>,
@@ -63,6 +74,7 @@ impl<'a> Run<'a> {
     fn new(script: &Script, subject: &'a Subject) -> Self {
         let mut random = Random::new(script.seed);
         Self {
+            log: None,
             subject,
             disk: Disk::new(random.next_u64()),
             scheme: (subject.scheme)(random.next_u64()),
@@ -90,10 +102,12 @@ impl<'a> Run<'a> {
         if result.is_ok() {
             result = self.settle();
         }
-        Outcome { failure: result.err().map(|violation| Failure { step: at, violation }), tally: self.tally }
+        let failure = result.err().map(|violation| Failure { step: at, violation });
+        Outcome { log: self.log.unwrap_or_default(), failure, tally: self.tally }
     }
 
     fn step(&mut self, step: Step) -> Result<(), Violation> {
+        self.note(|| step.to_string());
         match step {
             Step::Get(key) => self.ask(Asked::Get(key)),
             Step::Put(name) => self.ask(Asked::Put(name)),
@@ -120,6 +134,12 @@ impl<'a> Run<'a> {
         }
     }
 
+    fn note(&mut self, line: impl FnOnce() -> String) {
+        if let Some(log) = &mut self.log {
+            log.push(line());
+        }
+    }
+
     fn start(&mut self) -> Result<(), Violation> {
         self.scheme.start(self.now, &mut self.out);
         self.carry_out()
@@ -139,6 +159,7 @@ impl<'a> Run<'a> {
     fn ask(&mut self, asked: Asked) -> Result<(), Violation> {
         self.tickets += 1;
         let ticket = Ticket(self.tickets);
+        self.note(|| format!("  request {}: {asked:?}", ticket.0));
         self.model.ask(ticket, asked);
         let request = match asked {
             Asked::Get(key) => StoreRequest::Get { ticket, key: content::key(key) },
@@ -170,9 +191,11 @@ impl<'a> Run<'a> {
                 return Err(Violation::ReusedId(id.0));
             }
             self.buffer_bytes += bytes;
+            self.note(|| format!("    {} {op:?}", id.0));
             self.disk.submit(id, op, self.now);
         }
         for reply in std::mem::take(&mut self.out.replies) {
+            self.note(|| format!("  request {}: {}", reply.ticket.0, brief(&reply.answer)));
             match self.model.answer(&reply)? {
                 Verdict::Found => self.tally.found += 1,
                 Verdict::Absent => self.tally.absent += 1,
@@ -209,6 +232,7 @@ impl<'a> Run<'a> {
             let done = self.ready.swap_remove(which);
             self.buffer_bytes -= self.in_flight.remove(&done.id).unwrap_or(0);
             self.tally.completions += 1;
+            self.note(|| format!("    {} {:?}", done.id.0, done.result));
             self.scheme.on_io_done(done, self.now, &mut self.out);
             self.carry_out()?;
         }
@@ -243,6 +267,13 @@ impl<'a> Run<'a> {
             }
         }
         self.model.oldest_open().map_or(Ok(()), |ticket| Err(Violation::NeverAnswered(ticket)))
+    }
+}
+
+fn brief(answer: &Answer) -> String {
+    match answer {
+        Answer::Found(record) => format!("Found {:?}", content::identify(record)),
+        other => format!("{other:?}"),
     }
 }
 
