@@ -2,7 +2,8 @@
 //!
 //! 1. A `Get` answers `Absent`, or exactly the record of the last finished `Put` of that key, byte for byte. This
 //!    holds across crashes at any point, torn, lost and corrupted writes included: a doubt is a miss.
-//! 2. A `Put` that is refused, fails or is overtaken leaves the key absent or as it was; never anything else.
+//! 2. A `Put` that is refused, fails or is overtaken leaves the key absent or as it was; never anything else. One that
+//!    a failing device refused may still come to light after a crash: nobody can take back what a broken disk kept.
 //! 3. After `Removed`, or after a `Stored` that replaced a record, the old record never comes back, crash or not.
 //!    (That is what is made durable before the answer; a fill of a new key costs no sync.)
 //! 4. Every request is answered exactly once, with a named reason when the answer is no.

@@ -54,17 +54,18 @@ impl Ufs {
         hint: &PlacementHint,
         out: &mut Outbox,
     ) {
-        let too_large = hint.size.max(record.body.len() as u64) > self.settings.object_limit
+        let too_large = hint.size.max(record.len() as u64) > self.settings.object_limit
             || record.body.len() > RECORD_BODY_LIMIT
             || record.head.len() > RECORD_HEAD_LIMIT
             || disk_bytes(record.len()) > self.capacity();
         if too_large {
             return out.reply(ticket, Answer::Refused(RefusedReason::TooLarge));
         }
-        if self.waiting_bytes + file_bytes(record.len()) > self.settings.waiting_bytes {
+        let waiting = self.waiting_bytes + file_bytes(record.len());
+        if self.waiting_bytes > 0 && waiting > self.settings.waiting_bytes {
             return out.reply(ticket, Answer::Refused(RefusedReason::Busy));
         }
-        self.waiting_bytes += file_bytes(record.len());
+        self.waiting_bytes = waiting;
         self.change(Change { ticket, key, record: Some(record) }, out);
     }
 

@@ -1,0 +1,119 @@
+//! The places a store can lie in: every device, each in a form that outlives the store using it.
+
+use foxy_base::Instant;
+use foxy_device::{
+    BlockingDevice, Device, DirectIo, FaultPlan, Faulty, IoDone, IoId, IoOp, Memory, Null, Root, Threads,
+    Uring, Waker,
+};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use tempfile::TempDir;
+
+/// A row of the table of devices.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    Memory,
+    /// The fault injector without faults, with completions in any order.
+    Faulty,
+    Threads,
+    /// Left out where the kernel has no io_uring.
+    Uring,
+    /// No bytes are kept; only for the scheme that has none.
+    Null,
+}
+
+/// The devices that keep what is written.
+pub const KINDS: [Kind; 4] = [Kind::Memory, Kind::Faulty, Kind::Threads, Kind::Uring];
+
+/// An empty place of a kind.
+pub struct Place {
+    kind: Kind,
+    memory: Kept,
+    folder: TempDir,
+}
+
+impl Place {
+    pub fn new(kind: Kind) -> Self {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        Self { kind, memory: Kept::default(), folder }
+    }
+
+    pub const fn kind(&self) -> Kind {
+        self.kind
+    }
+
+    /// The device, as a new process finds it. The one before must be gone. `None` where there is no such device.
+    pub fn open(&self) -> Option<Box<dyn BlockingDevice>> {
+        let root = || Root::open(self.folder.path()).expect("a folder nobody uses");
+        Some(match self.kind {
+            Kind::Memory => {
+                self.memory.lock().close_all();
+                Box::new(self.memory.clone())
+            }
+            Kind::Faulty => {
+                self.memory.lock().close_all();
+                let latency = (Duration::from_micros(10), Duration::from_millis(2));
+                Box::new(Faulty::new(self.memory.clone(), FaultPlan { latency, ..FaultPlan::default() }, 7))
+            }
+            Kind::Threads => Box::new(Threads::new(&root(), 3, DirectIo::WhenAligned).expect("threads")),
+            Kind::Uring => Box::new(Uring::new(&root(), 32, DirectIo::WhenAligned).ok()?),
+            Kind::Null => Box::new(Null::default()),
+        })
+    }
+
+    /// Bytes in all files.
+    pub fn bytes(&self) -> u64 {
+        match self.kind {
+            Kind::Null => 0,
+            Kind::Memory | Kind::Faulty => self.memory.lock().bytes(),
+            Kind::Threads | Kind::Uring => bytes_below(self.folder.path()),
+        }
+    }
+}
+
+fn bytes_below(path: &std::path::Path) -> u64 {
+    let size = |entry: std::io::Result<std::fs::DirEntry>| {
+        let entry = entry.ok()?;
+        let kind = entry.file_type().ok()?;
+        if kind.is_dir() { Some(bytes_below(&entry.path())) } else { Some(entry.metadata().ok()?.len()) }
+    };
+    std::fs::read_dir(path).map_or(0, |entries| entries.filter_map(size).sum())
+}
+
+/// A memory device that stays when the store that used it goes.
+#[derive(Clone, Debug, Default)]
+struct Kept(Arc<Mutex<Memory>>);
+
+impl Kept {
+    fn lock(&self) -> MutexGuard<'_, Memory> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Device for Kept {
+    fn submit(&mut self, id: IoId, op: IoOp, now: Instant) {
+        self.lock().submit(id, op, now);
+    }
+
+    fn reap(&mut self, now: Instant, done: &mut Vec<IoDone>) {
+        self.lock().reap(now, done);
+    }
+
+    fn next_completion(&self) -> Option<Instant> {
+        self.lock().next_completion()
+    }
+
+    fn in_flight(&self) -> usize {
+        self.lock().in_flight()
+    }
+}
+
+impl BlockingDevice for Kept {
+    fn wait(&mut self, timeout: Option<Duration>) {
+        self.lock().wait(timeout);
+    }
+
+    fn waker(&self) -> Waker {
+        self.lock().waker()
+    }
+}
