@@ -2,7 +2,7 @@
 
 use crate::REQUEST_ID;
 use crate::load::Mode;
-use crate::outcome::{ErrorCause, LoadReport};
+use crate::outcome::ErrorCause;
 use bytes::BytesMut;
 use foxy_http::{Limits, Method, ResponseDecoder, ResponseEvent};
 use foxy_workload::{BodyCheck, BodyStream, Object};
@@ -16,15 +16,13 @@ use tokio::time::timeout;
 /// Bytes asked of the socket at a time.
 const READ: usize = 64 << 10;
 
-/// A client and what it has counted.
+/// A client.
 pub struct Client {
     target: SocketAddr,
     mode: Mode,
     time_limit: Duration,
     connection: Option<Connection>,
     request: String,
-    /// What it has seen.
-    pub report: LoadReport,
 }
 
 struct Connection {
@@ -34,47 +32,34 @@ struct Connection {
 }
 
 /// A complete answer.
-struct Answered {
+pub struct Answered {
     status: u16,
-    length: u64,
-    wrong_bytes: u64,
-    reply_to: Option<u64>,
+    /// Length of the body.
+    pub length: u64,
+    /// How many of its bytes were not the right ones.
+    pub wrong_bytes: u64,
+    /// Number of the request that the origin answered with it, if it was the origin that did.
+    pub reply_to: Option<u64>,
 }
 
 impl Client {
     /// A client that is not connected yet.
     pub fn new(target: SocketAddr, mode: Mode, time_limit: Duration) -> Self {
-        Self {
-            target,
-            mode,
-            time_limit,
-            connection: None,
-            request: String::new(),
-            report: LoadReport::default(),
-        }
+        Self { target, mode, time_limit, connection: None, request: String::new() }
     }
 
-    /// Asks for `object` as request `number` and counts what comes back. `None` when it failed.
-    pub async fn ask(&mut self, object: Object, number: u64) -> Option<()> {
+    /// Asks for `object` as request `number`.
+    ///
+    /// # Errors
+    /// Why there is no whole answer of the right length; the connection is then given up.
+    pub async fn ask(&mut self, object: Object, number: u64) -> Result<Answered, ErrorCause> {
         let limit = self.time_limit;
         let result = timeout(limit, self.exchange(object, number)).await.unwrap_or(Err(ErrorCause::Timeout));
         let result = result.and_then(|answer| check(object, answer));
-        match result {
-            Ok(answer) => {
-                let hit = answer.reply_to.is_some_and(|id| id != number);
-                self.report.answers += 1;
-                self.report.bytes += answer.length;
-                self.report.wrong_bytes += answer.wrong_bytes;
-                self.report.hits += u64::from(hit);
-                self.report.hit_bytes += if hit { answer.length } else { 0 };
-                Some(())
-            }
-            Err(cause) => {
-                self.connection = None;
-                self.report.fail(cause);
-                None
-            }
+        if result.is_err() {
+            self.connection = None;
         }
+        result
     }
 
     async fn exchange(&mut self, object: Object, number: u64) -> Result<Answered, ErrorCause> {

@@ -5,11 +5,14 @@ use crate::client::Client;
 use crate::outcome::LoadReport;
 use foxy_base::{Instant, clock};
 use foxy_workload::{RequestStream, Workload};
+use std::cell::RefCell;
 use std::io;
 use std::net::SocketAddr;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
+use tokio::sync::Semaphore;
 
 /// How requests name their origin.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -78,15 +81,25 @@ struct Run {
     stream: RequestStream,
     taken: AtomicU64,
     started: Instant,
+    /// In an open loop one permit for each request whose time has come.
+    due: Semaphore,
 }
 
 impl Run {
-    /// The number of the next request and when it should start; `None` when the run is over.
-    fn take(&self) -> Option<(u64, Instant)> {
+    /// The number of the next request and when it should start; `None` when the run is over. In an open loop it
+    /// waits for that time.
+    async fn take(&self) -> Option<(u64, Instant)> {
+        if matches!(self.options.pace, Pace::Open { .. }) {
+            self.due.acquire().await.ok()?.forget();
+        }
         let number = self.taken.fetch_add(1, Ordering::Relaxed);
-        let now = clock::monotonic();
+        self.begins(number).map(|intended| (number, intended))
+    }
+
+    /// When request `number` should start; `None` when it is beyond the end of the run.
+    fn begins(&self, number: u64) -> Option<Instant> {
         let intended = match self.options.pace {
-            Pace::Closed => now,
+            Pace::Closed => clock::monotonic(),
             #[expect(clippy::cast_precision_loss, reason = "requests of a run are far below 2^53")]
             Pace::Open { rate } => self.started + Duration::from_secs_f64(number as f64 / rate),
         };
@@ -94,18 +107,37 @@ impl Run {
             Stop::Requests(count) => number >= count,
             Stop::After(time) => intended >= self.started + time,
         };
-        (!over).then_some((number, intended))
+        (!over).then_some(intended)
+    }
+
+    /// Lets each request of an open loop start at its time. A thread of its own, since the runtime's timers round up
+    /// to whole milliseconds, which would be read as the proxy's latency.
+    fn pace(&self) {
+        let mut number = 0;
+        while let Some(intended) = self.begins(number) {
+            std::thread::sleep(intended.since(clock::monotonic()));
+            self.due.add_permits(1);
+            number += 1;
+        }
+        // One more for each client, to find that the run is over.
+        self.due.add_permits(self.options.clients.max(1));
     }
 }
 
 /// Runs to the end and says what was seen. `progress` is called with the number of requests begun, now and then.
 ///
 /// # Errors
-/// When a thread or its runtime cannot be started. Failed requests are counted, not errors.
+/// When a thread or its runtime cannot be had, or panics. Failed requests are counted, not errors.
 pub fn run(options: &LoadOptions, progress: &mut dyn FnMut(u64)) -> io::Result<LoadReport> {
     let stream = RequestStream::new(&options.workload, options.seed);
     let started = clock::monotonic();
-    let run = Arc::new(Run { options: options.clone(), stream, taken: AtomicU64::new(0), started });
+    let run = Arc::new(Run {
+        options: options.clone(),
+        stream,
+        taken: AtomicU64::new(0),
+        started,
+        due: Semaphore::new(0),
+    });
     let threads = options.threads.clamp(1, options.clients.max(1));
     let mut handles = Vec::new();
     for thread in 0..threads {
@@ -118,6 +150,10 @@ pub fn run(options: &LoadOptions, progress: &mut dyn FnMut(u64)) -> io::Result<L
             local.block_on(&runtime, drive(run, clients))
         })?);
     }
+    if matches!(options.pace, Pace::Open { .. }) {
+        let run = Arc::clone(&run);
+        std::thread::Builder::new().name("pace".into()).spawn(move || run.pace())?;
+    }
     while !handles.iter().all(std::thread::JoinHandle::is_finished) {
         std::thread::sleep(Duration::from_millis(20));
         progress(run.taken.load(Ordering::Relaxed));
@@ -126,9 +162,8 @@ pub fn run(options: &LoadOptions, progress: &mut dyn FnMut(u64)) -> io::Result<L
     for handle in handles {
         let part =
             handle.join().map_err(|_| io::Error::other("a load thread panicked; its counts are lost"))?;
-        report.merge(&part);
+        report.merge(&part?);
     }
-    report.elapsed = clock::monotonic().since(started);
     Ok(report)
 }
 
@@ -142,28 +177,27 @@ pub fn warm_up(options: &LoadOptions, progress: &mut dyn FnMut(u64)) -> io::Resu
     run(&LoadOptions { workload, stop, pace: Pace::Closed, ..options.clone() }, progress)
 }
 
-async fn drive(run: Arc<Run>, clients: usize) -> LoadReport {
-    let tasks: Vec<_> = (0..clients).map(|_| tokio::task::spawn_local(client(Arc::clone(&run)))).collect();
-    let mut report = LoadReport::default();
+/// The clients of one thread; they share one report.
+async fn drive(run: Arc<Run>, clients: usize) -> io::Result<LoadReport> {
+    let report = Rc::new(RefCell::new(LoadReport::default()));
+    let start = |_| tokio::task::spawn_local(client(Arc::clone(&run), Rc::clone(&report)));
+    let tasks: Vec<_> = (0..clients).map(start).collect();
     for task in tasks {
-        if let Ok(part) = task.await {
-            report.merge(&part);
-        }
+        task.await.map_err(io::Error::other)?;
     }
-    report
+    let mut report = report.take();
+    report.elapsed = clock::monotonic().since(run.started);
+    Ok(report)
 }
 
-async fn client(run: Arc<Run>) -> LoadReport {
+async fn client(run: Arc<Run>, report: Rc<RefCell<LoadReport>>) {
     let options = &run.options;
     let mut client = Client::new(options.target, options.mode.clone(), options.time_limit);
-    while let Some((number, intended)) = run.take() {
-        let wait = intended.since(clock::monotonic());
-        if !wait.is_zero() {
-            tokio::time::sleep(wait).await;
-        }
-        if client.ask(run.stream.object_at(number), options.first_request + number).await.is_some() {
-            client.report.latencies.add(clock::monotonic().since(intended));
+    while let Some((number, intended)) = run.take().await {
+        let id = options.first_request + number;
+        match client.ask(run.stream.object_at(number), id).await {
+            Ok(answer) => report.borrow_mut().succeed(id, &answer, clock::monotonic().since(intended)),
+            Err(cause) => report.borrow_mut().fail(cause),
         }
     }
-    client.report
 }

@@ -1,5 +1,6 @@
 //! What a load run saw: counts, causes of errors, latencies; and the run records they become.
 
+use crate::client::Answered;
 use foxy_report::{Latencies, Measure, Record};
 use std::time::Duration;
 
@@ -54,13 +55,24 @@ pub struct LoadReport {
     pub wrong_bytes: u64,
     /// Failed requests, by [`ErrorCause::ALL`].
     pub errors: [u64; ErrorCause::ALL.len()],
-    /// From the intended start of each request to the end of its answer.
+    /// From the intended start of each answered request to the end of its answer.
     pub latencies: Latencies,
     /// From the first request's start to the last one's end.
     pub elapsed: Duration,
 }
 
 impl LoadReport {
+    /// Counts the answer to request `number`, `latency` after its intended start.
+    pub(crate) fn succeed(&mut self, number: u64, answer: &Answered, latency: Duration) {
+        let hit = answer.reply_to.is_some_and(|id| id != number);
+        self.answers += 1;
+        self.bytes += answer.length;
+        self.wrong_bytes += answer.wrong_bytes;
+        self.hits += u64::from(hit);
+        self.hit_bytes += if hit { answer.length } else { 0 };
+        self.latencies.add(latency);
+    }
+
     /// Counts a failed request.
     pub fn fail(&mut self, cause: ErrorCause) {
         self.errors[cause as usize] += 1;

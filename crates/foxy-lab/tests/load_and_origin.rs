@@ -108,3 +108,24 @@ fn open_loop_latency_counts_from_the_intended_start() {
     assert_eq!(report.answers, 20);
     assert!(report.latencies.at(0.5) >= 100_000, "median {} us", report.latencies.at(0.5));
 }
+
+#[test]
+fn an_open_loop_for_a_time_starts_as_many_requests_as_the_rate_says() {
+    let origin =
+        Origin::start(OriginOptions { listen: (Ipv4Addr::LOCALHOST, 0).into(), threads: 1 }).expect("origin");
+    let (pace, stop) = (Pace::Open { rate: 250.0 }, Stop::After(Duration::from_millis(200)));
+    for threads in [1, 2] {
+        let options = LoadOptions { pace, stop, threads, ..options(origin.address(), 0) };
+        let report = run(&options, &mut |_| {}).expect("load runs");
+        assert_eq!((report.answers, report.failed(), report.wrong_bytes), (50, 0, 0), "{threads} threads");
+    }
+}
+
+#[test]
+fn requests_to_a_forward_proxy_name_the_origin() {
+    let origin =
+        Origin::start(OriginOptions { listen: (Ipv4Addr::LOCALHOST, 0).into(), threads: 1 }).expect("origin");
+    let mode = Mode::Forward { origin: origin.address().to_string() };
+    let report = run(&LoadOptions { mode, ..options(origin.address(), 50) }, &mut |_| {}).expect("load runs");
+    assert_eq!((report.answers, report.failed(), report.wrong_bytes), (50, 0, 0));
+}

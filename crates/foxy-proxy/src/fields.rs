@@ -7,7 +7,7 @@ use foxy_rules::Fields;
 pub(crate) struct View<'a>(pub(crate) &'a Headers);
 
 impl Fields for View<'_> {
-    fn values<'a>(&'a self, name: &'a str) -> Box<dyn Iterator<Item = &'a [u8]> + 'a> {
-        Box::new(self.0.get_all(name))
+    fn values<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a [u8]> {
+        self.0.get_all(name)
     }
 }

@@ -3,7 +3,7 @@
 /// A list of header fields. Names compare without regard to case (RFC 9110 §5.1).
 pub trait Fields {
     /// The values of all lines named `name`, in the order they came.
-    fn values<'a>(&'a self, name: &'a str) -> Box<dyn Iterator<Item = &'a [u8]> + 'a>;
+    fn values<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a [u8]>;
 
     /// The value of the only line named `name`; `None` when there is none or more than one.
     fn single<'a>(&'a self, name: &'a str) -> Option<&'a [u8]> {
@@ -19,9 +19,9 @@ pub trait Fields {
 }
 
 impl Fields for [(&str, &str)] {
-    fn values<'a>(&'a self, name: &'a str) -> Box<dyn Iterator<Item = &'a [u8]> + 'a> {
+    fn values<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a [u8]> {
         let lines = self.iter().filter(move |(field, _)| field.eq_ignore_ascii_case(name));
-        Box::new(lines.map(|(_, value)| value.as_bytes()))
+        lines.map(|(_, value)| value.as_bytes())
     }
 }
 

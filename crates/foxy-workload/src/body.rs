@@ -24,32 +24,38 @@ impl BodyStream {
 
     /// Writes the stream's bytes from `offset` on into `out`.
     pub fn fill(self, offset: u64, out: &mut [u8]) {
-        self.visit(offset, out.len(), |at, bytes| out[at..at + bytes.len()].copy_from_slice(bytes));
+        let skip = usize::try_from(offset % 8).unwrap_or(0);
+        let mut index = offset / 8;
+        let (first, rest) = out.split_at_mut(if skip == 0 { 0 } else { out.len().min(8 - skip) });
+        if !first.is_empty() {
+            first.copy_from_slice(&self.word(index).to_le_bytes()[skip..skip + first.len()]);
+            index += 1;
+        }
+        for piece in rest.chunks_mut(8) {
+            let bytes = self.word(index).to_le_bytes();
+            match <&mut [u8; 8]>::try_from(&mut *piece) {
+                Ok(whole) => *whole = bytes,
+                Err(_) => piece.copy_from_slice(&bytes[..piece.len()]),
+            }
+            index += 1;
+        }
     }
 
     /// Position of the first byte of `data` that differs from the stream from `offset` on.
     #[must_use]
     pub fn mismatch(self, offset: u64, data: &[u8]) -> Option<usize> {
-        let mut wrong = None;
-        self.visit(offset, data.len(), |at, bytes| {
-            if wrong.is_none() && data[at..at + bytes.len()] != *bytes {
-                wrong = (at..at + bytes.len()).find(|&position| data[position] != bytes[position - at]);
+        let mut block = [0; 1024];
+        for (number, piece) in data.chunks(block.len()).enumerate() {
+            let at = number * block.len();
+            let expected = &mut block[..piece.len()];
+            self.fill(offset + at as u64, expected);
+            if expected != piece {
+                return (0..piece.len())
+                    .find(|&position| expected[position] != piece[position])
+                    .map(|position| at + position);
             }
-        });
-        wrong
-    }
-
-    /// Calls `visit` with each run of up to eight bytes and its position within `length`.
-    fn visit(self, offset: u64, length: usize, mut visit: impl FnMut(usize, &[u8])) {
-        let mut done = 0;
-        while done < length {
-            let position = offset + done as u64;
-            let skip = usize::try_from(position % 8).unwrap_or(0);
-            let bytes = self.word(position / 8).to_le_bytes();
-            let count = (8 - skip).min(length - done);
-            visit(done, &bytes[skip..skip + count]);
-            done += count;
         }
+        None
     }
 }
 
@@ -95,7 +101,7 @@ mod tests {
         let stream = BodyStream::new(7, 1);
         let mut whole = [0u8; 100];
         stream.fill(0, &mut whole);
-        for (from, to) in [(0, 100), (1, 9), (13, 64), (99, 100), (50, 50)] {
+        for (from, to) in [(0, 100), (1, 9), (13, 64), (99, 100), (50, 50), (3, 5), (8, 15)] {
             let mut part = vec![0u8; to - from];
             stream.fill(from as u64, &mut part);
             assert_eq!(part, whole[from..to], "{from}..{to}");
@@ -120,7 +126,7 @@ mod tests {
         body[500] ^= 0x80;
         body[501] ^= 0x80;
         body[999] ^= 1;
-        for cut in [0, 1, 8, 500, 501, 999] {
+        for cut in [0, 1, 8, 500, 501, 999, 1000] {
             let mut check = BodyCheck::new(stream, 16);
             check.take(&body[..cut]);
             check.take(&body[cut..]);
