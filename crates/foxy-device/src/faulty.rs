@@ -2,6 +2,7 @@
 //! and reorders some of them, and over a volatile [`Memory`] plays crashes. The same seed gives the same faults.
 //! What each fault does is said in [`FaultPlan`], what a crash does in [`crate::memory`].
 
+mod outcome;
 mod plan;
 
 pub use plan::{FaultCounts, FaultKind, FaultPlan};
@@ -11,6 +12,7 @@ use crate::io::{Device, FileId, IoDone, IoError, IoId, IoOp, IoOutput};
 use crate::memory::{CrashPolicy, Memory};
 use crate::park::{BlockingDevice, Waker};
 use foxy_base::{Instant, Random};
+use outcome::{Due, Expected, Outcome, flip};
 use plan::Target;
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -20,12 +22,6 @@ const SECTOR: u64 = 512;
 
 /// How far a misdirected write goes astray at most, in sectors.
 const ASTRAY: u64 = 64;
-
-/// What the rest of a short read's buffer is filled with.
-const GARBAGE: u8 = 0xdb;
-
-/// When something happens; the number keeps the order of submission among equals.
-type Due = (Instant, u64);
 
 /// The decorator.
 #[derive(Debug)]
@@ -43,25 +39,6 @@ pub struct Faulty<D> {
     /// Completions whose time has not come.
     waiting: BTreeMap<Due, IoDone>,
     seen: Instant,
-}
-
-/// What to make of a completion.
-#[derive(Debug)]
-struct Expected {
-    due: Due,
-    /// The submitter's buffer, where another one was passed on.
-    buffer: Option<IoBuffer>,
-    outcome: Outcome,
-}
-
-#[derive(Clone, Copy, Debug)]
-enum Outcome {
-    AsItIs,
-    Fails(IoError),
-    /// A read gives at most so many bytes.
-    ReadsShort(usize),
-    /// A bit flips: this one, modulo the bits there are.
-    Flips(u64),
 }
 
 /// An operation after its fault: what to pass on, if anything, what to keep, and what to say.
@@ -201,38 +178,8 @@ impl Faulty<Memory> {
     }
 }
 
-impl Expected {
-    fn settle(self, done: IoDone) -> IoDone {
-        let mut buffer = self.buffer.or(done.buffer);
-        let result = match (self.outcome, done.result) {
-            (Outcome::Fails(error), _) => Err(error),
-            (Outcome::ReadsShort(most), Ok(IoOutput::Moved { count })) => {
-                Ok(IoOutput::Moved { count: count.min(most) })
-            }
-            (_, result) => result,
-        };
-        if let (Ok(IoOutput::Moved { count }), Some(buffer)) = (&result, &mut buffer) {
-            match self.outcome {
-                Outcome::Flips(at) => flip(&mut buffer.as_mut()[..*count], at),
-                Outcome::ReadsShort(_) => buffer.as_mut()[*count..].fill(GARBAGE),
-                Outcome::AsItIs | Outcome::Fails(_) => {}
-            }
-        }
-        IoDone { id: done.id, result, buffer }
-    }
-}
-
 fn failure(kind: FaultKind) -> Outcome {
     Outcome::Fails(if kind == FaultKind::NoSpace { IoError::NoSpace } else { IoError::Device })
-}
-
-/// Flips bit `at`, modulo the bits there are.
-fn flip(bytes: &mut [u8], at: u64) {
-    if !bytes.is_empty() {
-        let bit = at % (bytes.len() as u64 * 8);
-        let byte = usize::try_from(bit / 8).expect("within a slice");
-        bytes[byte] ^= 1 << (bit % 8);
-    }
 }
 
 fn target(op: &IoOp) -> Target {

@@ -13,6 +13,7 @@ pub mod park;
 pub mod root;
 pub mod threads;
 pub mod traced;
+mod transfer;
 mod tree;
 pub mod uring;
 

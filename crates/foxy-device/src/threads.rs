@@ -4,10 +4,9 @@ use crate::buffer::IoBuffer;
 use crate::io::{Device, FileId, IoDone, IoError, IoId, IoOp, IoOutput};
 use crate::park::{BlockingDevice, Parker, Waker};
 use crate::root::Root;
+use crate::transfer;
 use crate::tree::{self, OpenFile};
 use foxy_base::Instant;
-use rustix::fs::{FallocateFlags, fallocate};
-use rustix::io::{Errno, pread, pwrite};
 use std::collections::{HashMap, VecDeque};
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -228,10 +227,14 @@ impl Shared {
 
     fn carry_out(&self, id: IoId, job: Job) -> Finished {
         let (result, buffer, opened) = match job {
-            Job::Read { file, offset, mut buffer } => (read(&file, offset, &mut buffer), Some(buffer), None),
-            Job::Write { file, offset, buffer } => (write(&file, offset, &buffer), Some(buffer), None),
+            Job::Read { file, offset, mut buffer } => {
+                (transfer::read(&file, offset, &mut buffer), Some(buffer), None)
+            }
+            Job::Write { file, offset, buffer } => {
+                (transfer::write(&file, offset, &buffer), Some(buffer), None)
+            }
             Job::Sync { file } => (tree::sync(&self.root, &file).map(|()| IoOutput::Done), None, None),
-            Job::Trim { file, offset, length } => (trim(&file, offset, length), None, None),
+            Job::Trim { file, offset, length } => (transfer::trim(&file, offset, length), None, None),
             Job::Named(op) => {
                 let (result, opened) = self.named(op);
                 return Finished { done: IoDone { id, result, buffer: None }, opened };
@@ -263,45 +266,5 @@ impl Shared {
             }
         };
         (result, None)
-    }
-}
-
-fn read(file: &OpenFile, offset: u64, buffer: &mut IoBuffer) -> Result<IoOutput, Errno> {
-    let length = buffer.len();
-    let mut count = 0;
-    while count < length {
-        let at = offset + count as u64;
-        let rest = &mut buffer.as_mut()[count..];
-        match file.transfer(at, rest.len(), |descriptor| pread(descriptor, &mut *rest, at))? {
-            0 => break,
-            moved => count += moved,
-        }
-    }
-    Ok(IoOutput::Moved { count })
-}
-
-fn write(file: &OpenFile, offset: u64, buffer: &IoBuffer) -> Result<IoOutput, Errno> {
-    let length = buffer.len();
-    let mut count = 0;
-    while count < length {
-        let at = offset + count as u64;
-        let rest = &buffer.as_ref()[count..];
-        match file.transfer(at, rest.len(), |descriptor| pwrite(descriptor, rest, at))? {
-            0 => return Err(Errno::IO),
-            moved => count += moved,
-        }
-    }
-    Ok(IoOutput::Moved { count })
-}
-
-fn trim(file: &OpenFile, offset: u64, length: u64) -> Result<IoOutput, Errno> {
-    if length == 0 {
-        return Ok(IoOutput::Done);
-    }
-    let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
-    match fallocate(&file.buffered, flags, offset, length) {
-        // A trim is advice; a file system that cannot take it loses nothing.
-        Ok(()) | Err(Errno::OPNOTSUPP | Errno::NOSYS) => Ok(IoOutput::Done),
-        Err(error) => Err(error),
     }
 }
