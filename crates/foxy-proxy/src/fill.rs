@@ -10,7 +10,7 @@ use crate::upstream::{BodyEvent, HeadEvent, UpstreamError, UpstreamExchange};
 use crate::worker::Worker;
 use bytes::{Bytes, BytesMut};
 use foxy_base::{WallTime, clock};
-use foxy_http::{BodyLength, Headers, Persistence, ResponseHead, strip_hop_by_hop};
+use foxy_http::{BodyLength, Headers, ResponseHead, strip_hop_by_hop};
 use foxy_rules::storable::Exchange;
 use foxy_rules::validate::is_about;
 use foxy_rules::{Storability, StoredTimes, Vary, merges_into_stored, storability};
@@ -42,7 +42,12 @@ pub(crate) struct FillRequest {
 }
 
 /// Runs a fill to its end.
-pub(crate) async fn run(worker: Rc<Worker>, flight: Arc<Flight>, fill: FillRequest, mut exchange: UpstreamExchange) {
+pub(crate) async fn run(
+    worker: Rc<Worker>,
+    flight: Arc<Flight>,
+    fill: FillRequest,
+    mut exchange: UpstreamExchange,
+) {
     let requested = clock::wall();
     let head = loop {
         let next = tokio::select! {
@@ -105,6 +110,7 @@ async fn answered(
         BodyLength::Chunked | BodyLength::UntilClose | BodyLength::Tunnel => None,
     };
     prepare(&mut head, worker, times.1);
+    strip(&mut head.headers);
     let cache = &worker.shared.cache;
     let not_stored = match verdict {
         Storability::DoNotStore(reason) => Some(reason.name()),
@@ -117,12 +123,19 @@ async fn answered(
         Some((list, _)) => fill.base.variant(list, &list.vary.key(&View(&fill.request))),
         None => fill.base.clone(),
     };
-    let shown = FlightHead { head: head.clone(), length, not_stored, age: initial.initial_age, key: key.clone() };
+    let shown = FlightHead {
+        head: head.clone(),
+        length,
+        not_stored,
+        age: initial.initial_age,
+        key: key.clone(),
+        list: list.as_ref().map(|(list, _)| list.clone()),
+    };
     if not_stored.is_some() {
         worker.shared.flights.land(fill.base.hash, flight);
     }
     flight.publish(Outcome::Response(Arc::new(shown)));
-    let keeper = not_stored.is_none().then(|| Keeper::new(worker, &fill.base, &key, &head));
+    let keeper = not_stored.is_none().then(|| Keeper::new(worker, &fill.base, &key));
     let (result, keeper) = body(worker, flight, &mut exchange, length, keeper).await;
     if result.is_ok()
         && let Some(kept) = keeper
@@ -135,11 +148,9 @@ async fn answered(
     finish(worker, flight, &fill.base, result);
 }
 
-/// Makes an origin's head ours: hop-by-hop fields and framing off, Via and a missing Date on.
-fn prepare(head: &mut ResponseHead, worker: &Worker, received: WallTime) {
-    let _close_or_not = Persistence::of(head.version, &head.headers);
+/// Makes an origin's head ours: hop-by-hop fields off, Via and a missing Date on.
+pub(crate) fn prepare(head: &mut ResponseHead, worker: &Worker, received: WallTime) {
     strip_hop_by_hop(&mut head.headers);
-    strip(&mut head.headers);
     worker.add_via(head.version, &mut head.headers);
     if !head.headers.contains("date") {
         head.headers.append("Date", worker.http_date(received));
@@ -231,7 +242,7 @@ struct Keeper {
 }
 
 impl Keeper {
-    fn new(worker: &Rc<Worker>, base: &CacheKey, key: &CacheKey, _head: &ResponseHead) -> Self {
+    fn new(worker: &Rc<Worker>, base: &CacheKey, key: &CacheKey) -> Self {
         Self {
             fill: worker.shared.cache.draw(),
             hint: PlacementHint { site: site(&base.text), ..PlacementHint::default() },
@@ -273,7 +284,9 @@ impl Keeper {
     }
 
     async fn wait_down_to(&mut self, count: usize) -> Kept {
-        let Some(patience) = self.cache().storage().map(crate::storage::Storage::patience) else { return Kept::No };
+        let Some(patience) = self.cache().storage().map(crate::storage::Storage::patience) else {
+            return Kept::No;
+        };
         while self.waiting.len() > count {
             let Some(answer) = self.waiting.pop_front() else { break };
             if !matches!(tokio::time::timeout(patience, answer).await, Ok(Ok(Answer::Stored))) {
@@ -294,4 +307,3 @@ impl Keeper {
         kept.then_some((StoredBody::Parts { fill: self.fill }, self.length))
     }
 }
-

@@ -4,7 +4,7 @@
 //! kept so that late requests can join. A fill without readers is told so and decides for itself whether to go on.
 
 use crate::cache::Epoch;
-use crate::stored::{CacheKey, Stored};
+use crate::stored::{CacheKey, Stored, VaryList};
 use crate::upstream::UpstreamError;
 use bytes::Bytes;
 use foxy_http::{Headers, ResponseHead};
@@ -33,6 +33,8 @@ pub(crate) struct FlightHead {
     pub(crate) age: u64,
     /// The key it will be stored under.
     pub(crate) key: CacheKey,
+    /// The names that chose it, if any did.
+    pub(crate) list: Option<VaryList>,
 }
 
 /// What a flight came to, as far as its head.
@@ -63,7 +65,7 @@ pub(crate) enum Piece {
     /// The end, with trailers.
     End(Headers),
     /// The origin did not send it whole.
-    Broken(UpstreamError),
+    Broken,
     /// This reader was too slow and was left behind.
     LeftBehind,
 }
@@ -270,7 +272,7 @@ impl Reader {
         }
         match &state.ended {
             Some(Ok(trailers)) => Some(Piece::End(trailers.clone())),
-            Some(Err(error)) => Some(Piece::Broken(*error)),
+            Some(Err(_)) => Some(Piece::Broken),
             None => None,
         }
     }
@@ -311,6 +313,14 @@ impl Flights {
         let reader = flight.join().expect("a new flight can be joined");
         table.insert(key, Arc::clone(&flight));
         Boarding::Leads(flight, reader)
+    }
+
+    /// Begins a flight of its own for a request that may not be answered by one that began earlier.
+    pub(crate) fn lead(&self, key: Key, epoch: Epoch) -> (Arc<Flight>, Reader) {
+        let flight = Flight::new(epoch);
+        let reader = flight.join().expect("a new flight can be joined");
+        self.table.lock().unwrap_or_else(PoisonError::into_inner).insert(key, Arc::clone(&flight));
+        (flight, reader)
     }
 
     /// Takes a flight off the table, if it is still the URL's.

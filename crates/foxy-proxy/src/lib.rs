@@ -1,14 +1,27 @@
 //! The caching proxy: HTTP in, HTTP out. It reads no arguments, no environment and no files.
+//!
+//! `exchange` holds the life of a request as pure decisions; `serve` carries it out for one connection, `cached` for
+//! what a cache may answer, `forward` for the rest. A miss is a `flight` that a `fill` feeds. `server` starts and stops.
 
 pub mod access;
+mod answer;
 mod cache;
 pub mod cache_status;
+mod cached;
+mod client_io;
 pub mod counters;
+mod exchange;
 mod fields;
+mod fill;
 mod flight;
+mod forward;
 pub mod memory;
+mod outgoing;
 pub mod reason;
+mod serve;
+pub mod server;
 pub mod settings;
 pub mod storage;
 pub mod stored;
 pub mod upstream;
+mod worker;

@@ -112,3 +112,17 @@ impl Storage {
         self.patience
     }
 }
+
+impl ObjectStore for foxy_store::StoreHandle {
+    fn get(&self, key: Key, reply: Reply) {
+        Self::get(self, key, reply);
+    }
+
+    fn put(&self, key: Key, record: Record, hint: PlacementHint, reply: Reply) {
+        Self::put(self, key, record, hint, reply);
+    }
+
+    fn remove(&self, key: Key, reply: Reply) {
+        Self::remove(self, key, reply);
+    }
+}

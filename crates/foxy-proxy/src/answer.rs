@@ -1,0 +1,342 @@
+//! Answers on their way to a client: heads, framing and bodies. What to answer has been decided before.
+
+use crate::cache_status::CacheStatus;
+use crate::client_io::{Sender, WriteEnd};
+use crate::counters::Counter;
+use crate::flight::{Piece, Reader};
+use crate::reason::ErrorReason;
+use crate::storage::PART;
+use crate::stored::{Stored, StoredBody};
+use crate::upstream::{BodyEvent, UpstreamExchange};
+use crate::worker::Worker;
+use bytes::{BufMut, Bytes, BytesMut};
+use foxy_base::clock;
+use foxy_http::encode::{self, ChunkHeader};
+use foxy_http::{Headers, ResponseHead, Version};
+use foxy_rules::RangeAnswer;
+
+/// What of a request decides how its answer is framed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Asked {
+    /// Whether the method is HEAD.
+    pub(crate) head_only: bool,
+    /// The client's version.
+    pub(crate) version: Version,
+    /// Whether the client wants the connection kept.
+    pub(crate) keep: bool,
+    /// Whether it takes trailers.
+    pub(crate) trailers: bool,
+}
+
+/// Whether the connection can serve another request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum After {
+    Keep,
+    Close,
+}
+
+/// What was sent, for the log.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Told {
+    pub(crate) outcome: CacheStatus,
+    pub(crate) status: u16,
+    pub(crate) body_bytes: u64,
+}
+
+/// Why an answer did not reach its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Cut {
+    /// The client left or took nothing.
+    Client,
+    /// The body did not come whole.
+    Source,
+}
+
+impl From<WriteEnd> for Cut {
+    fn from(_: WriteEnd) -> Self {
+        Self::Client
+    }
+}
+
+/// How the body is told apart from the next response.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Framing {
+    Length(u64),
+    Chunked,
+    UntilClose,
+    /// No body at all (204, 304).
+    Empty,
+}
+
+/// Puts the end of a head: Age, Cache-Status, framing and Connection.
+fn end_head(
+    out: &mut BytesMut,
+    asked: Asked,
+    age: Option<u64>,
+    outcome: CacheStatus,
+    framing: Framing,
+) -> After {
+    use std::io::Write;
+    let mut out = out.writer();
+    if let Some(age) = age {
+        let _ = write!(out, "Age: {age}\r\n");
+    }
+    let _ = write!(out, "Cache-Status: {outcome}\r\n");
+    let after = match framing {
+        Framing::Length(length) => {
+            let _ = write!(out, "Content-Length: {length}\r\n");
+            asked.keep
+        }
+        Framing::Chunked => {
+            let _ = out.write_all(b"Transfer-Encoding: chunked\r\n");
+            asked.keep
+        }
+        Framing::UntilClose => false,
+        Framing::Empty => asked.keep,
+    };
+    let line: &[u8] = match (after, asked.version) {
+        (false, _) => b"Connection: close\r\n\r\n",
+        (true, Version::Http10) => b"Connection: keep-alive\r\n\r\n",
+        (true, Version::Http11) => b"\r\n",
+    };
+    let _ = out.write_all(line);
+    if after { After::Keep } else { After::Close }
+}
+
+/// Sends an error of our own.
+pub(crate) async fn error(
+    worker: &Worker,
+    sender: &mut Sender<'_>,
+    asked: Asked,
+    reason: ErrorReason,
+) -> Result<(After, Told), Cut> {
+    worker.counters.add(Counter::LocalErrors, 1);
+    let outcome = CacheStatus::Local { detail: reason.name() };
+    let text = format!("foxy: {} ({})\n", reason.description(), reason.name());
+    let mut head = ResponseHead::new(reason.status());
+    head.headers.append("Date", worker.http_date(clock::wall()));
+    head.headers.append("Content-Type", "text/plain; charset=utf-8");
+    head.headers.append("Cache-Control", "no-store");
+    if reason.status() == 405 {
+        head.headers.append("Allow", "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS");
+    }
+    local(sender, asked, head, outcome, text.into()).await
+}
+
+/// Sends a short answer of our own.
+pub(crate) async fn local(
+    sender: &mut Sender<'_>,
+    asked: Asked,
+    head: ResponseHead,
+    outcome: CacheStatus,
+    body: Bytes,
+) -> Result<(After, Told), Cut> {
+    let mut out = BytesMut::with_capacity(512);
+    encode::status_line(head.status, &head.reason, &mut out);
+    encode::header_lines(&head.headers, &mut out);
+    let after = end_head(&mut out, asked, None, outcome, Framing::Length(body.len() as u64));
+    let body = if asked.head_only { Bytes::new() } else { body };
+    let told = Told { outcome, status: head.status, body_bytes: body.len() as u64 };
+    sender.write(&mut [out.freeze(), body]).await?;
+    Ok((after, told))
+}
+
+/// Sends 304 for a stored response the client already has.
+pub(crate) async fn not_modified(
+    sender: &mut Sender<'_>,
+    asked: Asked,
+    stored: &Stored,
+    age: u64,
+    outcome: CacheStatus,
+) -> Result<(After, Told), Cut> {
+    const KEPT: [&str; 8] =
+        ["cache-control", "content-location", "date", "etag", "expires", "vary", "via", "last-modified"];
+    let mut headers = stored.head.headers.clone();
+    headers.retain(|name, _| KEPT.iter().any(|kept| kept.eq_ignore_ascii_case(name)));
+    let mut out = BytesMut::with_capacity(512);
+    encode::status_line(304, b"Not Modified", &mut out);
+    encode::header_lines(&headers, &mut out);
+    let after = end_head(&mut out, asked, Some(age), outcome, Framing::Empty);
+    sender.write(&mut [out.freeze()]).await?;
+    Ok((after, Told { outcome, status: 304, body_bytes: 0 }))
+}
+
+/// Sends 416 for a range that lies outside a stored response.
+pub(crate) async fn unsatisfiable(
+    sender: &mut Sender<'_>,
+    asked: Asked,
+    length: u64,
+    outcome: CacheStatus,
+) -> Result<(After, Told), Cut> {
+    let mut head = ResponseHead::new(416);
+    head.headers.append("Content-Range", format!("bytes */{length}"));
+    local(sender, asked, head, outcome, Bytes::new()).await
+}
+
+/// Sends a stored response, whole or one range of it. `Err(None)` means that its body turned out to be gone before
+/// anything was sent: it is a miss.
+pub(crate) async fn stored(
+    worker: &Worker,
+    sender: &mut Sender<'_>,
+    asked: Asked,
+    stored: &Stored,
+    range: RangeAnswer,
+    (age, outcome): (u64, CacheStatus),
+) -> Result<(After, Told), Option<Cut>> {
+    let (first, last) = match range {
+        RangeAnswer::Part { first, last } => (first, last + 1),
+        RangeAnswer::Whole | RangeAnswer::Unsatisfiable => (0, stored.length),
+    };
+    let mut out = BytesMut::with_capacity(stored.wire.len() + 160);
+    let status = if matches!(range, RangeAnswer::Part { .. }) {
+        encode::status_line(206, b"Partial Content", &mut out);
+        encode::header_lines(&stored.head.headers, &mut out);
+        let value = format!("bytes {first}-{}/{}", last - 1, stored.length);
+        encode::header_line("Content-Range", value.as_bytes(), &mut out);
+        206
+    } else {
+        out.extend_from_slice(&stored.wire);
+        stored.head.status
+    };
+    let empty = matches!(status, 204 | 304);
+    let framing = if empty { Framing::Empty } else { Framing::Length(last - first) };
+    let after = end_head(&mut out, asked, Some(age), outcome, framing);
+    let told = Told { outcome, status, body_bytes: if asked.head_only || empty { 0 } else { last - first } };
+    match &stored.body {
+        _ if asked.head_only || empty => {
+            sender.write(&mut [out.freeze()]).await.map_err(|end| Some(end.into()))?
+        }
+        StoredBody::Whole(body) => {
+            let slice = |at: u64| usize::try_from(at).unwrap_or(body.len());
+            let body = body.slice(slice(first)..slice(last));
+            sender.write(&mut [out.freeze(), body]).await.map_err(|end| Some(end.into()))?;
+        }
+        StoredBody::Parts { fill } => {
+            parts(worker, sender, out.freeze(), stored, *fill, (first, last)).await?
+        }
+    }
+    Ok((after, told))
+}
+
+/// Sends the bytes `first..end` of a body in parts. The first part is read before the head goes out.
+async fn parts(
+    worker: &Worker,
+    sender: &mut Sender<'_>,
+    head: Bytes,
+    stored: &Stored,
+    fill: u64,
+    (first, end): (u64, u64),
+) -> Result<(), Option<Cut>> {
+    let object = crate::stored::CacheKey::new(stored.key.clone()).hash;
+    let size = PART as u64;
+    let read = async |number: u64| {
+        let storage = worker.shared.cache.storage()?;
+        let part = storage.part(object, fill, number, &worker.counters).await?;
+        let expected = size.min(stored.length - number * size);
+        (part.len() as u64 == expected).then_some(part)
+    };
+    let mut head = Some(head);
+    let mut at = first;
+    while at < end {
+        let number = at / size;
+        let Some(part) = read(number).await else {
+            worker.counters.add(Counter::LostParts, 1);
+            return Err(if head.is_some() { None } else { Some(Cut::Source) });
+        };
+        let start = usize::try_from(at - number * size).unwrap_or(0);
+        let stop = usize::try_from((end - number * size).min(part.len() as u64)).unwrap_or(part.len());
+        let pieces = &mut [head.take().unwrap_or_default(), part.slice(start..stop)];
+        sender.write(pieces).await.map_err(|end| Some(end.into()))?;
+        at = number * size + stop as u64;
+    }
+    match head {
+        Some(head) => sender.write(&mut [head]).await.map_err(|end| Some(end.into())),
+        None => Ok(()),
+    }
+}
+
+/// Where a body comes from that is not stored yet.
+pub(crate) enum Source<'a> {
+    /// A flight.
+    Flight(&'a Reader),
+    /// An exchange of this request alone.
+    Exchange(&'a mut UpstreamExchange),
+}
+
+impl Source<'_> {
+    async fn next(&mut self, worker: &Worker) -> Piece {
+        match self {
+            Self::Flight(reader) => reader.next().await,
+            Self::Exchange(exchange) => loop {
+                return match exchange.next().await {
+                    Ok(BodyEvent::Data(data)) => {
+                        worker.counters.add(Counter::BytesFromOrigins, data.len() as u64);
+                        Piece::Data(data)
+                    }
+                    Ok(BodyEvent::Trailers(trailers)) => match exchange.next().await {
+                        Ok(BodyEvent::End) => Piece::End(trailers),
+                        Ok(_) => continue,
+                        Err(_) => Piece::Broken,
+                    },
+                    Ok(BodyEvent::End) => Piece::End(Headers::new()),
+                    Err(_) => Piece::Broken,
+                };
+            },
+        }
+    }
+}
+
+/// Sends a response as it comes.
+pub(crate) async fn streamed(
+    worker: &Worker,
+    sender: &mut Sender<'_>,
+    asked: Asked,
+    head: &ResponseHead,
+    length: Option<u64>,
+    (age, outcome): (Option<u64>, CacheStatus),
+    mut source: Source<'_>,
+) -> Result<(After, Told), Cut> {
+    let mut out = BytesMut::with_capacity(head.headers.wire_length() + 256);
+    encode::status_line(head.status, &head.reason, &mut out);
+    encode::header_lines(&head.headers, &mut out);
+    let framing = match (head.status, length, asked.version) {
+        _ if asked.head_only => Framing::Empty,
+        (204 | 304, ..) => Framing::Empty,
+        (_, Some(length), _) => Framing::Length(length),
+        (_, None, Version::Http11) => Framing::Chunked,
+        (_, None, Version::Http10) => Framing::UntilClose,
+    };
+    let after = end_head(&mut out, asked, age, outcome, framing);
+    let mut told = Told { outcome, status: head.status, body_bytes: 0 };
+    let mut pending = out.freeze();
+    loop {
+        match source.next(worker).await {
+            Piece::Data(_) if framing == Framing::Empty => {}
+            Piece::Data(data) => {
+                told.body_bytes += data.len() as u64;
+                let head = std::mem::take(&mut pending);
+                match framing {
+                    Framing::Chunked => {
+                        let size = Bytes::copy_from_slice(ChunkHeader::new(data.len()).as_bytes());
+                        sender.write(&mut [head, size, data, Bytes::from_static(encode::CRLF)]).await?;
+                    }
+                    _ => sender.write(&mut [head, data]).await?,
+                }
+            }
+            Piece::End(trailers) => {
+                let mut end = BytesMut::new();
+                if framing == Framing::Chunked {
+                    let trailers = if asked.trailers { trailers } else { Headers::new() };
+                    encode::last_chunk(&trailers, &mut end);
+                }
+                sender.write(&mut [pending, end.freeze()]).await?;
+                return Ok((after, told));
+            }
+            Piece::Broken | Piece::LeftBehind => {
+                worker.counters.add(Counter::CutResponses, 1);
+                sender.write(&mut [pending]).await?;
+                return Err(Cut::Source);
+            }
+        }
+    }
+}

@@ -1,0 +1,288 @@
+//! GET and HEAD: memory first, then the store, then a flight to the origin.
+
+use crate::answer::{self, After, Asked, Cut, Source, Told};
+use crate::cache::{Epoch, Found, InMemory};
+use crate::cache_status::{CacheStatus, HitSource};
+use crate::client_io::Sender;
+use crate::counters::Counter;
+use crate::exchange::{Next, decide, decide_without};
+use crate::fields::View;
+use crate::fill::{self, FillRequest};
+use crate::flight::{Boarding, FlightHead, News, Outcome, Reader};
+use crate::forward;
+use crate::outgoing;
+use crate::reason::{ErrorReason, ForwardReason};
+use crate::stored::{CacheKey, Stored, VaryList};
+use crate::upstream::Origin;
+use crate::worker::Worker;
+use foxy_base::{WallTime, clock};
+use foxy_http::RequestHead;
+use foxy_rules::{Conditional, RangeAnswer, RequestControl, evaluate, requested_range};
+use std::rc::Rc;
+use std::sync::Arc;
+
+/// A GET or HEAD that the cache is asked about.
+pub(crate) struct Wanted<'a> {
+    pub(crate) head: &'a RequestHead,
+    pub(crate) origin: Origin,
+    pub(crate) key: CacheKey,
+    pub(crate) asked: Asked,
+}
+
+/// How it went.
+pub(crate) enum Got {
+    /// Answered.
+    Answered(After, Told),
+    /// To be sent on as it is: a HEAD or a range that the cache could not answer.
+    Forward(ForwardReason),
+}
+
+/// What is known when the origin has to be asked.
+struct Miss {
+    reason: ForwardReason,
+    list: Option<VaryList>,
+    stale: Option<(Arc<Stored>, CacheKey)>,
+    epoch: Epoch,
+}
+
+/// Answers one request.
+pub(crate) async fn answer(
+    worker: &Rc<Worker>,
+    sender: &mut Sender<'_>,
+    wanted: &Wanted<'_>,
+) -> Result<Got, Cut> {
+    let cache = &worker.shared.cache;
+    let control = RequestControl::of(&View(&wanted.head.headers));
+    let epoch = cache.epoch(&wanted.key);
+    let (found, source) = match cache.in_memory(&wanted.key, &wanted.head.headers) {
+        InMemory::Found(found) => (found, HitSource::Memory),
+        InMemory::Ask(key, list) => {
+            let headers = &wanted.head.headers;
+            (cache.in_store(&wanted.key, key, list, headers, &worker.counters).await, HitSource::Disk)
+        }
+    };
+    let now = clock::wall();
+    let (next, list, stored) = match found {
+        Found::Response(stored, key) => (decide(&control, &stored, now), None, Some((stored, key))),
+        Found::Varies(list) => (decide_without(&control, true), Some(list), None),
+        Found::Nothing => (decide_without(&control, false), None, None),
+    };
+    let reason = match next {
+        Next::Serve { ttl } => {
+            let Some((stored, key)) = stored else { return Err(Cut::Source) };
+            match hit(worker, sender, wanted, &stored, (ttl, source), now).await {
+                Ok((after, told)) => return Ok(Got::Answered(after, told)),
+                Err(Some(cut)) => return Err(cut),
+                Err(None) => cache.memory.remove(key.hash),
+            }
+            let miss = Miss { reason: ForwardReason::UriMiss, list, stale: None, epoch };
+            return fetch(worker, sender, wanted, &control, miss).await;
+        }
+        Next::GatewayTimeout => {
+            let (after, told) =
+                answer::error(worker, sender, wanted.asked, ErrorReason::OnlyIfCached).await?;
+            return Ok(Got::Answered(after, told));
+        }
+        Next::Revalidate(reason) => {
+            return fetch(worker, sender, wanted, &control, Miss { reason, list, stale: stored, epoch })
+                .await;
+        }
+        Next::Fetch(reason) => reason,
+    };
+    fetch(worker, sender, wanted, &control, Miss { reason, list, stale: None, epoch }).await
+}
+
+/// Serves a stored response: 304, a range, or all of it.
+async fn hit(
+    worker: &Worker,
+    sender: &mut Sender<'_>,
+    wanted: &Wanted<'_>,
+    stored: &Stored,
+    (ttl, source): (i64, HitSource),
+    now: WallTime,
+) -> Result<(After, Told), Option<Cut>> {
+    worker.counters.add(
+        match source {
+            HitSource::Memory => Counter::MemoryHits,
+            HitSource::Disk => Counter::DiskHits,
+            HitSource::Revalidated => Counter::Revalidated,
+        },
+        1,
+    );
+    let outcome = CacheStatus::Hit { source, ttl };
+    let age = stored.times.age(now);
+    let (request, head) = (View(&wanted.head.headers), View(&stored.head.headers));
+    if evaluate(&request, stored.head.status, &head, stored.times.received) == Conditional::NotModified {
+        return Ok(answer::not_modified(sender, wanted.asked, stored, age, outcome).await?);
+    }
+    let range = match stored.head.status {
+        200 if !wanted.asked.head_only => requested_range(&request, &head, stored.length),
+        _ => RangeAnswer::Whole,
+    };
+    if range == RangeAnswer::Unsatisfiable {
+        return Ok(answer::unsatisfiable(sender, wanted.asked, stored.length, outcome).await?);
+    }
+    answer::stored(worker, sender, wanted.asked, stored, range, (age, outcome)).await
+}
+
+/// Gets it from the origin, alone or with others who want the same.
+async fn fetch(
+    worker: &Rc<Worker>,
+    sender: &mut Sender<'_>,
+    wanted: &Wanted<'_>,
+    control: &RequestControl,
+    miss: Miss,
+) -> Result<Got, Cut> {
+    if wanted.asked.head_only || (wanted.head.headers.contains("range") && miss.stale.is_none()) {
+        return Ok(Got::Forward(miss.reason));
+    }
+    let flights = &worker.shared.flights;
+    let boarding = if control.no_cache || control.max_age == Some(0) {
+        let (flight, reader) = flights.lead(wanted.key.hash, miss.epoch);
+        Boarding::Leads(flight, reader)
+    } else {
+        flights.board(wanted.key.hash, miss.epoch)
+    };
+    if let Boarding::Follows(reader) = boarding {
+        worker.counters.add(Counter::Collapsed, 1);
+        if let Some(got) = follow(worker, sender, wanted, &miss, &reader).await? {
+            return Ok(got);
+        }
+        drop(reader);
+        let flight = crate::flight::Flight::new(miss.epoch);
+        let Some(reader) = flight.join() else { return Err(Cut::Source) };
+        return lead(worker, sender, wanted, miss, (flight, reader)).await;
+    }
+    match boarding {
+        Boarding::Leads(flight, reader) => lead(worker, sender, wanted, miss, (flight, reader)).await,
+        Boarding::Follows(_) => Err(Cut::Source),
+    }
+}
+
+/// Starts a fill and reads its flight. The fill goes on if this client leaves and others read, or little is missing.
+async fn lead(
+    worker: &Rc<Worker>,
+    sender: &mut Sender<'_>,
+    wanted: &Wanted<'_>,
+    miss: Miss,
+    (flight, reader): (Arc<crate::flight::Flight>, Reader),
+) -> Result<Got, Cut> {
+    worker.counters.add(Counter::Forwarded, 1);
+    let stale = miss.stale.as_ref().map(|(stored, _)| &**stored);
+    let outgoing = outgoing::for_cache(worker, wanted.head, wanted.origin.clone(), stale);
+    let exchange = worker.upstream.exchange(outgoing);
+    let request = FillRequest {
+        request: wanted.head.headers.clone(),
+        base: wanted.key.clone(),
+        list: miss.list.clone(),
+        stale: miss.stale.clone(),
+        epoch: miss.epoch,
+    };
+    tokio::task::spawn_local(fill::run(Rc::clone(worker), flight, request, exchange));
+    loop {
+        match reader.news(true).await {
+            News::Interim(head) => forward::interim(sender, wanted.asked, head).await?,
+            News::Outcome(outcome) => {
+                return settle(worker, sender, wanted, &miss, &reader, outcome, false).await;
+            }
+        }
+    }
+}
+
+/// Reads another request's flight; `None` when what it brings may not answer this one.
+async fn follow(
+    worker: &Rc<Worker>,
+    sender: &mut Sender<'_>,
+    wanted: &Wanted<'_>,
+    miss: &Miss,
+    reader: &Reader,
+) -> Result<Option<Got>, Cut> {
+    let outcome = match reader.news(false).await {
+        News::Outcome(outcome) => outcome,
+        News::Interim(_) => return Ok(None),
+    };
+    if let Outcome::Response(head) = &outcome {
+        let fits = match &head.list {
+            Some(list) => wanted.key.variant(list, &list.vary.key(&View(&wanted.head.headers))) == head.key,
+            None => true,
+        };
+        if head.not_stored.is_some() || !fits {
+            return Ok(None);
+        }
+    }
+    settle(worker, sender, wanted, miss, reader, outcome, true).await.map(Some)
+}
+
+/// Answers with what a flight came to.
+async fn settle(
+    worker: &Rc<Worker>,
+    sender: &mut Sender<'_>,
+    wanted: &Wanted<'_>,
+    miss: &Miss,
+    reader: &Reader,
+    outcome: Outcome,
+    collapsed: bool,
+) -> Result<Got, Cut> {
+    let (after, told) = match outcome {
+        Outcome::Failed(error) => {
+            answer::error(worker, sender, wanted.asked, ErrorReason::Upstream(error)).await?
+        }
+        Outcome::Revalidated(stored) => {
+            let now = clock::wall();
+            let ttl = i64::try_from(stored.lifetime).unwrap_or(i64::MAX)
+                - i64::try_from(stored.times.age(now)).unwrap_or(i64::MAX);
+            let served = hit(worker, sender, wanted, &stored, (ttl, HitSource::Revalidated), now).await;
+            served.map_err(|cut| cut.unwrap_or(Cut::Source))?
+        }
+        Outcome::Response(head) => {
+            let outcome = CacheStatus::Forwarded {
+                reason: miss.reason,
+                status: Some(head.head.status),
+                stored: head.not_stored.is_none(),
+                collapsed,
+                detail: head.not_stored,
+            };
+            respond(worker, sender, wanted, reader, &head, outcome).await?
+        }
+    };
+    Ok(Got::Answered(after, told))
+}
+
+async fn respond(
+    worker: &Worker,
+    sender: &mut Sender<'_>,
+    wanted: &Wanted<'_>,
+    reader: &Reader,
+    flight: &FlightHead,
+    outcome: CacheStatus,
+) -> Result<(After, Told), Cut> {
+    let (request, head) = (View(&wanted.head.headers), View(&flight.head.headers));
+    if evaluate(&request, flight.head.status, &head, clock::wall()) == Conditional::NotModified {
+        let mut brief = flight.head.clone();
+        brief.status = 304;
+        brief.reason = bytes::Bytes::from_static(b"Not Modified");
+        brief.headers.remove("content-type");
+        let source = Source::Flight(reader);
+        return answer::streamed(
+            worker,
+            sender,
+            wanted.asked,
+            &brief,
+            None,
+            (Some(flight.age), outcome),
+            source,
+        )
+        .await;
+    }
+    let source = Source::Flight(reader);
+    answer::streamed(
+        worker,
+        sender,
+        wanted.asked,
+        &flight.head,
+        flight.length,
+        (Some(flight.age), outcome),
+        source,
+    )
+    .await
+}

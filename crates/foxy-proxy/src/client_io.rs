@@ -1,0 +1,189 @@
+//! A client's connection: what is read from it, what is written to it, and how long either may take.
+
+use bytes::{Buf, Bytes, BytesMut};
+use foxy_http::{DecodeError, Limits, RequestDecoder, RequestEvent};
+use std::io::{self, IoSlice};
+use std::pin::Pin;
+use std::time::Duration;
+use tokio::io::AsyncReadExt;
+use tokio::net::TcpStream;
+use tokio::net::tcp::{ReadHalf, WriteHalf};
+use tokio::time::{Instant, Sleep, sleep_until};
+
+/// Bytes a read has room for.
+const READ: usize = 16 << 10;
+
+/// Slices given to one write.
+const SLICES: usize = 8;
+
+/// Why nothing more comes from a client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ReadEnd {
+    /// It closed between requests.
+    Closed,
+    /// It closed or reset within a request.
+    Broken,
+    /// It took too long.
+    Timeout,
+    /// What it sent is no request.
+    Malformed(DecodeError),
+}
+
+/// Why a client gets no more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum WriteEnd {
+    /// It closed or reset the connection.
+    Gone,
+    /// It took nothing for too long.
+    Timeout,
+}
+
+/// A timer that is armed anew only when it fires: re-arming for each read would cost more than the read's parsing.
+pub(crate) struct Patience {
+    sleep: Pin<Box<Sleep>>,
+}
+
+impl Patience {
+    fn new() -> Self {
+        Self { sleep: Box::pin(sleep_until(Instant::now() + Duration::from_secs(1))) }
+    }
+
+    /// Waits until `deadline`.
+    async fn until(&mut self, deadline: Instant) {
+        loop {
+            if self.sleep.deadline() > deadline {
+                self.sleep.as_mut().reset(deadline);
+            }
+            self.sleep.as_mut().await;
+            let now = Instant::now();
+            if now >= deadline {
+                return;
+            }
+            self.sleep.as_mut().reset(deadline);
+        }
+    }
+}
+
+/// A connection.
+pub(crate) struct ClientConnection {
+    pub(crate) stream: TcpStream,
+    decoder: RequestDecoder,
+    pub(crate) buffer: BytesMut,
+    patience: Patience,
+}
+
+/// Its reading half.
+pub(crate) struct Receiver<'a> {
+    half: ReadHalf<'a>,
+    decoder: &'a mut RequestDecoder,
+    buffer: &'a mut BytesMut,
+    patience: &'a mut Patience,
+}
+
+/// Its writing half.
+pub(crate) struct Sender<'a> {
+    half: WriteHalf<'a>,
+    limit: Duration,
+    /// Bytes written.
+    pub(crate) sent: u64,
+}
+
+impl ClientConnection {
+    pub(crate) fn new(stream: TcpStream, limits: Limits) -> Self {
+        let decoder = RequestDecoder::new(limits);
+        Self { stream, decoder, buffer: BytesMut::new(), patience: Patience::new() }
+    }
+
+    pub(crate) fn split(&mut self, write_limit: Duration) -> (Receiver<'_>, Sender<'_>) {
+        let (read, write) = self.stream.split();
+        let Self { decoder, buffer, patience, .. } = self;
+        (
+            Receiver { half: read, decoder, buffer, patience },
+            Sender { half: write, limit: write_limit, sent: 0 },
+        )
+    }
+}
+
+impl Receiver<'_> {
+    /// The next part of a request that is already here.
+    pub(crate) fn ready(&mut self) -> Result<Option<RequestEvent>, ReadEnd> {
+        self.decoder.next(self.buffer).map_err(ReadEnd::Malformed)
+    }
+
+    /// Whether bytes of a request are here that make no part yet.
+    pub(crate) fn has_begun(&self) -> bool {
+        !self.buffer.is_empty()
+    }
+
+    /// Reads more, until `deadline`.
+    pub(crate) async fn read(&mut self, deadline: Instant) -> Result<(), ReadEnd> {
+        if self.buffer.capacity() - self.buffer.len() < READ / 4 {
+            self.buffer.reserve(READ);
+        }
+        let read = tokio::select! {
+            biased;
+            read = self.half.read_buf(self.buffer) => read,
+            () = self.patience.until(deadline) => return Err(ReadEnd::Timeout),
+        };
+        match read {
+            Ok(0) if self.decoder.eof(self.buffer).is_ok() => Err(ReadEnd::Closed),
+            Ok(0) | Err(_) => Err(ReadEnd::Broken),
+            Ok(_) => Ok(()),
+        }
+    }
+
+    /// The next part of a request; each read may take `limit`.
+    pub(crate) async fn next(&mut self, limit: Duration) -> Result<RequestEvent, ReadEnd> {
+        loop {
+            if let Some(event) = self.ready()? {
+                return Ok(event);
+            }
+            self.read(Instant::now() + limit).await?;
+        }
+    }
+}
+
+impl Sender<'_> {
+    /// Writes all of `pieces`, in as few calls as the client takes them.
+    pub(crate) async fn write(&mut self, pieces: &mut [Bytes]) -> Result<(), WriteEnd> {
+        let mut first = 0;
+        loop {
+            while pieces.get(first).is_some_and(Bytes::is_empty) {
+                first += 1;
+            }
+            if first == pieces.len() {
+                return Ok(());
+            }
+            let mut slices = [IoSlice::new(&[]); SLICES];
+            let mut count = 0;
+            for (slice, piece) in slices.iter_mut().zip(&pieces[first..]) {
+                *slice = IoSlice::new(piece);
+                count += 1;
+            }
+            match self.half.try_write_vectored(&slices[..count]) {
+                Ok(written) => {
+                    self.sent += written as u64;
+                    advance(&mut pieces[first..], written);
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.writable().await?,
+                Err(_) => return Err(WriteEnd::Gone),
+            }
+        }
+    }
+
+    async fn writable(&mut self) -> Result<(), WriteEnd> {
+        match tokio::time::timeout(self.limit, self.half.writable()).await {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(_)) => Err(WriteEnd::Gone),
+            Err(_) => Err(WriteEnd::Timeout),
+        }
+    }
+}
+
+fn advance(pieces: &mut [Bytes], mut written: usize) {
+    for piece in pieces {
+        let taken = written.min(piece.len());
+        piece.advance(taken);
+        written -= taken;
+    }
+}

@@ -1,0 +1,192 @@
+//! Requests the cache is not asked about: sent on with their bodies, answered as the origin answers.
+
+use crate::answer::{self, After, Asked, Cut, Source, Told};
+use crate::cache_status::CacheStatus;
+use crate::client_io::{ReadEnd, Receiver, Sender};
+use crate::counters::Counter;
+use crate::fields::View;
+use crate::fill::prepare;
+use crate::outgoing;
+use crate::reason::{ErrorReason, ForwardReason};
+use crate::stored::CacheKey;
+use crate::upstream::{
+    BodyPiece, BodySender, HeadEvent, Origin, RequestBody, UpstreamError, UpstreamExchange,
+};
+use crate::worker::Worker;
+use bytes::{Bytes, BytesMut};
+use foxy_base::clock;
+use foxy_http::{
+    BodyLength, Headers, RequestEvent, RequestHead, ResponseHead, Version, encode, strip_hop_by_hop,
+};
+use foxy_rules::invalidate::also_invalidated;
+use foxy_rules::invalidates;
+use std::time::Duration;
+use tokio::net::TcpStream;
+
+/// A request to be sent on.
+pub(crate) struct Forward<'a> {
+    pub(crate) head: &'a RequestHead,
+    pub(crate) body: BodyLength,
+    pub(crate) origin: Origin,
+    pub(crate) key: CacheKey,
+    pub(crate) reason: ForwardReason,
+    pub(crate) asked: Asked,
+}
+
+/// How it went.
+pub(crate) enum Forwarded {
+    /// Answered; whether the request's body was read to its end.
+    Answered(After, Told),
+    /// The origin switched protocols: its head, its connection, and what came after the head.
+    Switched(ResponseHead, TcpStream, Bytes),
+}
+
+/// What became of the client's body.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Pumped {
+    Whole,
+    NotWanted,
+    Broken,
+}
+
+/// Sends a request on and its answer back. The body and the answer travel at the same time.
+pub(crate) async fn forward(
+    worker: &Worker,
+    receiver: &mut Receiver<'_>,
+    sender: &mut Sender<'_>,
+    request: Forward<'_>,
+) -> Result<Forwarded, Cut> {
+    worker.counters.add(Counter::Forwarded, 1);
+    let (pieces, body) = RequestBody::channel(request.body);
+    let outgoing = outgoing::forwarded(worker, request.head, request.origin.clone(), body);
+    let exchange = worker.upstream.exchange(outgoing);
+    let pump = pump(receiver, pieces, worker.settings().client_read);
+    let respond = respond(worker, sender, &request, exchange);
+    tokio::pin!(pump, respond);
+    let mut pumped = None;
+    let result = loop {
+        tokio::select! {
+            result = &mut respond => break result,
+            end = &mut pump, if pumped.is_none() => pumped = Some(end),
+        }
+    };
+    match result? {
+        // What is left of the body would be read as the next request.
+        Forwarded::Answered(_, told) if pumped != Some(Pumped::Whole) => {
+            Ok(Forwarded::Answered(After::Close, told))
+        }
+        forwarded => Ok(forwarded),
+    }
+}
+
+/// Carries the client's body to the exchange.
+async fn pump(receiver: &mut Receiver<'_>, pieces: BodySender, limit: Duration) -> Pumped {
+    let mut trailers = Headers::new();
+    loop {
+        let piece = match receiver.next(limit).await {
+            Ok(RequestEvent::Body(data)) => BodyPiece::Data(data),
+            Ok(RequestEvent::Trailers(found)) => {
+                trailers = found;
+                continue;
+            }
+            Ok(RequestEvent::End) => {
+                // An exchange that has all it wants has closed its end; the body is whole all the same.
+                let _ = pieces.send(BodyPiece::End(trailers)).await;
+                return Pumped::Whole;
+            }
+            Ok(RequestEvent::Head(..)) => return Pumped::Broken,
+            Err(ReadEnd::Closed | ReadEnd::Broken | ReadEnd::Timeout | ReadEnd::Malformed(_)) => {
+                return Pumped::Broken;
+            }
+        };
+        if pieces.send(piece).await.is_err() {
+            return Pumped::NotWanted;
+        }
+    }
+}
+
+async fn respond(
+    worker: &Worker,
+    sender: &mut Sender<'_>,
+    request: &Forward<'_>,
+    mut exchange: UpstreamExchange,
+) -> Result<Forwarded, Cut> {
+    let (mut head, length) = match final_head(sender, request.asked, &mut exchange).await? {
+        Ok(found) => found,
+        Err(error) => {
+            let reason = ErrorReason::Upstream(error);
+            let (after, told) = answer::error(worker, sender, request.asked, reason).await?;
+            return Ok(Forwarded::Answered(after, told));
+        }
+    };
+    if length == BodyLength::Tunnel {
+        let Some((stream, rest)) = exchange.into_tunnel() else { return Err(Cut::Source) };
+        return Ok(Forwarded::Switched(head, stream, rest));
+    }
+    if invalidates(request.head.method.as_str(), head.status) {
+        invalidate(worker, request, &head).await;
+    }
+    prepare(&mut head, worker, clock::wall());
+    let length = match length {
+        BodyLength::Length(bytes) => Some(bytes),
+        BodyLength::None => Some(0),
+        _ => None,
+    };
+    if !request.asked.head_only && head.status != 304 {
+        head.headers.remove("content-length");
+    }
+    let outcome = CacheStatus::Forwarded {
+        reason: request.reason,
+        status: Some(head.status),
+        stored: false,
+        collapsed: false,
+        detail: None,
+    };
+    let source = Source::Exchange(&mut exchange);
+    let (after, told) =
+        answer::streamed(worker, sender, request.asked, &head, length, (None, outcome), source).await?;
+    Ok(Forwarded::Answered(after, told))
+}
+
+/// Waits for the final head and passes on what comes before it.
+async fn final_head(
+    sender: &mut Sender<'_>,
+    asked: Asked,
+    exchange: &mut UpstreamExchange,
+) -> Result<Result<(ResponseHead, BodyLength), UpstreamError>, Cut> {
+    loop {
+        match exchange.head().await {
+            Ok(HeadEvent::Continue) if asked.version == Version::Http11 => {
+                sender.write(&mut [Bytes::from_static(b"HTTP/1.1 100 Continue\r\n\r\n")]).await?;
+            }
+            Ok(HeadEvent::Interim(head)) => interim(sender, asked, head).await?,
+            Ok(HeadEvent::Continue) => {}
+            Ok(HeadEvent::Final(head, length)) => return Ok(Ok((head, length))),
+            Err(error) => return Ok(Err(error)),
+        }
+    }
+}
+
+/// Passes a 1xx on to a client that can take it (RFC 9110 §15.2: not one of HTTP/1.0).
+pub(crate) async fn interim(
+    sender: &mut Sender<'_>,
+    asked: Asked,
+    mut head: ResponseHead,
+) -> Result<(), Cut> {
+    if asked.version == Version::Http10 {
+        return Ok(());
+    }
+    strip_hop_by_hop(&mut head.headers);
+    let mut out = BytesMut::new();
+    encode::response_head(&head, &mut out);
+    Ok(sender.write(&mut [out.freeze()]).await?)
+}
+
+async fn invalidate(worker: &Worker, request: &Forward<'_>, head: &ResponseHead) {
+    let cache = &worker.shared.cache;
+    cache.invalidate(&request.key, &worker.counters).await;
+    let Ok(base) = std::str::from_utf8(&request.key.text) else { return };
+    for other in also_invalidated(&View(&head.headers), base) {
+        cache.invalidate(&CacheKey::new(other), &worker.counters).await;
+    }
+}

@@ -1,0 +1,79 @@
+//! Requests on their way to an origin: what of a client's request goes on, and what is added.
+
+use crate::fields::View;
+use crate::stored::Stored;
+use crate::upstream::{Origin, RequestBody, UpstreamRequest};
+use crate::worker::Worker;
+use bytes::Bytes;
+use foxy_http::{
+    Headers, Method, RequestHead, accepts_trailers, expects_continue, strip_hop_by_hop, upgrade_protocol,
+};
+use foxy_rules::Validators;
+
+/// The client's request as it goes on.
+pub(crate) fn forwarded(
+    worker: &Worker,
+    head: &RequestHead,
+    origin: Origin,
+    body: RequestBody,
+) -> UpstreamRequest {
+    let mut headers = end_to_end(worker, head);
+    if !expects_continue(head) {
+        headers.remove("expect");
+    }
+    if let Some(protocol) = upgrade_protocol(head.version, &head.headers) {
+        headers.append("Connection", "upgrade");
+        headers.append("Upgrade", protocol);
+    } else if accepts_trailers(&head.headers) {
+        headers.append("Connection", "TE");
+        headers.append("TE", "trailers");
+    }
+    if matches!(head.method, Method::Options | Method::Trace)
+        && let Some(left) = headers.get_str("max-forwards").and_then(|text| text.trim().parse::<u64>().ok())
+    {
+        headers.set("Max-Forwards", left.saturating_sub(1).to_string());
+    }
+    UpstreamRequest { origin, method: head.method.clone(), target: target(head), headers, body }
+}
+
+/// A GET for the cache: without the client's own conditions and ranges, with those of the stored response that is to
+/// be validated.
+pub(crate) fn for_cache(
+    worker: &Worker,
+    head: &RequestHead,
+    origin: Origin,
+    stale: Option<&Stored>,
+) -> UpstreamRequest {
+    let mut headers = end_to_end(worker, head);
+    for name in ["expect", "if-none-match", "if-modified-since", "if-range", "range"] {
+        headers.remove(name);
+    }
+    if let Some(stale) = stale {
+        let view = View(&stale.head.headers);
+        let validators = Validators::of(&view);
+        for (name, value) in
+            [("If-None-Match", validators.etag), ("If-Modified-Since", validators.last_modified)]
+        {
+            if let Some(value) = value {
+                headers.append(name, value);
+            }
+        }
+    }
+    UpstreamRequest { origin, method: Method::Get, target: target(head), headers, body: RequestBody::none() }
+}
+
+fn end_to_end(worker: &Worker, head: &RequestHead) -> Headers {
+    let mut headers = head.headers.clone();
+    strip_hop_by_hop(&mut headers);
+    if !headers.contains("host")
+        && let Some(authority) = head.authority()
+    {
+        headers.append("Host", authority);
+    }
+    worker.add_via(head.version, &mut headers);
+    headers
+}
+
+fn target(head: &RequestHead) -> Bytes {
+    head.origin_form().map_or_else(|| Bytes::from_static(b"/"), |target| Bytes::copy_from_slice(&target))
+}

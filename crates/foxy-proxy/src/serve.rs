@@ -1,0 +1,335 @@
+//! One client connection: requests in, answers out, until either side wants no more.
+
+use crate::access::AccessRecord;
+use crate::answer::{self, After, Asked, Cut, Told};
+use crate::cache_status::CacheStatus;
+use crate::cached::{self, Got, Wanted};
+use crate::client_io::{ClientConnection, ReadEnd, Receiver};
+use crate::counters::Counter;
+use crate::exchange::{Plan, plan};
+use crate::forward::{self, Forward, Forwarded};
+use crate::reason::{ErrorReason, ForwardReason};
+use crate::stored::CacheKey;
+use crate::upstream::{Origin, Tunnel};
+use crate::worker::Worker;
+use bytes::{Bytes, BytesMut};
+use foxy_base::{Instant, clock};
+use foxy_http::{
+    BodyLength, Persistence, RequestEvent, RequestHead, ResponseHead, Version, accepts_trailers, encode,
+};
+use std::cell::Cell;
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+use tokio::io::AsyncWriteExt;
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+
+/// How long a closing connection may still send, so that our last answer is not lost to a reset.
+const LINGER: Duration = Duration::from_secs(2);
+
+/// Bytes read and dropped while a connection closes.
+const LINGER_BYTES: usize = 256 << 10;
+
+/// An answer given, or the connection to be given up.
+enum Ended {
+    Answered(After, Told),
+    Cut(Cut),
+    Tunnelled(Told),
+}
+
+/// Serves a client until the connection ends. `idle` is true while nothing of a request has come.
+pub(crate) async fn serve(worker: Rc<Worker>, stream: TcpStream, peer: SocketAddr, idle: Rc<Cell<bool>>) {
+    let mut connection = ClientConnection::new(stream, worker.settings().limits);
+    while let After::Keep = one(&worker, &mut connection, peer, &idle).await {
+        if worker.shared.stopping.load(Ordering::Relaxed) {
+            break;
+        }
+    }
+}
+
+/// Answers a client that is one too many.
+pub(crate) async fn turn_away(worker: Rc<Worker>, stream: TcpStream) {
+    let mut connection = ClientConnection::new(stream, worker.settings().limits);
+    let (_, mut sender) = connection.split(LINGER);
+    // A client that does not take the answer loses nothing by not getting it.
+    let _ = answer::error(&worker, &mut sender, CLOSING, ErrorReason::TooManyConnections).await;
+    linger(&mut connection).await;
+}
+
+/// How a request that cannot be read is answered.
+const CLOSING: Asked = Asked { head_only: false, version: Version::Http11, keep: false, trailers: false };
+
+async fn one(
+    worker: &Rc<Worker>,
+    connection: &mut ClientConnection,
+    peer: SocketAddr,
+    idle: &Cell<bool>,
+) -> After {
+    let (mut receiver, mut sender) = connection.split(worker.settings().client_write);
+    idle.set(!receiver.has_begun());
+    let (head, body) = match read_head(worker, &mut receiver, idle).await {
+        Ok(found) => found,
+        Err(ReadEnd::Closed | ReadEnd::Broken) => return After::Close,
+        Err(ReadEnd::Timeout) if !receiver.has_begun() => return After::Close,
+        Err(end) => {
+            let reason = match end {
+                ReadEnd::Malformed(error) => ErrorReason::Malformed(error),
+                _ => ErrorReason::RequestTimeout,
+            };
+            let started = clock::monotonic();
+            let told = answer::error(worker, &mut sender, CLOSING, reason).await;
+            let (bytes, told) = (sender.sent, told.ok().map(|(_, told)| told));
+            log(worker, peer, started, None, bytes, told);
+            linger(connection).await;
+            return After::Close;
+        }
+    };
+    let started = clock::monotonic();
+    worker.counters.add(Counter::Requests, 1);
+    let (ended, bytes) = request(worker, connection, &head, body).await;
+    worker.counters.add(Counter::BytesToClients, bytes);
+    let (after, told) = match ended {
+        Ended::Answered(after, told) => (after, Some(told)),
+        Ended::Tunnelled(told) => (After::Close, Some(told)),
+        Ended::Cut(cut) => {
+            if cut == Cut::Client {
+                worker.counters.add(Counter::ClientsLeft, 1);
+            }
+            (After::Close, None)
+        }
+    };
+    log(worker, peer, started, Some(&head), bytes, told);
+    if after == After::Close && told.is_some() {
+        linger(connection).await;
+    }
+    after
+}
+
+/// Reads a head: the first byte within the idle time, the rest within the head time from then.
+async fn read_head(
+    worker: &Worker,
+    receiver: &mut Receiver<'_>,
+    idle: &Cell<bool>,
+) -> Result<(RequestHead, BodyLength), ReadEnd> {
+    let now = tokio::time::Instant::now();
+    let mut deadline =
+        now + if idle.get() { worker.settings().client_idle } else { worker.settings().client_head };
+    loop {
+        match receiver.ready()? {
+            Some(RequestEvent::Head(head, body)) => {
+                idle.set(false);
+                return Ok((head, body));
+            }
+            Some(_) => return Err(ReadEnd::Broken),
+            None => receiver.read(deadline).await?,
+        }
+        if idle.replace(false) {
+            deadline = tokio::time::Instant::now() + worker.settings().client_head;
+        }
+    }
+}
+
+/// Answers one request; also says how many bytes were sent.
+async fn request(
+    worker: &Rc<Worker>,
+    connection: &mut ClientConnection,
+    head: &RequestHead,
+    body: BodyLength,
+) -> (Ended, u64) {
+    let asked = Asked {
+        head_only: head.method == foxy_http::Method::Head,
+        version: head.version,
+        keep: Persistence::of(head.version, &head.headers) == Persistence::KeepAlive
+            && !worker.shared.stopping.load(Ordering::Relaxed),
+        trailers: accepts_trailers(&head.headers),
+    };
+    let settings = worker.settings();
+    let (mut receiver, mut sender) = connection.split(settings.client_write);
+    let forward = match plan(head, body, &settings.mode, &settings.via_name) {
+        Plan::Tunnel(origin) => return tunnel(worker, connection, asked, origin).await,
+        Plan::Refuse(reason) => {
+            let result = answer::error(worker, &mut sender, asked, reason).await;
+            let ended = drained(&mut receiver, settings.drain_limit, settings.client_read, result).await;
+            return (ended, sender.sent);
+        }
+        Plan::AnswerHere => {
+            let mut answer = ResponseHead::new(200);
+            answer.headers.append("Allow", "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS, TRACE");
+            let outcome = CacheStatus::Local { detail: "max-forwards" };
+            let result = answer::local(&mut sender, asked, answer, outcome, Bytes::new()).await;
+            let ended = drained(&mut receiver, settings.drain_limit, settings.client_read, result).await;
+            return (ended, sender.sent);
+        }
+        Plan::Forward(origin, key, reason) => (origin, CacheKey::new(key), reason),
+        Plan::LookUp(origin, key) => {
+            let wanted = Wanted { head, origin, key: CacheKey::new(key), asked };
+            match cached::answer(worker, &mut sender, &wanted).await {
+                Ok(Got::Answered(after, told)) => {
+                    let result = Ok((after, told));
+                    let ended =
+                        drained(&mut receiver, settings.drain_limit, settings.client_read, result).await;
+                    return (ended, sender.sent);
+                }
+                Ok(Got::Forward(reason)) => (wanted.origin, wanted.key, reason),
+                Err(cut) => return (Ended::Cut(cut), sender.sent),
+            }
+        }
+    };
+    let (origin, key, reason) = forward;
+    let request = Forward { head, body, origin, key, reason, asked };
+    let result = forward::forward(worker, &mut receiver, &mut sender, request).await;
+    let sent = sender.sent;
+    match result {
+        Ok(Forwarded::Answered(after, told)) => (Ended::Answered(after, told), sent),
+        Ok(Forwarded::Switched(head, stream, rest)) => {
+            switched(worker, connection, head, stream, rest, reason).await
+        }
+        Err(cut) => (Ended::Cut(cut), sent),
+    }
+}
+
+/// Reads what is left of a request whose answer did not need it, within limits, or gives the connection up.
+async fn drained(
+    receiver: &mut Receiver<'_>,
+    limit: u64,
+    patience: Duration,
+    result: Result<(After, Told), Cut>,
+) -> Ended {
+    let (after, told) = match result {
+        Ok(found) => found,
+        Err(cut) => return Ended::Cut(cut),
+    };
+    let mut left = limit;
+    while after == After::Keep {
+        match receiver.next(patience).await {
+            Ok(RequestEvent::End) => return Ended::Answered(After::Keep, told),
+            Ok(RequestEvent::Body(data)) if data.len() as u64 <= left => left -= data.len() as u64,
+            Ok(RequestEvent::Trailers(_)) => {}
+            Ok(RequestEvent::Body(_) | RequestEvent::Head(..)) | Err(_) => break,
+        }
+    }
+    Ended::Answered(After::Close, told)
+}
+
+async fn tunnel(
+    worker: &Rc<Worker>,
+    connection: &mut ClientConnection,
+    asked: Asked,
+    origin: Origin,
+) -> (Ended, u64) {
+    let opened = worker.upstream.connect(&origin).await;
+    let (mut receiver, mut sender) = connection.split(worker.settings().client_write);
+    let stream = match opened {
+        Ok(stream) => stream,
+        Err(error) => {
+            let reason = ErrorReason::Upstream(error.into());
+            let result = answer::error(worker, &mut sender, Asked { keep: false, ..asked }, reason).await;
+            let ended = result.map_or_else(Ended::Cut, |(after, told)| Ended::Answered(after, told));
+            return (ended, sender.sent);
+        }
+    };
+    // The request ends with its head: what is in the buffer after it belongs to the tunnel.
+    if !matches!(receiver.ready(), Ok(Some(RequestEvent::End))) {
+        return (Ended::Cut(Cut::Client), 0);
+    }
+    let outcome = forwarded(ForwardReason::Method, 200);
+    let text = format!("HTTP/1.1 200 Connection Established\r\nCache-Status: {outcome}\r\n\r\n");
+    if sender.write(&mut [text.into()]).await.is_err() {
+        return (Ended::Cut(Cut::Client), sender.sent);
+    }
+    let sent = sender.sent;
+    carry(worker, connection, stream, Bytes::new(), sent, Told { outcome, status: 200, body_bytes: 0 }).await
+}
+
+async fn switched(
+    worker: &Rc<Worker>,
+    connection: &mut ClientConnection,
+    mut head: ResponseHead,
+    stream: TcpStream,
+    rest: Bytes,
+    reason: ForwardReason,
+) -> (Ended, u64) {
+    let outcome = forwarded(reason, head.status);
+    let protocol = head.headers.get("upgrade").map(Bytes::copy_from_slice);
+    foxy_http::strip_hop_by_hop(&mut head.headers);
+    head.headers.append("Connection", "upgrade");
+    if let Some(protocol) = protocol {
+        head.headers.append("Upgrade", protocol);
+    }
+    head.headers.append("Cache-Status", outcome.to_string());
+    let mut out = BytesMut::new();
+    encode::response_head(&head, &mut out);
+    let (_, mut sender) = connection.split(worker.settings().client_write);
+    if sender.write(&mut [out.freeze()]).await.is_err() {
+        return (Ended::Cut(Cut::Client), sender.sent);
+    }
+    let sent = sender.sent;
+    carry(worker, connection, stream, rest, sent, Told { outcome, status: head.status, body_bytes: 0 }).await
+}
+
+const fn forwarded(reason: ForwardReason, status: u16) -> CacheStatus {
+    CacheStatus::Forwarded { reason, status: Some(status), stored: false, collapsed: false, detail: None }
+}
+
+async fn carry(
+    worker: &Rc<Worker>,
+    connection: &mut ClientConnection,
+    origin: TcpStream,
+    from_origin: Bytes,
+    sent: u64,
+    told: Told,
+) -> (Ended, u64) {
+    worker.counters.add(Counter::Tunnels, 1);
+    let from_client = connection.buffer.split().freeze();
+    let tunnel = Tunnel { client: &mut connection.stream, from_client, origin, from_origin };
+    let report = tunnel.run(worker.settings().tunnel_idle).await;
+    (Ended::Tunnelled(Told { body_bytes: report.to_client, ..told }), sent + report.to_client)
+}
+
+/// Closes a connection without losing the answer: the client's further bytes are read and dropped for a while.
+async fn linger(connection: &mut ClientConnection) {
+    if connection.stream.shutdown().await.is_err() {
+        return;
+    }
+    let drop_rest = async {
+        let mut scratch = vec![0; 4096];
+        let mut read = 0;
+        while read < LINGER_BYTES {
+            match tokio::io::AsyncReadExt::read(&mut connection.stream, &mut scratch).await {
+                Ok(0) | Err(_) => return,
+                Ok(count) => read += count,
+            }
+        }
+    };
+    let _patience_over = timeout(LINGER, drop_rest).await;
+}
+
+fn log(
+    worker: &Worker,
+    client: SocketAddr,
+    started: Instant,
+    head: Option<&RequestHead>,
+    bytes: u64,
+    told: Option<Told>,
+) {
+    let Some(sink) = &worker.shared.sink else { return };
+    let outcome = told.map_or(CacheStatus::Local { detail: "cut" }, |told| told.outcome);
+    let header = |name: &str| head.and_then(|head| head.headers.get(name));
+    sink.record(&AccessRecord {
+        end: clock::wall(),
+        elapsed: clock::monotonic().since(started),
+        client,
+        outcome,
+        status: told.map_or(0, |told| told.status),
+        bytes,
+        body_bytes: told.map_or(0, |told| told.body_bytes),
+        method: head.map_or("", |head| head.method.as_str()),
+        url: head.map_or(b"", |head| head.target.raw()),
+        version: head.map_or("", |head| head.version.as_str()),
+        content_type: None,
+        referer: header("referer"),
+        user_agent: header("user-agent"),
+    });
+}

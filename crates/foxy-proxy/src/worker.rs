@@ -1,0 +1,59 @@
+//! What every request of a worker can reach: the shared cache and flights, the worker's own upstream client and
+//! counters. No request's life is decided here.
+
+use crate::access::AccessSink;
+use crate::cache::Cache;
+use crate::counters::Counters;
+use crate::flight::Flights;
+use crate::settings::ProxySettings;
+use crate::upstream::UpstreamClient;
+use foxy_base::WallTime;
+use foxy_http::{Headers, Version};
+use std::cell::RefCell;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize};
+use std::time::{Duration, UNIX_EPOCH};
+
+/// What all workers share.
+pub(crate) struct Shared {
+    pub(crate) settings: ProxySettings,
+    pub(crate) cache: Cache,
+    pub(crate) flights: Flights,
+    pub(crate) sink: Option<Arc<dyn AccessSink>>,
+    /// Set once the proxy is to stop: no request follows the one in progress.
+    pub(crate) stopping: AtomicBool,
+    pub(crate) connections: AtomicUsize,
+}
+
+/// One worker.
+pub(crate) struct Worker {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) upstream: UpstreamClient,
+    pub(crate) counters: Arc<Counters>,
+    date: RefCell<(u64, String)>,
+}
+
+impl Worker {
+    pub(crate) fn new(shared: Arc<Shared>, upstream: UpstreamClient, counters: Arc<Counters>) -> Self {
+        Self { shared, upstream, counters, date: RefCell::new((u64::MAX, String::new())) }
+    }
+
+    pub(crate) fn settings(&self) -> &ProxySettings {
+        &self.shared.settings
+    }
+
+    /// The time as an HTTP date; written anew once a second.
+    pub(crate) fn http_date(&self, now: WallTime) -> String {
+        let mut date = self.date.borrow_mut();
+        if date.0 != now.seconds() {
+            *date = (now.seconds(), httpdate::fmt_http_date(UNIX_EPOCH + Duration::from_secs(now.seconds())));
+        }
+        date.1.clone()
+    }
+
+    /// Adds this proxy to a message that came with `version` (RFC 9110 §7.6.3).
+    pub(crate) fn add_via(&self, version: Version, headers: &mut Headers) {
+        let version = version.as_str().trim_start_matches("HTTP/");
+        headers.append("Via", format!("{version} {}", self.settings().via_name));
+    }
+}
