@@ -32,6 +32,8 @@ pub struct CheckpointHead {
     pub pages: u32,
     /// Whether it lists everything there is on disk.
     pub complete: bool,
+    /// Records numbered this or less are durable.
+    pub durable: u64,
 }
 
 const HEADER: usize = 32;
@@ -50,6 +52,7 @@ impl CheckpointHead {
         page[24..32].copy_from_slice(&self.opens.to_le_bytes());
         page[32..36].copy_from_slice(&self.pages.to_le_bytes());
         page[36] = u8::from(self.complete);
+        page[40..48].copy_from_slice(&self.durable.to_le_bytes());
         let checksum = secret.checksum(&page[8..]);
         page[..8].copy_from_slice(&checksum.to_le_bytes());
         page
@@ -65,6 +68,7 @@ impl CheckpointHead {
             opens: number(page, 24),
             pages: u32::from_le_bytes([page[32], page[33], page[34], page[35]]),
             complete: page[36] == 1,
+            durable: number(page, 40),
         })
     }
 }
@@ -153,7 +157,7 @@ mod tests {
 
     #[test]
     fn heads_come_back_and_damage_is_noticed() {
-        let head = CheckpointHead { number: 3, opens: 2, pages: 77, complete: true };
+        let head = CheckpointHead { number: 3, opens: 2, pages: 77, complete: true, durable: 8 };
         let mut page = head.encode(&Secret::new(4));
         assert_eq!(CheckpointHead::decode(&page, &Secret::new(4)), Some(head));
         assert_eq!(CheckpointHead::decode(&page, &Secret::new(5)), None);

@@ -16,7 +16,7 @@ pub struct Forget {
     pub up_to: u64,
 }
 
-const HEADER: usize = 32;
+const HEADER: usize = 40;
 const ENTRY: usize = 24;
 
 /// Facts that fit one block.
@@ -29,6 +29,24 @@ pub const BLOCK_BYTES: usize = 2 * PAGE;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct JournalDamaged;
 
+/// What a journal half says.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct JournalContent {
+    /// All facts, oldest first.
+    pub facts: Vec<Forget>,
+    /// The highest sequence number up to which records were known to be durable when a block was written.
+    pub durable: u64,
+}
+
+/// What all blocks of one writing have in common.
+#[derive(Clone, Copy, Debug)]
+pub struct BlockStamp {
+    /// The generation of the half.
+    pub generation: u64,
+    /// Records numbered this or less are durable.
+    pub durable: u64,
+}
+
 /// Blocks for a number of facts.
 #[must_use]
 pub const fn blocks_for(facts: usize) -> u32 {
@@ -37,24 +55,25 @@ pub const fn blocks_for(facts: usize) -> u32 {
 
 /// Encodes facts as blocks `first_block…` of a journal half.
 #[must_use]
-pub fn encode(facts: &[Forget], first_block: u32, generation: u64, secret: &Secret) -> IoBuffer {
+pub fn encode(facts: &[Forget], first_block: u32, stamp: BlockStamp, secret: &Secret) -> IoBuffer {
     let mut buffer = IoBuffer::zeroed(blocks_for(facts.len()) as usize * BLOCK_BYTES);
     for ((number, part), out) in
         (first_block..).zip(facts.chunks(BLOCK_ENTRIES)).zip(buffer.as_mut().chunks_exact_mut(BLOCK_BYTES))
     {
         let (block, copy) = out.split_at_mut(PAGE);
-        encode_block(part, number, generation, secret, block);
+        encode_block(part, number, stamp, secret, block);
         copy.copy_from_slice(block);
     }
     buffer
 }
 
-fn encode_block(facts: &[Forget], number: u32, generation: u64, secret: &Secret, out: &mut [u8]) {
-    out[8..16].copy_from_slice(&generation.to_le_bytes());
+fn encode_block(facts: &[Forget], number: u32, stamp: BlockStamp, secret: &Secret, out: &mut [u8]) {
+    out[8..16].copy_from_slice(&stamp.generation.to_le_bytes());
     out[16..20].copy_from_slice(&number.to_le_bytes());
     let count = u32::try_from(facts.len()).expect("at most BLOCK_ENTRIES");
     out[20..24].copy_from_slice(&count.to_le_bytes());
     out[24..32].copy_from_slice(b"forgets\0");
+    out[32..40].copy_from_slice(&stamp.durable.to_le_bytes());
     for (fact, place) in facts.iter().zip(out[HEADER..].chunks_exact_mut(ENTRY)) {
         place[..16].copy_from_slice(&fact.key.0);
         place[16..].copy_from_slice(&fact.up_to.to_le_bytes());
@@ -68,7 +87,7 @@ fn decode_block<'a>(
     number: u32,
     generation: u64,
     secret: &Secret,
-) -> Option<impl Iterator<Item = Forget> + use<'a>> {
+) -> Option<(u64, impl Iterator<Item = Forget> + use<'a>)> {
     let field = |from: usize, to: usize| page.get(from..to);
     let checksum = secret.checksum(page.get(8..PAGE)?);
     let sound = field(0, 8)? == checksum.to_le_bytes()
@@ -76,13 +95,15 @@ fn decode_block<'a>(
         && field(16, 20)? == number.to_le_bytes()
         && field(24, 32)? == b"forgets\0";
     let count = u32::from_le_bytes(field(20, 24)?.try_into().ok()?) as usize;
+    let durable = u64::from_le_bytes(field(32, 40)?.try_into().ok()?);
     (sound && count <= BLOCK_ENTRIES).then(|| {
-        page[HEADER..].chunks_exact(ENTRY).take(count).map(|entry| {
+        let facts = page[HEADER..].chunks_exact(ENTRY).take(count).map(|entry| {
             let (mut key, mut up_to) = ([0; 16], [0; 8]);
             key.copy_from_slice(&entry[..16]);
             up_to.copy_from_slice(&entry[16..]);
             Forget { key: Key(key), up_to: u64::from_le_bytes(up_to) }
-        })
+        });
+        (durable, facts)
     })
 }
 
@@ -90,8 +111,8 @@ fn decode_block<'a>(
 ///
 /// # Errors
 /// When a block cannot be read although a later one was written, so that facts may be lost.
-pub fn decode(half: &[u8], generation: u64, secret: &Secret) -> Result<Vec<Forget>, JournalDamaged> {
-    let mut facts = Vec::new();
+pub fn decode(half: &[u8], generation: u64, secret: &Secret) -> Result<JournalContent, JournalDamaged> {
+    let mut content = JournalContent::default();
     let mut hole = false;
     for (number, pair) in (0..).zip(half.chunks_exact(BLOCK_BYTES)) {
         let (block, copy) = pair.split_at(PAGE);
@@ -99,11 +120,14 @@ pub fn decode(half: &[u8], generation: u64, secret: &Secret) -> Result<Vec<Forge
             .or_else(|| decode_block(copy, number, generation, secret));
         match found {
             Some(_) if hole => return Err(JournalDamaged),
-            Some(entries) => facts.extend(entries),
+            Some((durable, facts)) => {
+                content.durable = content.durable.max(durable);
+                content.facts.extend(facts);
+            }
             None => hole = true,
         }
     }
-    Ok(facts)
+    Ok(content)
 }
 
 #[cfg(test)]
@@ -115,13 +139,16 @@ mod tests {
     }
 
     fn half(facts: &[Forget]) -> Vec<u8> {
-        let mut bytes = encode(facts, 0, 7, &Secret::new(1)).as_ref().to_vec();
+        let stamp = BlockStamp { generation: 7, durable: 5 };
+        let mut bytes = encode(facts, 0, stamp, &Secret::new(1)).as_ref().to_vec();
         bytes.resize(10 * BLOCK_BYTES, 0);
         bytes
     }
 
     fn read(half: &[u8]) -> Result<Vec<Forget>, JournalDamaged> {
-        decode(half, 7, &Secret::new(1))
+        let content = decode(half, 7, &Secret::new(1))?;
+        assert_eq!(content.durable, 5);
+        Ok(content.facts)
     }
 
     #[test]
@@ -129,8 +156,8 @@ mod tests {
         let facts = facts(400);
         let half = half(&facts);
         assert_eq!(read(&half), Ok(facts));
-        assert_eq!(decode(&half, 8, &Secret::new(1)), Ok(vec![]));
-        assert_eq!(decode(&half, 7, &Secret::new(2)), Ok(vec![]));
+        assert_eq!(decode(&half, 8, &Secret::new(1)), Ok(JournalContent::default()));
+        assert_eq!(decode(&half, 7, &Secret::new(2)), Ok(JournalContent::default()));
     }
 
     #[test]

@@ -7,7 +7,7 @@ use crate::status::OpenStoreError;
 use xxhash_rust::xxh3::xxh3_64;
 
 const MAGIC: &[u8; 8] = b"FOXYSTOR";
-const LENGTH: usize = 80;
+const LENGTH: usize = 88;
 
 /// What the store must remember to be opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -26,6 +26,8 @@ pub struct Superblock {
     pub journal_half: u32,
     /// The generation its blocks carry.
     pub journal_generation: u64,
+    /// Records numbered this or less are durable.
+    pub durable: u64,
 }
 
 /// What the two copies together say.
@@ -53,8 +55,15 @@ impl Superblock {
         page[..8].copy_from_slice(MAGIC);
         page[8..12].copy_from_slice(&FORMAT_VERSION.to_le_bytes());
         page[12..16].copy_from_slice(&self.journal_half.to_le_bytes());
-        let numbers =
-            [self.salt, self.generation, self.opens, self.requested, self.size, self.journal_generation];
+        let numbers = [
+            self.salt,
+            self.generation,
+            self.opens,
+            self.requested,
+            self.size,
+            self.journal_generation,
+            self.durable,
+        ];
         for (place, number) in page[16..].chunks_exact_mut(8).zip(numbers) {
             place.copy_from_slice(&number.to_le_bytes());
         }
@@ -82,6 +91,7 @@ impl Superblock {
             size: number(48),
             journal_half,
             journal_generation: number(56),
+            durable: number(64),
         })
     }
 
@@ -141,6 +151,7 @@ mod tests {
             size: 8,
             journal_half: 1,
             journal_generation: 2,
+            durable: 6,
         }
     }
 

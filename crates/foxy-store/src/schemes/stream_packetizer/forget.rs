@@ -6,12 +6,12 @@ use super::io::{After, LaneName, Step};
 use super::state::Phase;
 use crate::contract::{Answer, Key, Outbox, Record, RefusedReason, Ticket};
 use crate::index::EntryState;
-use crate::journal::{self, BLOCK_BYTES, BLOCK_ENTRIES, Forget};
+use crate::journal::{self, BLOCK_BYTES, BLOCK_ENTRIES, BlockStamp, Forget};
 use crate::layout::{PAGE, Region};
 use crate::superblock::Superblock;
 use foxy_base::Instant;
 use foxy_device::IoError;
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeSet, HashMap, VecDeque};
 
 /// Someone waits for a fact to be durable.
 #[derive(Debug)]
@@ -35,6 +35,7 @@ pub struct Forgetting {
     facts: HashMap<Key, u64>,
     queue: VecDeque<Wanted>,
     waiting: HashMap<Key, u32>,
+    sequences: BTreeSet<u64>,
     half: Option<Region>,
     next_block: u32,
     broken: Option<IoError>,
@@ -92,6 +93,12 @@ impl Forgetting {
         self.waiting.is_empty()
     }
 
+    /// The lowest sequence number of a put that waits.
+    #[must_use]
+    pub fn lowest_waiting(&self) -> Option<u64> {
+        self.sequences.first().copied()
+    }
+
     fn arrived(&mut self, key: Key) {
         if let Some(count) = self.waiting.get_mut(&key) {
             *count -= 1;
@@ -144,8 +151,9 @@ impl StreamPacketizer {
         if self.forgetting.queue.len() >= QUEUE_LIMIT {
             return Err(RefusedReason::Busy);
         }
-        if let Work::Put { record, .. } = &wanted.work {
+        if let Work::Put { record, sequence } = &wanted.work {
             self.waiting += record.len();
+            self.forgetting.sequences.insert(*sequence);
         }
         *self.forgetting.waiting.entry(wanted.key).or_default() += 1;
         self.forgetting.queue.push_back(wanted);
@@ -166,8 +174,8 @@ impl StreamPacketizer {
         let facts: Vec<_> =
             batch.iter().map(|wanted| Forget { key: wanted.key, up_to: wanted.up_to }).collect();
         let block = self.forgetting.next_block;
-        let generation = self.superblock.journal_generation;
-        let buffer = journal::encode(&facts, block, generation, &self.secret);
+        let stamp = BlockStamp { generation: self.superblock.journal_generation, durable: self.durable };
+        let buffer = journal::encode(&facts, block, stamp, &self.secret);
         let half = self.layout.journal[self.superblock.journal_half as usize];
         let offset = half.offset() + u64::from(block) * BLOCK_BYTES as u64;
         let steps = vec![Step::Write(offset, buffer), Step::Sync];
@@ -234,6 +242,7 @@ impl StreamPacketizer {
                 Work::Remove => Answer::Removed,
                 Work::Put { sequence, record } => {
                     self.waiting -= record.len();
+                    self.forgetting.sequences.remove(&sequence);
                     match self.place(key, sequence, record, now, out) {
                         Ok(()) => Answer::Stored,
                         Err(reason) => Answer::Refused(reason),
@@ -261,8 +270,9 @@ impl StreamPacketizer {
     fn refuse(&mut self, batch: Vec<Wanted>, reason: RefusedReason, out: &mut Outbox) {
         for wanted in batch {
             self.forgetting.arrived(wanted.key);
-            if let Work::Put { record, .. } = &wanted.work {
+            if let Work::Put { record, sequence } = &wanted.work {
                 self.waiting -= record.len();
+                self.forgetting.sequences.remove(sequence);
             }
             out.reply(wanted.ticket, Answer::Refused(reason));
         }

@@ -4,6 +4,7 @@ use super::StreamPacketizer;
 use super::forget::Wanted;
 use super::reads::PendingRead;
 use super::state::Phase;
+use super::window::{Flight, Window};
 use crate::contract::{Outbox, Ticket};
 use crate::index::{EntryId, EntryState};
 use crate::superblock::Superblock;
@@ -32,9 +33,20 @@ pub enum Pending {
     /// A page buffer being written.
     Window,
     /// A step of a script; a sync takes along what it makes durable.
-    Script(LaneName, Vec<EntryId>),
+    Script(LaneName, Option<Synced>),
+    /// Reading a record that may not be durable, to write it again.
+    Settle(crate::pages::Run),
+    /// Making what an earlier process wrote durable, before any of it is read.
+    FirstSync,
     /// Letting go of a file that is no longer used.
     CloseFile,
+}
+
+/// What a sync makes durable, if it succeeds.
+pub struct Synced {
+    overwritten: Vec<EntryId>,
+    durable: u64,
+    failures_before: u32,
 }
 
 /// Scripts of one lane run one after the other; the lanes run side by side.
@@ -83,6 +95,8 @@ pub enum After {
     Swept,
     /// All that was buffered is durable.
     CloseSynced,
+    /// A record that might not have been durable is.
+    Settled(crate::pages::Run),
 }
 
 /// Overwritten leftovers that make a sync of their own worth while.
@@ -120,11 +134,15 @@ impl StreamPacketizer {
         let file = self.file;
         match script.steps.pop_front() {
             Some(Step::Write(offset, buffer)) => {
-                self.submit(IoOp::Write { file, offset, buffer }, Pending::Script(lane, Vec::new()), out);
+                self.submit(IoOp::Write { file, offset, buffer }, Pending::Script(lane, None), out);
             }
             Some(Step::Sync) => {
-                let overwritten = std::mem::take(&mut self.overwritten);
-                self.submit(IoOp::Sync { file }, Pending::Script(lane, overwritten), out);
+                let synced = Synced {
+                    overwritten: std::mem::take(&mut self.overwritten),
+                    durable: self.written_up_to(),
+                    failures_before: self.sync_failures,
+                };
+                self.submit(IoOp::Sync { file }, Pending::Script(lane, Some(synced)), out);
             }
             None => unreachable!("scripts have a step, and end with their last"),
         }
@@ -154,6 +172,8 @@ impl StreamPacketizer {
             Pending::Journal => self.journal_read(read(result, buffer), out),
             Pending::CheckpointHead(area) => self.checkpoint_head_read(area, read(result, buffer), out),
             Pending::CheckpointPages(from) => self.checkpoint_pages_read(from, read(result, buffer), out),
+            Pending::FirstSync => self.first_synced(result.map(|_| ()), out),
+            Pending::Settle(run) => self.settle_read(run, read(result, buffer), now, out),
             Pending::Scan(run) => self.scanned(run, read(result, buffer), now, out),
             Pending::Read(pending) => self.read_done(pending, read(result, buffer), out),
             Pending::Window => self.window_done(id.0, written(result, buffer.as_ref())),
@@ -169,15 +189,15 @@ impl StreamPacketizer {
     fn script_step_done(
         &mut self,
         lane: LaneName,
-        synced: Vec<EntryId>,
+        synced: Option<Synced>,
         result: Result<(), IoError>,
         now: Instant,
         out: &mut Outbox,
     ) {
-        match result {
-            Ok(()) => self.bury(synced),
-            Err(_) => self.resurrect(synced),
-        }
+        let result = match synced {
+            Some(synced) => self.sync_done(synced, result),
+            None => result,
+        };
         let running = &mut self.lanes[lane as usize].running;
         let more = running.as_ref().is_some_and(|script| !script.steps.is_empty());
         if result.is_ok() && more {
@@ -185,6 +205,29 @@ impl StreamPacketizer {
         } else if let Some(script) = running.take() {
             self.script_done(script.after, result, now, out);
         }
+    }
+
+    /// When a sync fails, the system gives up writes that no later sync makes durable, and another sync in flight may
+    /// have been meant to cover them: it counts as failed too. From then on, as before recovery has ended, nothing more is known to be durable.
+    fn sync_done(&mut self, synced: Synced, result: Result<(), IoError>) -> Result<(), IoError> {
+        let Synced { overwritten, durable, failures_before } = synced;
+        let result = match result {
+            Ok(()) if failures_before != self.sync_failures => Err(IoError::Device),
+            result => result,
+        };
+        if result.is_ok() {
+            let recovered = matches!(self.phase, Phase::Serving | Phase::Closing) && !self.blind();
+            if recovered && self.sync_failures == 0 {
+                self.durable = self.durable.max(durable);
+            }
+            self.bury(overwritten);
+        } else {
+            self.sync_failures += 1;
+            self.resurrect(overwritten);
+            let later = std::mem::take(&mut self.overwritten);
+            self.resurrect(later);
+        }
+        result
     }
 
     fn script_done(&mut self, after: After, result: Result<(), IoError>, now: Instant, out: &mut Outbox) {
@@ -197,6 +240,7 @@ impl StreamPacketizer {
             After::CheckpointDone => self.checkpoint_done(result),
             After::Swept => {}
             After::CloseSynced => self.close_synced = true,
+            After::Settled(run) => self.settled(run, result, now, out),
         }
     }
 
@@ -206,6 +250,14 @@ impl StreamPacketizer {
             Some(Script { after: After::Committed(batch), .. }) => batch.iter().map(Wanted::ticket).collect(),
             _ => Vec::new(),
         }
+    }
+
+    /// Records up to this sequence number are written completely, or are not going to be.
+    fn written_up_to(&self) -> u64 {
+        let windows = self.window.iter().map(Window::records).chain(self.flights.iter().map(Flight::records));
+        let unwritten = windows.flatten().map(|&id| self.index.get(id).sequence);
+        let lowest = unwritten.chain(self.forgetting.lowest_waiting()).min();
+        lowest.map_or(self.sequence, |lowest| lowest - 1)
     }
 
     /// Drops leftovers that are durably overwritten, and the facts that only they needed.

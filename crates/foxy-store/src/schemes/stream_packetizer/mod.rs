@@ -55,6 +55,9 @@ pub struct StreamPacketizer {
     index: Index,
     pages: Pages,
     sequence: u64,
+    /// Records numbered this or less are durable, or were never written.
+    durable: u64,
+    sync_failures: u32,
     next_io: u64,
     pending: BTreeMap<u64, Pending>,
     lanes: [Lane; 2],
@@ -95,6 +98,8 @@ impl StreamPacketizer {
             index: Index::new(settings.seed),
             pages: Pages::new(layout.data.pages),
             sequence: 0,
+            durable: 0,
+            sync_failures: 0,
             next_io: 0,
             pending: BTreeMap::new(),
             lanes: [Lane::default(), Lane::default()],

@@ -6,7 +6,7 @@ use super::state::Phase;
 use crate::checkpoint::{CheckpointHead, Listed, decode_page};
 use crate::contract::Outbox;
 use crate::index::Index;
-use crate::journal::{self, Forget};
+use crate::journal::{self, BlockStamp, Forget};
 use crate::layout::{Layout, PAGE};
 use crate::pages::Pages;
 use crate::settings::MINIMUM_SIZE;
@@ -44,14 +44,24 @@ impl StreamPacketizer {
             Ok(IoOutput::Opened { size: 0 }) => self.create(self.settings.size, out),
             Ok(IoOutput::Opened { size }) => {
                 self.file_size = size;
-                self.enter(Phase::ReadingSuperblock);
-                self.submit_read(0, 2 * PAGE, Pending::Superblocks, out);
+                self.submit(IoOp::Sync { file: self.file }, Pending::FirstSync, out);
             }
             Ok(_) => self.fail(OpenStoreError::Device(IoError::Device), out),
             Err(IoError::NotFound) => {
                 self.file = FileId(self.file.0 + 1);
                 self.enter(Phase::Creating);
                 self.submit_create(self.settings.size, out);
+            }
+            Err(error) => self.fail(OpenStoreError::Device(error), out),
+        }
+    }
+
+    /// What a killed process wrote may be readable and yet be lost when the power fails, unless it is synced first.
+    pub(super) fn first_synced(&mut self, result: Result<(), IoError>, out: &mut Outbox) {
+        match result {
+            Ok(()) => {
+                self.enter(Phase::ReadingSuperblock);
+                self.submit_read(0, 2 * PAGE, Pending::Superblocks, out);
             }
             Err(error) => self.fail(OpenStoreError::Device(error), out),
         }
@@ -102,6 +112,7 @@ impl StreamPacketizer {
             size,
             journal_half: 0,
             journal_generation: generation,
+            durable: 0,
         };
         let steps = Self::superblock_steps(&superblock).into();
         self.run(LaneName::Journal, steps, After::Formatted(superblock), out);
@@ -123,6 +134,7 @@ impl StreamPacketizer {
         self.index = Index::new(superblock.salt);
         self.pages = Pages::new(self.layout.data.pages);
         self.sequence = superblock.opens << 40;
+        self.durable = superblock.durable;
     }
 
     pub(super) fn superblocks_read(&mut self, result: Result<IoBuffer, IoError>, out: &mut Outbox) {
@@ -170,12 +182,13 @@ impl StreamPacketizer {
     /// A journal that cannot be read may have forgotten anything, so everything is.
     pub(super) fn journal_read(&mut self, result: Result<IoBuffer, IoError>, out: &mut Outbox) {
         let half = self.layout.journal[self.superblock.journal_half as usize];
-        let facts = result.ok().filter(|buffer| buffer.len() == half.bytes()).and_then(|buffer| {
+        let content = result.ok().filter(|buffer| buffer.len() == half.bytes()).and_then(|buffer| {
             journal::decode(buffer.as_ref(), self.superblock.journal_generation, &self.secret).ok()
         });
-        match facts {
-            Some(facts) => {
-                self.forgetting.load(facts);
+        match content {
+            Some(content) => {
+                self.forgetting.load(content.facts);
+                self.durable = self.durable.max(content.durable);
                 self.enter(Phase::ReadingCheckpoint);
                 self.loading.heads_wanted = 2;
                 for area in 0..2 {
@@ -197,6 +210,7 @@ impl StreamPacketizer {
         let room = self.layout.checkpoints[area].pages - 1;
         let head = result.ok().and_then(|buffer| CheckpointHead::decode(buffer.as_ref(), &self.secret));
         if let Some(head) = head.filter(|head| head.pages <= room) {
+            self.durable = self.durable.max(head.durable);
             let better = self.loading.best.is_none_or(|(_, best)| best.number < head.number);
             if better {
                 self.loading.best = Some((area, head));
@@ -261,11 +275,13 @@ impl StreamPacketizer {
         self.switch(out);
     }
 
-    /// Moves the journal to its other half and makes this opening durable, before anything else is written.
+    /// Moves the journal to its other half and makes this opening durable, before anything else is written. First comes
+    /// the superblock as it was read: it may not be durable, and the half that it does not name is overwritten next.
     fn switch(&mut self, out: &mut Outbox) {
         self.enter(Phase::Switching);
         let (superblock, facts) = self.next_half();
-        let mut steps = self.compaction_steps(&superblock, &facts);
+        let mut steps = Vec::from(Self::superblock_steps(&self.superblock));
+        steps.extend(self.compaction_steps(&superblock, &facts));
         let superblock = Superblock { opens: superblock.opens + 1, ..superblock };
         steps.extend(Self::superblock_steps(&superblock));
         self.run(LaneName::Journal, steps, After::Switched(superblock), out);
@@ -278,6 +294,7 @@ impl StreamPacketizer {
             generation,
             journal_half: 1 - self.superblock.journal_half,
             journal_generation: generation,
+            durable: self.durable,
             ..self.superblock
         };
         (superblock, self.forgetting.facts())
@@ -289,7 +306,8 @@ impl StreamPacketizer {
             return Vec::new();
         }
         let half = self.layout.journal[superblock.journal_half as usize];
-        let blocks = journal::encode(facts, 0, superblock.journal_generation, &self.secret);
+        let stamp = BlockStamp { generation: superblock.journal_generation, durable: superblock.durable };
+        let blocks = journal::encode(facts, 0, stamp, &self.secret);
         vec![Step::Write(half.offset(), blocks), Step::Sync]
     }
 

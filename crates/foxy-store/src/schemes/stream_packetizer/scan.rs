@@ -3,7 +3,7 @@
 //! that makes every put pay for a forget until the doubtful pages are overwritten.
 
 use super::StreamPacketizer;
-use super::io::Pending;
+use super::io::{After, LaneName, Pending, Step};
 use crate::checkpoint::Listed;
 use crate::contract::{Key, Outbox};
 use crate::index::{Entry, EntryId, EntryState};
@@ -22,6 +22,8 @@ pub struct Scan {
     /// Pieces of a run that could not be read as a whole.
     again: Vec<Run>,
     confirmed: Vec<bool>,
+    /// Pages of records that may not be durable.
+    unsettled: Vec<Run>,
 }
 
 /// Pages read at once.
@@ -34,6 +36,16 @@ impl Scan {
     /// Prepares a scan of the first `pages` pages of the record space.
     pub fn begin(&mut self, pages: u32) {
         *self = Self { end: pages, ..Self::default() };
+    }
+
+    fn unsettle(&mut self, (from, to): (u32, u32), count: u32) {
+        let to = to.min(count);
+        match self.unsettled.last_mut() {
+            Some(run) if run.first <= from && from <= run.end() && to - run.first <= PAGES_AT_ONCE => {
+                run.pages = run.pages.max(to - run.first);
+            }
+            _ => self.unsettled.push(Run { first: from, pages: to - from }),
+        }
     }
 
     fn take(&mut self) -> Option<Run> {
@@ -57,7 +69,7 @@ impl StreamPacketizer {
             self.submit_read(offset, run.pages as usize * PAGE, Pending::Scan(run), out);
         }
         if self.scan.in_flight == 0 {
-            self.scan_done(now, out);
+            self.settle_next(now, out);
         }
     }
 
@@ -93,6 +105,9 @@ impl StreamPacketizer {
             Ok(header) => {
                 let id = self.adopt(header.key, header.sequence, slot, header.slots(), true);
                 self.confirm(id);
+                if header.sequence > self.durable {
+                    self.scan.unsettle(self.index.get(id).pages(), self.pages.count());
+                }
             }
             Err(RecordError::HeaderDamaged) => {
                 self.index.insert(Entry::doubt(slot));
@@ -147,6 +162,44 @@ impl StreamPacketizer {
             return id;
         }
         self.index.insert(Entry::new(key, sequence, first_slot, slots, EntryState::Leftover))
+    }
+
+    /// A record newer than the last sync known to have succeeded can be read, but an earlier process may have been told
+    /// that it will never be durable; what lies under it would come back. It is written again as it is.
+    fn settle_next(&mut self, now: Instant, out: &mut Outbox) {
+        match self.scan.unsettled.pop() {
+            Some(run) => {
+                let offset = self.layout.data_offset(run.first);
+                self.submit_read(offset, run.pages as usize * PAGE, Pending::Settle(run), out);
+            }
+            None => self.scan_done(now, out),
+        }
+    }
+
+    pub(super) fn settle_read(
+        &mut self,
+        run: Run,
+        result: Result<IoBuffer, IoError>,
+        now: Instant,
+        out: &mut Outbox,
+    ) {
+        match result.ok().filter(|buffer| buffer.len() == run.pages as usize * PAGE) {
+            Some(buffer) => {
+                let steps = vec![Step::Write(self.layout.data_offset(run.first), buffer), Step::Sync];
+                self.run(LaneName::Checkpoint, steps, After::Settled(run), out);
+            }
+            None => self.settled(run, Err(IoError::Device), now, out),
+        }
+    }
+
+    /// What could not be written again is a doubt.
+    pub(super) fn settled(&mut self, run: Run, result: Result<(), IoError>, now: Instant, out: &mut Outbox) {
+        if result.is_err() {
+            for page in run.first..run.end() {
+                self.index.insert(Entry::doubt(page * SLOTS_PER_PAGE));
+            }
+        }
+        self.settle_next(now, out);
     }
 
     /// What a checkpoint listed and the scan did not find is not served any more.

@@ -119,7 +119,8 @@ impl StreamPacketizer {
 
     fn write_head(&mut self, snapshot: Snapshot, out: &mut Outbox) {
         let Snapshot { number, pages, complete, area, .. } = snapshot;
-        let head = CheckpointHead { number, opens: self.superblock.opens, pages, complete };
+        let (opens, durable) = (self.superblock.opens, self.durable);
+        let head = CheckpointHead { number, opens, pages, complete, durable };
         let page = IoBuffer::copy_of(&head.encode(&self.secret));
         self.snapshot = Some(snapshot);
         let steps = vec![Step::Write(area.offset(), page), Step::Sync];

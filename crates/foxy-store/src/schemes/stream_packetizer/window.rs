@@ -23,6 +23,13 @@ pub struct Window {
     pub opened: Instant,
 }
 
+impl Window {
+    /// The records in it.
+    pub fn records(&self) -> &[EntryId] {
+        &self.records
+    }
+}
+
 /// A page buffer on its way to disk.
 #[derive(Debug)]
 pub struct Flight {
@@ -30,6 +37,13 @@ pub struct Flight {
     run: Run,
     records: Vec<EntryId>,
     dying: Vec<EntryId>,
+}
+
+impl Flight {
+    /// The records in it.
+    pub fn records(&self) -> &[EntryId] {
+        &self.records
+    }
 }
 
 /// Records evicted for one put beyond what it needs, so that no put waits long for the low watermark.

@@ -157,6 +157,7 @@ impl Ufs {
             size: self.settings.size,
             journal_half: 0,
             journal_generation: 0,
+            durable: 0,
         };
         self.secret = Secret::new(superblock.salt);
         let mut buffer = IoBuffer::zeroed(2 * PAGE);
