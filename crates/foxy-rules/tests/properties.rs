@@ -2,9 +2,11 @@
 
 use foxy_base::WallTime;
 use foxy_rules::freshness::{StoredTimes, lifetime};
+use foxy_rules::invalidate::also_invalidated;
 use foxy_rules::reuse::{Reuse, Stored, may_reuse};
 use foxy_rules::storable::{Exchange, Storability, storability};
-use foxy_rules::{ResponseControl, Vary, date, requested_range};
+use foxy_rules::validate::{evaluate, is_about};
+use foxy_rules::{Fields, RangeAnswer, RequestControl, ResponseControl, Vary, requested_range};
 use proptest::prelude::*;
 
 fn directive() -> impl Strategy<Value = String> {
@@ -71,15 +73,59 @@ proptest! {
     }
 
     #[test]
-    fn no_text_is_too_strange_to_read(text in any::<String>(), other in any::<String>(), length in any::<u64>()) {
-        let fields = [("Cache-Control", text.as_str()), ("Vary", other.as_str()), ("Range", text.as_str()),
-            ("Age", text.as_str()), ("Expires", other.as_str()), ("Date", text.as_str())];
-        let _ = ResponseControl::of(&fields[..]);
-        let _ = Vary::of(&fields[..]).map(|vary| vary.key(&fields[..]));
-        let _ = date::parse(text.as_bytes(), WallTime(0));
-        let _ = lifetime(200, &fields[..], WallTime(0));
-        if let foxy_rules::RangeAnswer::Part { first, last } = requested_range(&fields[..], &fields[..], length) {
-            prop_assert!(first <= last && last < length);
+    fn no_bytes_are_too_strange_to_read(
+        one in prop::collection::vec(any::<u8>(), 0..40),
+        other in "[\\x00-\\x7f]{0,40}",
+        length in any::<u64>(),
+        now in any::<u64>(),
+    ) {
+        const NAMES: [&str; 16] = [
+            "age", "authorization", "cache-control", "connection", "date", "etag", "expires", "if-modified-since",
+            "if-none-match", "if-range", "last-modified", "location", "pragma", "range", "set-cookie", "vary",
+        ];
+        let lines = |value: &[u8]| Raw(NAMES.iter().map(|name| (*name, value.to_vec())).collect());
+        let (fields, others, now) = (lines(&one), lines(other.as_bytes()), WallTime(now));
+        for (request, response) in [(&fields, &others), (&others, &fields)] {
+            let _ = RequestControl::of(request);
+            let _ = Vary::of(response).map(|vary| vary.key(request));
+            let _ = StoredTimes::new(response, now, now).age(now);
+            let _ = storability(Exchange { method: "GET", request, status: 200, response, received: now });
+            let _ = evaluate(request, 200, response, now);
+            let _ = is_about(request, response);
+            let _ = also_invalidated(response, "http://a.test/b");
+            if let RangeAnswer::Part { first, last } = requested_range(request, response, length) {
+                prop_assert!(first <= last && last < length);
+            }
         }
+    }
+
+    #[test]
+    fn a_variant_answers_only_requests_with_its_own_values(
+        one in prop::option::of("[ab ,;=\"]{0,6}"),
+        other in prop::option::of("[ab ,;=\"]{0,6}"),
+    ) {
+        let vary = Vary::of(&[("Vary", "x-any, x-next")][..]).expect("two names");
+        let key = |value: &Option<String>| {
+            let lines: Vec<_> = value.iter().map(|value| ("X-Any", value.as_str())).collect();
+            vary.key(&lines[..])
+        };
+        let same = one.as_deref().map(str::trim) == other.as_deref().map(str::trim);
+        prop_assert_eq!(key(&one) == key(&other), same);
+    }
+
+    #[test]
+    fn a_location_never_empties_another_origin(location in "(http://)?[a-z./:@?#%\\\\ -]{0,20}") {
+        for key in also_invalidated(&[("Location", location.as_str())][..], "http://a.test/b/c?d") {
+            prop_assert!(key.starts_with("http://a.test/"), "{}", key);
+        }
+    }
+}
+
+/// Header lines of any bytes.
+struct Raw(Vec<(&'static str, Vec<u8>)>);
+
+impl Fields for Raw {
+    fn values<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a [u8]> {
+        self.0.iter().filter(move |(field, _)| *field == name).map(|(_, value)| &value[..])
     }
 }
