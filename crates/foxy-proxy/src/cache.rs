@@ -226,3 +226,13 @@ pub(crate) fn site(text: &[u8]) -> Site {
     let end = slashes.map(|(at, _)| at).nth(2).unwrap_or(text.len());
     Site(xxh3_64(&text[..end]))
 }
+
+/// An epoch for tests of what only compares them.
+#[cfg(test)]
+pub(crate) const fn test_epoch(number: u64) -> Epoch {
+    Epoch(number)
+}
+
+#[cfg(test)]
+#[path = "cache_tests.rs"]
+mod tests;

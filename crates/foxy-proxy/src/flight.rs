@@ -169,35 +169,45 @@ impl Flight {
         }
     }
 
-    /// Gives up readers that hold up others. A lone one only holds up itself.
+    /// Gives up readers more than a window behind while another has read everything and waits. Where nobody waits,
+    /// they hold up only themselves.
     fn leave_slow_behind(&self) {
         let mut state = self.state();
         let end = state.first + state.chunks.len() as u64;
         if state.readers.iter().any(|(_, next)| *next == end) {
-            state.readers.retain(|(_, next)| *next == end);
+            let readers = std::mem::take(&mut state.readers);
+            let kept = readers.into_iter().filter(|(_, next)| state.after(*next) <= WINDOW).collect();
+            state.readers = kept;
             state.forget_read();
         }
         drop(state);
         self.progress.notify_waiters();
     }
 
+    /// Ends the flight. Without a head before, an error is the outcome.
     pub(crate) fn end(&self, result: Result<Headers, UpstreamError>) {
-        self.state().ended = Some(result);
+        let mut state = self.state();
+        if let (Err(error), None) = (&result, &state.outcome) {
+            state.outcome = Some(Outcome::Failed(*error));
+        }
+        state.ended = Some(result);
+        drop(state);
         self.progress.notify_waiters();
     }
 
-    pub(crate) fn audience(&self) -> Audience {
-        if self.state().readers.is_empty() { Audience::Nobody } else { Audience::Readers }
-    }
-
-    /// Waits until the last reader has left.
+    /// Waits until the last reader has left; from then on none can join, so the fill can give up without failing
+    /// anybody.
     pub(crate) async fn deserted(&self) {
         loop {
             let room = self.room.notified();
             tokio::pin!(room);
             room.as_mut().enable();
-            if self.audience() == Audience::Nobody {
-                return;
+            {
+                let mut state = self.state();
+                if state.readers.is_empty() {
+                    state.ended.get_or_insert(Err(UpstreamError::NoResponse));
+                    return;
+                }
             }
             room.await;
         }
@@ -207,8 +217,12 @@ impl Flight {
 impl State {
     /// Bytes the slowest reader has not taken.
     fn unread(&self) -> usize {
-        let Some(slowest) = self.readers.iter().map(|(_, next)| *next).min() else { return 0 };
-        let skip = usize::try_from(slowest.saturating_sub(self.first)).unwrap_or(usize::MAX);
+        self.readers.iter().map(|(_, next)| *next).min().map_or(0, |slowest| self.after(slowest))
+    }
+
+    /// Bytes received from chunk `next` on.
+    fn after(&self, next: u64) -> usize {
+        let skip = usize::try_from(next.saturating_sub(self.first)).unwrap_or(usize::MAX);
         self.chunks.iter().skip(skip).map(Bytes::len).sum()
     }
 
@@ -331,3 +345,7 @@ impl Flights {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "flight_tests.rs"]
+mod tests;

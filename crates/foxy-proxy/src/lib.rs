@@ -10,6 +10,7 @@ pub mod cache_status;
 mod cached;
 mod client_io;
 pub mod counters;
+mod doubts;
 mod exchange;
 mod fields;
 mod fill;

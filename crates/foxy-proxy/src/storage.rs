@@ -2,6 +2,7 @@
 //! busy, slow or broken costs hits and nothing else.
 
 use crate::counters::{Counter, Counters};
+use crate::doubts::Doubts;
 use crate::stored::{CacheKey, Entry, decode};
 use bytes::Bytes;
 use foxy_store::{Answer, Key, PlacementHint, Record};
@@ -42,16 +43,23 @@ pub fn part_key(object: Key, fill: u64, number: u64) -> Key {
 pub(crate) struct Storage {
     store: Arc<dyn ObjectStore>,
     patience: Duration,
+    doubts: Arc<Doubts>,
 }
 
 impl Storage {
     pub(crate) fn new(store: Arc<dyn ObjectStore>, patience: Duration) -> Self {
-        Self { store, patience }
+        Self { store, patience, doubts: Arc::default() }
     }
 
-    /// What is stored under `key`, if the store says so in time.
+    /// What is stored under `key`, if the store says so in time and no removal of it is in doubt.
     pub(crate) async fn entry(&self, key: &CacheKey, counters: &Counters) -> Option<Entry> {
+        if !self.doubts.believes(key.hash) {
+            return None;
+        }
         let record = self.record(key.hash, counters).await?;
+        if !self.doubts.believes(key.hash) {
+            return None;
+        }
         decode(key, record.head, record.body)
     }
 
@@ -85,8 +93,11 @@ impl Storage {
     pub(crate) fn put(&self, key: Key, record: Record, hint: PlacementHint, counters: &Arc<Counters>) {
         let counted = Arc::clone(counters);
         counters.add(Counter::StorePuts, 1);
+        let (doubts, doubt) = (Arc::clone(&self.doubts), self.doubts.about(key));
         let reply = Box::new(move |answer| {
-            if answer != Answer::Stored {
+            if answer == Answer::Stored {
+                doubts.settle(key, doubt);
+            } else {
                 counted.add(Counter::StoreRefusals, 1);
             }
         });
@@ -101,10 +112,18 @@ impl Storage {
         receiver
     }
 
-    /// Forgets a record. Whoever needs to know that it is gone waits for the receiver.
+    /// Forgets a record: from now on it is not found, whatever the store makes of it. Whoever needs to know that it is
+    /// gone for good waits for the receiver.
     pub(crate) fn remove(&self, key: Key) -> oneshot::Receiver<Answer> {
         let (sender, receiver) = oneshot::channel();
-        self.store.remove(key, Box::new(move |answer| drop(sender.send(answer))));
+        let (doubts, doubt) = (Arc::clone(&self.doubts), self.doubts.raise(key));
+        let reply = Box::new(move |answer| {
+            if answer == Answer::Removed {
+                doubts.settle(key, Some(doubt));
+            }
+            drop(sender.send(answer));
+        });
+        self.store.remove(key, reply);
         receiver
     }
 

@@ -1,0 +1,223 @@
+//! What the cache may answer when fills, invalidations and a store of any temper come together.
+
+use super::*;
+use crate::storage::{ObjectStore, Reply};
+use foxy_base::WallTime;
+use foxy_http::ResponseHead;
+use foxy_rules::StoredTimes;
+use foxy_store::{AbsentReason, Answer, Key, RefusedReason};
+use std::collections::HashMap;
+use std::time::Duration;
+
+/// How a store takes a kind of request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Temper {
+    Willing,
+    Busy,
+    Silent,
+}
+
+/// A store in memory with a temper.
+struct MoodyStore {
+    records: Mutex<HashMap<Key, Record>>,
+    silent: Mutex<Vec<Reply>>,
+    gets: Mutex<Temper>,
+    removals: Mutex<Temper>,
+}
+
+impl MoodyStore {
+    fn new() -> Arc<Self> {
+        Arc::new(Self {
+            records: Mutex::default(),
+            silent: Mutex::default(),
+            gets: Mutex::new(Temper::Willing),
+            removals: Mutex::new(Temper::Willing),
+        })
+    }
+
+    fn set_gets(&self, temper: Temper) {
+        *self.gets.lock().expect("sound") = temper;
+    }
+
+    fn set_removals(&self, temper: Temper) {
+        *self.removals.lock().expect("sound") = temper;
+    }
+
+    fn hold(&self, reply: Reply) {
+        self.silent.lock().expect("sound").push(reply);
+    }
+}
+
+impl ObjectStore for MoodyStore {
+    fn get(&self, key: Key, reply: Reply) {
+        match *self.gets.lock().expect("sound") {
+            Temper::Willing => {
+                let found = self.records.lock().expect("sound").get(&key).cloned();
+                reply(found.map_or(Answer::Absent(AbsentReason::NotIndexed), Answer::Found));
+            }
+            Temper::Busy => reply(Answer::Absent(AbsentReason::Busy)),
+            Temper::Silent => self.hold(reply),
+        }
+    }
+
+    fn put(&self, key: Key, record: Record, _hint: PlacementHint, reply: Reply) {
+        self.records.lock().expect("sound").insert(key, record);
+        reply(Answer::Stored);
+    }
+
+    fn remove(&self, key: Key, reply: Reply) {
+        match *self.removals.lock().expect("sound") {
+            Temper::Willing => {
+                self.records.lock().expect("sound").remove(&key);
+                reply(Answer::Removed);
+            }
+            Temper::Busy => reply(Answer::Refused(RefusedReason::Busy)),
+            Temper::Silent => self.hold(reply),
+        }
+    }
+}
+
+struct Scene {
+    store: Arc<MoodyStore>,
+    cache: Cache,
+    counters: Arc<Counters>,
+    url: CacheKey,
+}
+
+impl Scene {
+    fn new() -> Self {
+        let store = MoodyStore::new();
+        let storage = Storage::new(store.clone(), Duration::from_millis(20));
+        let cache = Cache::new(MemoryTier::new(16 << 20), (1 << 20, 1 << 20), Some(storage), 1);
+        Self { store, cache, counters: Arc::default(), url: CacheKey::new("http://a/") }
+    }
+
+    fn response(key: &CacheKey, body: &'static str) -> Arc<Stored> {
+        let times = StoredTimes { received: WallTime(0), initial_age: 0 };
+        let length = body.len() as u64;
+        let body = StoredBody::Whole(Bytes::from_static(body.as_bytes()));
+        Arc::new(Stored::new(key.text.clone(), ResponseHead::new(200), times, length, body))
+    }
+
+    fn add(&self, body: &'static str, epoch: Epoch) {
+        let stored = Self::response(&self.url, body);
+        self.cache.add(&self.url, &self.url, &stored, None, epoch, &self.counters);
+    }
+
+    fn forget_memory(&self) {
+        self.cache.memory.remove(self.url.hash);
+    }
+
+    /// The body a request gets from the cache.
+    async fn get(&self, request: &Headers) -> Option<Bytes> {
+        let found = match self.cache.in_memory(&self.url, request) {
+            InMemory::Found(found) => found,
+            InMemory::Ask(key, list) => {
+                self.cache.in_store(&self.url, key, list, request, &self.counters).await
+            }
+        };
+        match found {
+            Found::Response(stored, _) => match &stored.body {
+                StoredBody::Whole(body) => Some(body.clone()),
+                StoredBody::Parts { .. } => None,
+            },
+            Found::Varies(_) | Found::Nothing => None,
+        }
+    }
+
+    async fn body(&self) -> Option<Bytes> {
+        self.get(&Headers::new()).await
+    }
+}
+
+#[tokio::test]
+async fn what_is_added_is_found_in_memory_and_in_the_store() {
+    let scene = Scene::new();
+    scene.add("one", scene.cache.epoch(&scene.url));
+    assert_eq!(scene.body().await.as_deref(), Some(&b"one"[..]));
+    scene.forget_memory();
+    assert_eq!(scene.body().await.as_deref(), Some(&b"one"[..]));
+    scene.store.set_gets(Temper::Busy);
+    assert_eq!(scene.body().await.as_deref(), Some(&b"one"[..]), "what the store gave is not kept in memory");
+}
+
+#[tokio::test]
+async fn a_busy_or_silent_store_is_a_miss() {
+    let scene = Scene::new();
+    scene.add("one", scene.cache.epoch(&scene.url));
+    scene.forget_memory();
+    scene.store.set_gets(Temper::Busy);
+    assert_eq!(scene.body().await, None);
+    scene.store.set_gets(Temper::Silent);
+    assert_eq!(scene.body().await, None);
+    assert_eq!(scene.counters.get(Counter::StoreTimeouts), 1);
+}
+
+#[tokio::test]
+async fn a_record_of_another_url_is_a_miss() {
+    let scene = Scene::new();
+    let other = CacheKey { text: Bytes::from_static(b"http://b/"), hash: scene.url.hash };
+    let stored = Scene::response(&other, "theirs");
+    scene.cache.add(&other, &other, &stored, None, scene.cache.epoch(&other), &scene.counters);
+    assert_eq!(scene.body().await, None, "from memory");
+    scene.forget_memory();
+    assert_eq!(scene.body().await, None, "from the store");
+}
+
+#[tokio::test]
+async fn a_fill_that_began_before_an_invalidation_adds_nothing() {
+    let scene = Scene::new();
+    let epoch = scene.cache.epoch(&scene.url);
+    scene.cache.invalidate(&scene.url, &scene.counters).await;
+    scene.add("old", epoch);
+    assert_eq!(scene.body().await, None);
+    scene.add("new", scene.cache.epoch(&scene.url));
+    assert_eq!(scene.body().await.as_deref(), Some(&b"new"[..]));
+}
+
+#[tokio::test]
+async fn what_the_store_would_not_forget_does_not_come_back() {
+    for temper in [Temper::Busy, Temper::Silent] {
+        let scene = Scene::new();
+        scene.add("old", scene.cache.epoch(&scene.url));
+        scene.store.set_removals(temper);
+        scene.cache.invalidate(&scene.url, &scene.counters).await;
+        assert_eq!(scene.body().await, None, "{temper:?}");
+        scene.add("new", scene.cache.epoch(&scene.url));
+        scene.forget_memory();
+        assert_eq!(
+            scene.body().await.as_deref(),
+            Some(&b"new"[..]),
+            "{temper:?}: replaced, so it can be trusted"
+        );
+    }
+}
+
+#[tokio::test]
+async fn variants_are_kept_apart_and_an_invalidation_takes_all_of_them() {
+    let scene = Scene::new();
+    let request = |language: &str| {
+        let mut headers = Headers::new();
+        headers.append("Accept-Language", language);
+        headers
+    };
+    let vary = || Vary::from_names(["accept-language".to_owned()]);
+    let add = |language: &str, body: &'static str, in_force: Option<&VaryList>| {
+        let (list, new) = scene.cache.list_for(vary(), in_force);
+        let key = scene.url.variant(&list, &list.vary.key(&View(&request(language))));
+        let epoch = scene.cache.epoch(&scene.url);
+        let stored = Scene::response(&key, body);
+        scene.cache.add(&scene.url, &key, &stored, Some((&list, new)), epoch, &scene.counters);
+        list
+    };
+    let list = add("en", "hello", None);
+    add("de", "hallo", Some(&list));
+    scene.forget_memory();
+    assert_eq!(scene.get(&request("de")).await.as_deref(), Some(&b"hallo"[..]));
+    assert_eq!(scene.get(&request("en")).await.as_deref(), Some(&b"hello"[..]));
+    assert_eq!(scene.get(&request("fr")).await, None);
+    scene.cache.invalidate(&scene.url, &scene.counters).await;
+    add("en", "hi", None);
+    assert_eq!(scene.get(&request("en")).await.as_deref(), Some(&b"hi"[..]));
+    assert_eq!(scene.get(&request("de")).await, None, "a variant outlived its list");
+}

@@ -1,0 +1,154 @@
+//! What readers and fills of a flight may rely on, whoever comes, stays behind or leaves.
+
+use super::*;
+use crate::cache::test_epoch;
+use std::future::Future;
+use std::pin::pin;
+use std::task::{Context, Poll, Waker};
+
+fn flight() -> Arc<Flight> {
+    Flight::new(test_epoch(0))
+}
+
+/// What a future gives if nothing else happens.
+fn now<T>(future: impl Future<Output = T>) -> Option<T> {
+    let mut context = Context::from_waker(Waker::noop());
+    match pin!(future).poll(&mut context) {
+        Poll::Ready(value) => Some(value),
+        Poll::Pending => None,
+    }
+}
+
+fn bytes(length: usize, value: u8) -> Bytes {
+    Bytes::from(vec![value; length])
+}
+
+/// Reads all that is there.
+fn read(reader: &Reader) -> (Vec<u8>, Option<Piece>) {
+    let mut all = Vec::new();
+    loop {
+        match now(reader.next()) {
+            Some(Piece::Data(data)) => all.extend_from_slice(&data),
+            last => return (all, last),
+        }
+    }
+}
+
+#[tokio::test]
+async fn every_reader_gets_every_byte_and_the_end() {
+    let flight = flight();
+    let early = flight.join().expect("open");
+    flight.write(Bytes::from_static(b"abc")).await;
+    let late = flight.join().expect("the first bytes are kept");
+    flight.write(Bytes::from_static(b"def")).await;
+    flight.end(Ok(Headers::new()));
+    for reader in [early, late] {
+        let (all, last) = read(&reader);
+        assert_eq!(all, b"abcdef");
+        assert!(matches!(last, Some(Piece::End(_))), "{last:?}");
+    }
+}
+
+#[tokio::test]
+async fn an_origin_that_breaks_is_never_a_complete_body() {
+    let flight = flight();
+    let reader = flight.join().expect("open");
+    flight.write(Bytes::from_static(b"abc")).await;
+    flight.end(Err(UpstreamError::Reset));
+    let (all, last) = read(&reader);
+    assert_eq!(all, b"abc");
+    assert!(matches!(last, Some(Piece::Broken)), "{last:?}");
+}
+
+#[tokio::test]
+async fn what_readers_have_taken_is_let_go_and_then_nobody_can_join() {
+    let flight = flight();
+    let reader = flight.join().expect("open");
+    for _ in 0..5 {
+        flight.write(bytes(WINDOW / 2, 1)).await;
+        assert!(matches!(now(reader.next()), Some(Piece::Data(_))));
+    }
+    flight.write(bytes(1, 1)).await;
+    assert!(flight.state().chunks.len() <= 2, "{} chunks are held", flight.state().chunks.len());
+    assert!(flight.join().is_none());
+}
+
+#[tokio::test]
+async fn a_fill_waits_for_its_only_reader_however_slow() {
+    tokio::time::pause();
+    let flight = flight();
+    let reader = flight.join().expect("open");
+    flight.write(bytes(WINDOW, 1)).await;
+    let mut blocked = pin!(flight.write(bytes(WINDOW, 2)));
+    assert!(tokio::time::timeout(PATIENCE * 10, &mut blocked).await.is_err(), "it ran ahead of its reader");
+    assert!(matches!(now(reader.next()), Some(Piece::Data(_))));
+    assert_eq!(blocked.await, Audience::Readers);
+}
+
+#[tokio::test]
+async fn only_readers_a_window_behind_are_left_behind() {
+    tokio::time::pause();
+    let flight = flight();
+    let [slow, behind, fast] = [(); 3].map(|()| flight.join().expect("open"));
+    flight.write(bytes(WINDOW, 1)).await;
+    read(&behind);
+    read(&fast);
+    let following = async { while let Piece::Data(_) = fast.next().await {} };
+    let filling = async {
+        flight.write(bytes(WINDOW / 2, 2)).await;
+        flight.end(Ok(Headers::new()));
+    };
+    tokio::join!(following, filling);
+    assert!(matches!(now(slow.next()), Some(Piece::LeftBehind)));
+    let (rest, last) = read(&behind);
+    assert_eq!(rest.len(), WINDOW / 2, "it was within the window");
+    assert!(matches!(last, Some(Piece::End(_))), "{last:?}");
+}
+
+#[tokio::test]
+async fn a_deserted_flight_takes_nobody_on() {
+    let flight = flight();
+    drop(flight.join().expect("open"));
+    flight.deserted().await;
+    assert!(flight.join().is_none(), "the fill is giving up; whoever comes now needs a fetch of its own");
+}
+
+#[tokio::test]
+async fn a_flight_that_ends_without_a_head_tells_its_readers() {
+    let flight = flight();
+    let reader = flight.join().expect("open");
+    flight.end(Err(UpstreamError::NoResponse));
+    let news = now(reader.news(false));
+    assert!(
+        matches!(news, Some(News::Outcome(Outcome::Failed(UpstreamError::NoResponse)))),
+        "a reader would wait for ever: {news:?}"
+    );
+}
+
+#[test]
+fn interim_responses_are_the_leaders_alone_and_come_first() {
+    let flight = flight();
+    let [leader, follower] = [(); 2].map(|()| flight.join().expect("open"));
+    flight.interim(ResponseHead::new(103));
+    assert!(now(follower.news(false)).is_none());
+    assert!(matches!(now(leader.news(true)), Some(News::Interim(head)) if head.status == 103));
+    assert!(now(leader.news(true)).is_none());
+}
+
+#[test]
+fn a_flight_from_before_an_invalidation_is_not_joined() {
+    let flights = Flights::default();
+    let key = Key([7; 16]);
+    let Boarding::Leads(old, _old_reader) = flights.board(key, test_epoch(1)) else {
+        panic!("the first leads")
+    };
+    assert!(matches!(flights.board(key, test_epoch(1)), Boarding::Follows(_)));
+    let Boarding::Leads(new, _new_reader) = flights.board(key, test_epoch(2)) else { panic!("it joined") };
+    flights.land(key, &old);
+    assert!(
+        matches!(flights.board(key, test_epoch(2)), Boarding::Follows(_)),
+        "the old one took the new one off"
+    );
+    flights.land(key, &new);
+    assert!(matches!(flights.board(key, test_epoch(2)), Boarding::Leads(..)));
+}
