@@ -1,49 +1,35 @@
-//! The scheme over memory: wraps, reopening, limits, foreign and damaged files.
+//! The scheme over memory: wraps, reopening, limits. What goes wrong has files of its own.
 
-use super::FILE_NAME;
+mod faults;
+mod files;
+
 use crate::contract::{AbsentReason, Answer, Key, PlacementHint, Record, RefusedReason};
 use crate::engine::Ask;
 use crate::observe::Observer;
 use crate::schemes::SchemeName;
 use crate::settings::{RECORD_BODY_LIMIT, StoreSettings};
-use crate::status::{OpenStoreError, StoreStatus};
+use crate::status::StoreStatus;
 use crate::step::StepDriver;
 use bytes::Bytes;
 use foxy_base::{Instant, Random};
-use foxy_device::{Device, FileId, IoBuffer, IoDone, IoId, IoOp, IoOutput, Memory, StorePath};
+use foxy_device::{Device, Memory};
 use std::collections::HashMap;
 use std::time::Duration;
 
 const SIZE: u64 = 1 << 20;
 
-struct Store {
-    driver: StepDriver<Memory>,
+struct Store<D = Memory> {
+    driver: StepDriver<D>,
     observer: Observer,
 }
 
-impl Store {
-    fn open(settings: &StoreSettings, device: Memory) -> Self {
+impl<D: Device> Store<D> {
+    fn open(settings: &StoreSettings, device: D) -> Self {
         let observer = Observer::default();
         let scheme = SchemeName::StreamPacketizer.make(settings, observer.clone());
         let mut driver = StepDriver::start(scheme, device, observer.clone(), Instant::ZERO);
         driver.run_until_idle();
         Self { driver, observer }
-    }
-
-    fn new() -> Self {
-        Self::open(&settings(), Memory::default())
-    }
-
-    fn crash(self) -> Memory {
-        let mut device = self.driver.into_device();
-        device.close_all();
-        device
-    }
-
-    fn close(mut self) -> Memory {
-        assert_eq!(self.driver.close(), Answer::Closed);
-        assert_eq!(self.observer.status.get(), StoreStatus::Closed);
-        self.crash()
     }
 
     fn put(&mut self, key: u64, version: u64, length: usize) -> Answer {
@@ -68,6 +54,24 @@ impl Store {
     }
 }
 
+impl Store {
+    fn new() -> Self {
+        Self::open(&settings(), Memory::default())
+    }
+
+    fn crash(self) -> Memory {
+        let mut device = self.driver.into_device();
+        device.close_all();
+        device
+    }
+
+    fn close(mut self) -> Memory {
+        assert_eq!(self.driver.close(), Answer::Closed);
+        assert_eq!(self.observer.status.get(), StoreStatus::Closed);
+        self.crash()
+    }
+}
+
 fn settings() -> StoreSettings {
     StoreSettings { page_buffer: 32 << 10, seed: 99, ..StoreSettings::with_size(SIZE) }
 }
@@ -85,34 +89,6 @@ fn content(key: u64, version: u64, length: usize) -> Record {
     let all = Bytes::from(bytes);
     let head = length.min(40);
     Record { head: all.slice(..head), body: all.slice(head..) }
-}
-
-/// Carries out one operation on a device by hand.
-fn io(device: &mut Memory, op: IoOp) -> IoDone {
-    device.submit(IoId(1), op, Instant::ZERO);
-    let mut done = Vec::new();
-    device.reap(Instant::ZERO, &mut done);
-    done.pop().expect("memory answers at once")
-}
-
-fn file_of(device: &mut Memory) -> (FileId, Vec<u8>) {
-    let file = FileId(900);
-    let path = StorePath::new(FILE_NAME);
-    let Ok(IoOutput::Opened { size }) = io(device, IoOp::Open { file, path }).result else {
-        panic!("no file")
-    };
-    let buffer = IoBuffer::zeroed(usize::try_from(size).expect("small"));
-    let read = io(device, IoOp::Read { file, offset: 0, buffer });
-    (file, read.buffer.expect("reads give it back").as_ref().to_vec())
-}
-
-fn device_with(bytes: &[u8]) -> Memory {
-    let mut device = Memory::default();
-    let file = FileId(900);
-    io(&mut device, IoOp::Create { file, path: StorePath::new(FILE_NAME), size: 0 });
-    io(&mut device, IoOp::Write { file, offset: 0, buffer: IoBuffer::copy_of(bytes) });
-    device.close_all();
-    device
 }
 
 #[test]
@@ -270,40 +246,6 @@ fn what_is_too_large_is_refused_and_changes_nothing() {
 }
 
 #[test]
-fn a_foreign_file_is_left_alone() {
-    let device = device_with(&[b'x'; 300_000]);
-    let mut store = Store::open(&settings(), device);
-    assert_eq!(store.observer.status.get(), StoreStatus::Unusable(OpenStoreError::Foreign));
-    assert_eq!(store.put(1, 1, 10), Answer::Refused(RefusedReason::Closed));
-    assert_eq!(store.driver.get(name(1)), Answer::Absent(AbsentReason::Closed));
-    assert_eq!(store.driver.close(), Answer::Closed);
-    assert_eq!(file_of(&mut store.crash()).1, [b'x'; 300_000]);
-}
-
-#[test]
-fn a_truncated_file_serves_what_is_left() {
-    let mut store = Store::new();
-    for key in 0..80 {
-        store.put(key, 1, 9000);
-    }
-    let mut device = store.close();
-    let (_, bytes) = file_of(&mut device);
-    let mut store = Store::open(&settings(), device_with(&bytes[..bytes.len() / 2]));
-    assert_eq!(store.observer.status.get(), StoreStatus::Serving);
-    let held = (0..80).filter(|&key| store.holds(key, 1, 9000)).count();
-    assert!((20..60).contains(&held), "{held} of 80");
-    assert_eq!(store.put(100, 1, 500), Answer::Stored);
-    assert!(store.holds(100, 1, 500));
-
-    let store = Store::open(&settings(), device_with(&bytes[..9000]));
-    let StoreStatus::Unusable(OpenStoreError::Truncated { found: 9000, expected: SIZE }) =
-        store.observer.status.get()
-    else {
-        panic!("{:?}", store.observer.status.get());
-    };
-}
-
-#[test]
 fn another_size_begins_the_store_anew_within_the_new_limit() {
     let mut store = Store::new();
     store.put(1, 1, 500);
@@ -312,32 +254,6 @@ fn another_size_begins_the_store_anew_within_the_new_limit() {
     assert!(!store.holds(1, 1, 500));
     assert_eq!(store.put(1, 2, 500), Answer::Stored);
     assert_eq!(store.crash().bytes(), SIZE / 2);
-}
-
-#[test]
-fn any_damaged_byte_costs_hits_and_never_gives_wrong_bytes() {
-    let mut store = Store::new();
-    for key in 0..60 {
-        store.put(key, 1, 5000);
-    }
-    let mut device = store.close();
-    let (_, sound) = file_of(&mut device);
-    let mut random = Random::new(77);
-    for round in 0..60 {
-        let mut bytes = sound.clone();
-        for _ in 0..20 {
-            let at = usize::try_from(random.below(SIZE)).expect("small");
-            bytes[at] ^= 1 << random.below(8);
-        }
-        let mut store = Store::open(&settings(), device_with(&bytes));
-        for key in 0..60 {
-            match store.driver.get(name(key)) {
-                Answer::Found(found) => assert_eq!(found, content(key, 1, 5000), "seed 77, round {round}"),
-                Answer::Absent(_) => {}
-                other => panic!("seed 77, round {round}: {other:?}"),
-            }
-        }
-    }
 }
 
 #[test]
