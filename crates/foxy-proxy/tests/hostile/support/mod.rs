@@ -1,5 +1,9 @@
 //! Origins that do just what a script says, on loopback. They speak raw bytes, so they can misbehave in any way.
 
+pub mod proxy;
+pub mod store;
+pub mod wire;
+
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::time::Duration;
@@ -21,6 +25,8 @@ pub enum Step {
     Drip(u8, Duration),
     /// Waits until the peer closes.
     AwaitClose,
+    /// Waits for a while.
+    Pause(Duration),
     /// Does nothing any more, and keeps the connection open.
     Hang,
     /// Resets the connection.
@@ -84,6 +90,13 @@ impl ScriptedOrigin {
         self.heard.borrow().clone()
     }
 
+    /// Waits until a request head was read.
+    pub async fn heard_a_head(&self) {
+        while self.heard.borrow().is_empty() {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    }
+
     /// Waits until a script has come to its end.
     pub async fn closed(&self) {
         self.closed.notified().await;
@@ -118,6 +131,7 @@ async fn follow(
                 tokio::time::sleep(pause).await;
             },
             Step::AwaitClose => while stream.read(&mut [0; 1024]).await? > 0 {},
+            Step::Pause(time) => tokio::time::sleep(time).await,
             Step::Hang => std::future::pending().await,
             Step::Reset => {
                 stream.set_zero_linger()?;

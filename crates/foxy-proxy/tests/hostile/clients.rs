@@ -1,0 +1,343 @@
+//! Requests that are wrong, ambiguous, endless or rude, through a whole proxy on loopback: each gets its documented
+//! status, its connection is closed where its end cannot be trusted, and the origin never sees a smuggled request.
+
+use crate::support::proxy::Proxy;
+use crate::support::wire::RawClient;
+use crate::support::{ScriptedOrigin, Step, local, send};
+use foxy_http::Method;
+
+/// A request that must never reach an origin.
+const SMUGGLED: &str = "GET http://smuggled.example/ HTTP/1.1\r\nHost: smuggled.example\r\n\r\n";
+
+/// An origin that answers any number of bodiless requests.
+async fn plain_origin() -> ScriptedOrigin {
+    let answer = send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\nCache-Control: no-store\r\n\r\nok");
+    ScriptedOrigin::with([Step::Head, answer].iter().cycle().take(20).cloned().collect()).await
+}
+
+/// Sends a request line and headers, with a smuggled request behind, and asks for one answer with this status and
+/// a closed connection. `ORIGIN` stands for the origin's authority.
+async fn check_refused(request: &str, status: u16) {
+    let request = request.to_owned();
+    local(async move {
+        let origin = plain_origin().await;
+        let proxy = Proxy::start();
+        let text = request.replace("ORIGIN", &format!("127.0.0.1:{}", origin.port));
+        let mut client = RawClient::connect(proxy.port).await;
+        client.send(format!("{text}{SMUGGLED}")).await;
+        let answer = client.response(&Method::Get).await;
+        assert_eq!(answer.head.status, status, "{request:?}: {}", answer.text());
+        assert!(answer.end.is_ok(), "{request:?}: the refusal is a whole response");
+        assert!(answer.header("connection").eq_ignore_ascii_case("close"), "{request:?}");
+        let rest = client.rest().await;
+        assert!(rest.is_empty(), "{request:?}: nothing follows the refusal, not {}", rest.escape_ascii());
+        assert_eq!(origin.heard(), Vec::<String>::new(), "{request:?}: nothing reaches the origin");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn ambiguous_framing_is_refused_and_the_connection_closed() {
+    let cases = [
+        ("Content-Length: 5\r\nTransfer-Encoding: chunked", 400),
+        ("Transfer-Encoding: chunked\r\nContent-Length: 0", 400),
+        ("Content-Length: 5\r\nContent-Length: 6", 400),
+        ("Content-Length: 5\r\nContent-Length: 5", 400),
+        ("Content-Length: 5, 5", 400),
+        ("Content-Length: +5", 400),
+        ("Content-Length: -1", 400),
+        ("Content-Length: 0x5", 400),
+        ("Content-Length: 5 5", 400),
+        ("Content-Length:", 400),
+        ("Content-Length: 99999999999999999999", 400),
+        ("Content-Length : 5", 400),
+        ("Transfer-Encoding : chunked", 400),
+        ("Transfer-Encoding: chunked, gzip", 400),
+        ("Transfer-Encoding: identity", 400),
+        ("Transfer-Encoding: xchunked", 400),
+        ("Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked", 400),
+        ("Transfer-Encoding: chunked, chunked", 400),
+        ("Transfer-Encoding: gzip, chunked", 501),
+        ("Transfer-Encoding: \"chunked\"", 400),
+        ("Transfer-Encoding:\x0bchunked", 400),
+    ];
+    for (headers, status) in cases {
+        let request = format!("POST http://ORIGIN/ HTTP/1.1\r\nHost: ORIGIN\r\n{headers}\r\n\r\n");
+        check_refused(&request, status).await;
+    }
+    check_refused("POST http://ORIGIN/ HTTP/1.0\r\nHost: ORIGIN\r\nTransfer-Encoding: chunked\r\n\r\n", 400)
+        .await;
+}
+
+#[tokio::test]
+async fn malformed_heads_are_refused_and_the_connection_closed() {
+    let cases = [
+        ("GET http://ORIGIN/ HTTP/1.1\nHost: ORIGIN\n\n", 400),
+        ("GET http://ORIGIN/ HTTP/1.1\r\nHost: ORIGIN\nX: y\r\n\r\n", 400),
+        ("GET http://ORIGIN/ HTTP/1.1\r\nHost: ORIGIN\r\nX: a\rb\r\n\r\n", 400),
+        ("GET http://ORIGIN/ HTTP/1.1\r\nHost: ORIGIN\r\nX: a\0b\r\n\r\n", 400),
+        ("GET http://ORIGIN/ HTTP/1.1\r\nHost: ORIGIN\r\nX: a\r\n folded\r\n\r\n", 400),
+        ("GET http://ORIGIN/ HTTP/1.1\r\n X: y\r\nHost: ORIGIN\r\n\r\n", 400),
+        ("GET http://ORIGIN/ HTTP/1.1\r\nHost: ORIGIN\r\nno colon\r\n\r\n", 400),
+        ("GET http://ORIGIN/ HTTP/1.1\r\nHost: ORIGIN\r\n: nameless\r\n\r\n", 400),
+        ("GET http://ORIGIN/ HTTP/1.1\r\n\r\n", 400),
+        ("GET http://ORIGIN/ HTTP/1.1\r\nHost: ORIGIN\r\nHost: ORIGIN\r\n\r\n", 400),
+        ("GET http://ORIGIN/ HTTP/1.1\r\nHost: a b\r\n\r\n", 400),
+        ("GET http://ORIGIN/a b HTTP/1.1\r\nHost: ORIGIN\r\n\r\n", 400),
+        ("GET  http://ORIGIN/ HTTP/1.1\r\nHost: ORIGIN\r\n\r\n", 400),
+        ("GET http://user:word@ORIGIN/ HTTP/1.1\r\nHost: ORIGIN\r\n\r\n", 400),
+        ("GET http:///path HTTP/1.1\r\nHost: ORIGIN\r\n\r\n", 400),
+        ("GET http://ORIGIN:99999/ HTTP/1.1\r\nHost: ORIGIN\r\n\r\n", 400),
+        ("G@T http://ORIGIN/ HTTP/1.1\r\nHost: ORIGIN\r\n\r\n", 400),
+        ("GET http://ORIGIN/ HTTP/1.1 more\r\nHost: ORIGIN\r\n\r\n", 400),
+        ("GET http://ORIGIN/\r\nHost: ORIGIN\r\n\r\n", 400),
+        ("GET http://ORIGIN/ HTTP/2.0\r\nHost: ORIGIN\r\n\r\n", 505),
+        ("GET http://ORIGIN/ HTTP/1.2\r\nHost: ORIGIN\r\n\r\n", 505),
+        ("CONNECT ORIGIN/path HTTP/1.1\r\nHost: ORIGIN\r\n\r\n", 400),
+        ("CONNECT 127.0.0.1 HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n", 400),
+        ("\x16\x03\x01\x02\x00\x01\x00\x01\r\n\r\n", 400),
+    ];
+    for (request, status) in cases {
+        check_refused(request, status).await;
+    }
+}
+
+#[tokio::test]
+async fn floods_are_refused_at_their_limits() {
+    let long = "a".repeat(40 << 10);
+    check_refused(&format!("GET http://ORIGIN/{long} HTTP/1.1\r\nHost: ORIGIN\r\n\r\n"), 414).await;
+    let lines = "X-Filler: y\r\n".repeat(300);
+    check_refused(&format!("GET http://ORIGIN/ HTTP/1.1\r\nHost: ORIGIN\r\n{lines}\r\n"), 431).await;
+    let wide = "a".repeat(70 << 10);
+    check_refused(&format!("GET http://ORIGIN/ HTTP/1.1\r\nHost: ORIGIN\r\nX: {wide}\r\n\r\n"), 431).await;
+}
+
+/// Sends text to a proxy in front of `origin` on a new connection.
+async fn sent(proxy: &Proxy, origin: &ScriptedOrigin, text: &str) -> RawClient {
+    let mut client = RawClient::connect(proxy.port).await;
+    client.send(text.replace("ORIGIN", &format!("127.0.0.1:{}", origin.port))).await;
+    client
+}
+
+#[tokio::test]
+async fn chunks_that_two_parsers_could_read_differently_end_the_connection() {
+    let bodies = [
+        "5\nhello\r\n0\r\n\r\n",
+        "5\r\nhello\n0\r\n\r\n",
+        "0x5\r\nhello\r\n0\r\n\r\n",
+        "+5\r\nhello\r\n0\r\n\r\n",
+        "fffffffffffffffff\r\nhello\r\n0\r\n\r\n",
+        "5\r\nhelloX\r\n0\r\n\r\n",
+        "-1\r\nhello\r\n0\r\n\r\n",
+        "\r\nhello\r\n0\r\n\r\n",
+        "0\r\nbad trailer\r\n\r\n",
+    ];
+    for body in bodies {
+        local(async move {
+            let origin = ScriptedOrigin::with(vec![Step::Head, Step::AwaitClose]).await;
+            let proxy = Proxy::start();
+            let head = "POST http://ORIGIN/ HTTP/1.1\r\nHost: ORIGIN\r\nTransfer-Encoding: chunked\r\n\r\n";
+            let mut client = sent(&proxy, &origin, &format!("{head}{body}{SMUGGLED}")).await;
+            let answer = client.response(&Method::Post).await;
+            assert_eq!(answer.head.status, 400, "{body:?}");
+            assert!(client.rest().await.is_empty(), "{body:?}: nothing follows the refusal");
+            assert!(origin.heard().len() <= 1, "{body:?}: {:?}", origin.heard());
+        })
+        .await;
+    }
+}
+
+#[tokio::test]
+async fn pipelined_requests_are_answered_in_order_and_bodies_are_not_requests() {
+    local(async {
+        let origin = plain_origin().await;
+        let proxy = Proxy::start();
+        let post = format!(
+            "POST http://ORIGIN/1 HTTP/1.1\r\nHost: ORIGIN\r\nContent-Length: {}\r\n\r\n{SMUGGLED}",
+            SMUGGLED.len()
+        );
+        let get = "GET http://ORIGIN/2 HTTP/1.1\r\nHost: ORIGIN\r\n\r\n";
+        let last = "GET http://ORIGIN/3 HTTP/1.1\r\nHost: ORIGIN\r\nConnection: close\r\n\r\n";
+        let body_origin = ScriptedOrigin::start(vec![
+            vec![
+                Step::Head,
+                Step::Body(SMUGGLED.len()),
+                send("HTTP/1.1 200 OK\r\nContent-Length: 3\r\nConnection: close\r\n\r\none"),
+            ],
+            vec![Step::Head, send("HTTP/1.1 200 OK\r\nContent-Length: 3\r\nConnection: close\r\n\r\ntwo")],
+            vec![Step::Head, send("HTTP/1.1 200 OK\r\nContent-Length: 5\r\nConnection: close\r\n\r\nthree")],
+        ])
+        .await;
+        drop(origin);
+        let mut client = sent(&proxy, &body_origin, &format!("{post}{get}{last}")).await;
+        for (method, body) in [(Method::Post, "one"), (Method::Get, "two"), (Method::Get, "three")] {
+            assert_eq!(client.response(&method).await.text(), body);
+        }
+        assert!(client.rest().await.is_empty());
+        let heard = body_origin.heard();
+        assert_eq!(heard.len(), 4, "{heard:?}");
+        assert_eq!(heard[1], SMUGGLED, "the body arrives as a body");
+        assert!(heard.iter().skip(2).all(|head| !head.contains("smuggled")), "{heard:?}");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_body_left_unread_is_never_taken_for_a_request() {
+    local(async {
+        let origin = ScriptedOrigin::with(vec![
+            Step::Head,
+            send("HTTP/1.1 200 OK\r\nContent-Length: 3\r\nCache-Control: max-age=600\r\n\r\nhit"),
+            Step::Hang,
+        ])
+        .await;
+        let proxy = Proxy::start();
+        let get = "GET http://ORIGIN/ HTTP/1.1\r\nHost: ORIGIN\r\n";
+        let mut client = sent(&proxy, &origin, &format!("{get}\r\n")).await;
+        assert_eq!(client.response(&Method::Get).await.text(), "hit");
+        let with_body = format!("{get}Content-Length: {}\r\n\r\n{SMUGGLED}", SMUGGLED.len());
+        let mut client = sent(&proxy, &origin, &with_body).await;
+        let answer = client.response(&Method::Get).await;
+        assert!([200, 502].contains(&answer.head.status), "{:?}", answer.head);
+        client.finish().await;
+        let rest = client.rest().await;
+        assert!(rest.is_empty(), "the body was taken for a request: {}", rest.escape_ascii());
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn the_target_decides_and_host_is_rewritten() {
+    local(async {
+        let origin = plain_origin().await;
+        let proxy = Proxy::start();
+        let mut client =
+            sent(&proxy, &origin, "GET http://ORIGIN/x HTTP/1.1\r\nHost: other.example\r\n\r\n").await;
+        assert_eq!(client.response(&Method::Get).await.head.status, 200);
+        let head = origin.heard().remove(0);
+        assert!(head.starts_with("GET /x HTTP/1.1\r\n"), "{head}");
+        assert!(head.contains(&format!("Host: 127.0.0.1:{}\r\n", origin.port)), "{head}");
+        assert!(!head.contains("other.example"), "{head}");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn headers_named_in_connection_do_not_pass_and_odd_targets_do() {
+    local(async {
+        let origin = plain_origin().await;
+        let proxy = Proxy::start();
+        let request = "GET http://ORIGIN/\"{}|^?\" HTTP/1.1\r\nHost: ORIGIN\r\nConnection: X-Secret, keep-alive\r\n\
+                       X-Secret: 1\r\nKeep-Alive: 5\r\nProxy-Authorization: Basic eA==\r\nX-Kept: 2\r\n\r\n";
+        let mut client = sent(&proxy, &origin, request).await;
+        assert_eq!(client.response(&Method::Get).await.head.status, 200);
+        let head = origin.heard().remove(0);
+        assert!(head.starts_with("GET /\"{}|^?\" HTTP/1.1\r\n"), "{head}");
+        assert!(head.contains("X-Kept: 2\r\n"), "{head}");
+        for gone in ["X-Secret", "Keep-Alive", "Proxy-Authorization"] {
+            assert!(!head.contains(gone), "{gone}: {head}");
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn destinations_that_are_not_public_are_refused() {
+    local(async {
+        let origin = plain_origin().await;
+        let proxy = Proxy::start_with(|settings| settings.destinations.allowed.clear());
+        let hosts = [
+            format!("127.0.0.1:{}", origin.port),
+            format!("[::ffff:127.0.0.1]:{}", origin.port),
+            format!("[::1]:{}", origin.port),
+            "169.254.169.254".to_owned(),
+            "[fd00:ec2::254]".to_owned(),
+            "10.0.0.1".to_owned(),
+            "0.0.0.0".to_owned(),
+            "192.168.0.1:8080".to_owned(),
+        ];
+        for host in hosts {
+            let mut client = RawClient::connect(proxy.port).await;
+            client.send(format!("GET http://{host}/ HTTP/1.1\r\nHost: {host}\r\n\r\n")).await;
+            let answer = client.response(&Method::Get).await;
+            assert_eq!(answer.head.status, 403, "{host}: {}", answer.text());
+            assert!(answer.text().contains("destination-forbidden"), "{host}: {}", answer.text());
+        }
+        for host in ["0x7f.1", "2130706433", "127.1", "nowhere.invalid"] {
+            let mut client = RawClient::connect(proxy.port).await;
+            client.send(format!("GET http://{host}/ HTTP/1.1\r\nHost: {host}\r\n\r\n")).await;
+            assert_eq!(client.response(&Method::Get).await.head.status, 502, "{host}");
+        }
+        assert_eq!(origin.connections(), 0);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn the_proxy_is_not_an_origin() {
+    local(async {
+        let proxy = Proxy::start();
+        let host = format!("127.0.0.1:{}", proxy.port);
+        let mut client = RawClient::connect(proxy.port).await;
+        client.send(format!("GET http://{host}/ HTTP/1.1\r\nHost: {host}\r\n\r\n")).await;
+        assert_eq!(client.response(&Method::Get).await.head.status, 403);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn connect_opens_tunnels_to_allowed_ports_only() {
+    local(async {
+        let origin = ScriptedOrigin::with(vec![send("hello"), Step::Body(5), send(" bye")]).await;
+        let port = origin.port;
+        let proxy = Proxy::start_with(|settings| settings.destinations.connect_ports = vec![port]);
+        let mut refused = RawClient::connect(proxy.port).await;
+        refused.send("CONNECT 127.0.0.1:25 HTTP/1.1\r\nHost: 127.0.0.1:25\r\n\r\n").await;
+        assert_eq!(refused.response(&Method::Get).await.head.status, 403);
+
+        let mut client = sent(&proxy, &origin, "CONNECT ORIGIN HTTP/1.1\r\nHost: ORIGIN\r\n\r\nearly").await;
+        assert_eq!(client.response(&Method::Connect).await.head.status, 200);
+        assert_eq!(client.read_exactly(9).await, b"hello bye");
+        assert_eq!(origin.heard(), ["early"]);
+        client.finish().await;
+        assert!(client.rest().await.is_empty());
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_head_that_drips_is_timed_out() {
+    local(async {
+        let proxy =
+            Proxy::start_with(|settings| settings.client_head = std::time::Duration::from_millis(300));
+        let mut client = RawClient::connect(proxy.port).await;
+        client.send("GET http://origin.example/ HTTP/1.1\r\n").await;
+        let drip = async {
+            for _ in 0..100 {
+                tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+            }
+        };
+        let answer = tokio::select! {
+            answer = client.response(&Method::Get) => answer,
+            () = drip => panic!("the proxy waits for ever"),
+        };
+        assert_eq!(answer.head.status, 408);
+        assert!(client.rest().await.is_empty());
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_request_body_that_stops_short_reaches_no_end_at_the_origin() {
+    local(async {
+        let origin = ScriptedOrigin::with(vec![Step::Head, Step::AwaitClose]).await;
+        let proxy = Proxy::start();
+        let head = "POST http://ORIGIN/ HTTP/1.1\r\nHost: ORIGIN\r\nContent-Length: 100\r\n\r\nhalf";
+        let mut client = sent(&proxy, &origin, head).await;
+        client.finish().await;
+        client.rest().await;
+        origin.closed().await;
+        assert_eq!(origin.heard().len(), 1);
+    })
+    .await;
+}

@@ -1,0 +1,52 @@
+//! A whole proxy on a loopback port, for one test.
+
+use foxy_proxy::server::{self, Parts};
+use foxy_proxy::settings::ProxySettings;
+use foxy_proxy::storage::ObjectStore;
+use foxy_proxy::upstream::{Addresses, Resolve, ResolveError};
+use futures_util::future::{FutureExt, LocalBoxFuture};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Knows no name, so that no test asks a name server.
+struct NoNames;
+
+impl Resolve for NoNames {
+    fn resolve(&self, _: &str) -> LocalBoxFuture<'static, Addresses> {
+        std::future::ready(Err(ResolveError::NoSuchHost)).boxed_local()
+    }
+}
+
+/// A running proxy that may connect to 127.0.0.0/8.
+pub struct Proxy {
+    /// Its port on 127.0.0.1.
+    pub port: u16,
+    _running: server::Proxy,
+}
+
+impl Proxy {
+    /// One with the usual settings, without a store.
+    pub fn start() -> Self {
+        Self::start_with(|_| {})
+    }
+
+    /// One with changed settings.
+    pub fn start_with(change: impl FnOnce(&mut ProxySettings)) -> Self {
+        Self::start_on(None, change)
+    }
+
+    /// One with a store.
+    pub fn start_on(store: Option<Arc<dyn ObjectStore>>, change: impl FnOnce(&mut ProxySettings)) -> Self {
+        let mut settings = ProxySettings {
+            listen: vec![([127, 0, 0, 1], 0).into()],
+            stop_after: Duration::from_millis(50),
+            ..ProxySettings::default()
+        };
+        settings.destinations.allowed = vec!["127.0.0.0/8".parse().expect("block")];
+        change(&mut settings);
+        let resolver = Arc::new(|| Ok(Rc::new(NoNames) as Rc<dyn Resolve>));
+        let running = server::Proxy::start(settings, Parts { store, sink: None, resolver }).expect("a proxy");
+        Self { port: running.addresses()[0].port(), _running: running }
+    }
+}

@@ -1,0 +1,69 @@
+//! Stores that do not work, each in its way.
+
+use bytes::Bytes;
+use foxy_proxy::storage::{ObjectStore, Reply};
+use foxy_store::{AbsentReason, Answer, Key, PlacementHint, Record, RefusedReason};
+use std::sync::{Arc, Mutex};
+
+/// How a store fails.
+#[derive(Clone, Copy, Debug)]
+pub enum Broken {
+    /// It refuses everything: the disk is full, or was taken out.
+    Refuses,
+    /// It ends without answering.
+    Ends,
+    /// It never answers.
+    Hangs,
+    /// It finds what was never stored: bytes without meaning.
+    FindsGarbage,
+    /// It finds the last record that was stored, whatever it was asked for.
+    MixesUp,
+}
+
+/// All ways.
+pub const BROKEN: [Broken; 5] =
+    [Broken::Refuses, Broken::Ends, Broken::Hangs, Broken::FindsGarbage, Broken::MixesUp];
+
+/// A store that fails in one way.
+pub struct BrokenStore {
+    how: Broken,
+    last: Mutex<Option<Record>>,
+    unanswered: Mutex<Vec<Reply>>,
+}
+
+impl BrokenStore {
+    /// A new one.
+    pub fn new(how: Broken) -> Arc<Self> {
+        Arc::new(Self { how, last: Mutex::default(), unanswered: Mutex::default() })
+    }
+
+    fn answer(&self, reply: Reply, answer: Answer) {
+        match self.how {
+            Broken::Ends => drop(reply),
+            Broken::Hangs => self.unanswered.lock().expect("no test panics within").push(reply),
+            Broken::Refuses | Broken::FindsGarbage | Broken::MixesUp => reply(answer),
+        }
+    }
+}
+
+impl ObjectStore for BrokenStore {
+    fn get(&self, _: Key, reply: Reply) {
+        let found = match self.how {
+            Broken::FindsGarbage => {
+                Some(Record { head: Bytes::from_static(&[1; 99]), body: Bytes::from_static(b"wrong") })
+            }
+            Broken::MixesUp => self.last.lock().expect("no test panics within").clone(),
+            _ => None,
+        };
+        self.answer(reply, found.map_or(Answer::Absent(AbsentReason::Busy), Answer::Found));
+    }
+
+    fn put(&self, _: Key, record: Record, _: PlacementHint, reply: Reply) {
+        *self.last.lock().expect("no test panics within") = Some(record);
+        self.answer(reply, Answer::Refused(RefusedReason::NoSpace));
+    }
+
+    fn remove(&self, _: Key, reply: Reply) {
+        self.answer(reply, Answer::Refused(RefusedReason::NoSpace));
+    }
+}

@@ -1,0 +1,135 @@
+//! A client that sends raw bytes and reads answers with foxy's own decoder, so that tests can be as rude as they like.
+
+use bytes::BytesMut;
+use foxy_http::{DecodeError, Limits, Method, ResponseDecoder, ResponseEvent, ResponseHead};
+use std::time::Duration;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+/// Far more than any answer takes; a test that reaches it has failed.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// A connection to a proxy.
+pub struct RawClient {
+    stream: TcpStream,
+    buffer: BytesMut,
+    decoder: ResponseDecoder,
+}
+
+/// A response as a client sees it.
+#[derive(Debug)]
+pub struct Response {
+    /// The interim heads before it.
+    pub interim: Vec<ResponseHead>,
+    /// The final head.
+    pub head: ResponseHead,
+    /// The body as far as it came.
+    pub body: Vec<u8>,
+    /// Names and values of trailers.
+    pub trailers: Vec<(String, String)>,
+    /// Whether it came to its end, or why not.
+    pub end: Result<(), DecodeError>,
+}
+
+impl Response {
+    /// A header's value as text, or nothing.
+    pub fn header(&self, name: &str) -> &str {
+        self.head.headers.get_str(name).unwrap_or_default()
+    }
+
+    /// The body as text.
+    pub fn text(&self) -> String {
+        String::from_utf8_lossy(&self.body).into_owned()
+    }
+}
+
+impl RawClient {
+    /// Connects to a port on 127.0.0.1.
+    pub async fn connect(port: u16) -> Self {
+        let stream = TcpStream::connect(("127.0.0.1", port)).await.expect("the proxy listens");
+        Self { stream, buffer: BytesMut::new(), decoder: ResponseDecoder::new(Limits::default()) }
+    }
+
+    /// Sends bytes; a proxy that has closed already is no failure of the test.
+    pub async fn send(&mut self, bytes: impl AsRef<[u8]>) {
+        let _ = self.stream.write_all(bytes.as_ref()).await;
+    }
+
+    /// Closes the sending half.
+    pub async fn finish(&mut self) {
+        let _ = self.stream.shutdown().await;
+    }
+
+    /// The next response, to a request with this method.
+    pub async fn response(&mut self, method: &Method) -> Response {
+        self.decoder.expect(method);
+        tokio::time::timeout(PATIENCE, self.read_response()).await.expect("the proxy answers in time")
+    }
+
+    async fn read_response(&mut self) -> Response {
+        let mut interim = Vec::new();
+        let mut response: Option<Response> = None;
+        loop {
+            let event = match self.decoder.next(&mut self.buffer) {
+                Ok(Some(event)) => Ok(event),
+                Ok(None) => match self.fill().await {
+                    0 => self.decoder.eof().map(|event| event.expect("a response is awaited")),
+                    _ => continue,
+                },
+                Err(error) => Err(error),
+            };
+            match (event, &mut response) {
+                (Ok(ResponseEvent::Interim(head)), None) => interim.push(head),
+                (Ok(ResponseEvent::Head(head, _)), None) => {
+                    let interim = std::mem::take(&mut interim);
+                    response =
+                        Some(Response { interim, head, body: Vec::new(), trailers: Vec::new(), end: Ok(()) });
+                }
+                (Ok(ResponseEvent::Body(bytes)), Some(response)) => response.body.extend_from_slice(&bytes),
+                (Ok(ResponseEvent::Trailers(trailers)), Some(response)) => {
+                    let line = |(name, value): (&str, &[u8])| {
+                        (name.to_owned(), String::from_utf8_lossy(value).into_owned())
+                    };
+                    response.trailers.extend(trailers.iter().map(line));
+                }
+                (Ok(ResponseEvent::End), Some(_)) => return response.take().expect("a head came"),
+                (Err(error), Some(_)) => {
+                    let mut response = response.take().expect("a head came");
+                    response.end = Err(error);
+                    return response;
+                }
+                (event, _) => panic!("no response: {event:?}, buffer {:?}", self.buffer),
+            }
+        }
+    }
+
+    /// Reads more; 0 for the end or a reset.
+    async fn fill(&mut self) -> usize {
+        self.stream.read_buf(&mut self.buffer).await.unwrap_or(0)
+    }
+
+    /// Reads to the end of the connection; fails if the proxy keeps it open.
+    pub async fn rest(&mut self) -> Vec<u8> {
+        let read = async { while self.fill().await > 0 {} };
+        tokio::time::timeout(PATIENCE, read).await.expect("the proxy closes the connection");
+        self.buffer.split().to_vec()
+    }
+
+    /// Reads a head as bytes, its empty line included, and leaves what follows.
+    pub async fn read_until_blank_line(&mut self) -> Vec<u8> {
+        let end =
+            |buffer: &[u8]| buffer.windows(4).position(|four| four == b"\r\n\r\n").map(|start| start + 4);
+        let read = async { while end(&self.buffer).is_none() && self.fill().await > 0 {} };
+        tokio::time::timeout(PATIENCE, read).await.expect("a head arrives");
+        let length = end(&self.buffer).unwrap_or(self.buffer.len());
+        self.buffer.split_to(length).to_vec()
+    }
+
+    /// Reads so many bytes of a tunnel.
+    pub async fn read_exactly(&mut self, count: usize) -> Vec<u8> {
+        let read = async { while self.buffer.len() < count && self.fill().await > 0 {} };
+        tokio::time::timeout(PATIENCE, read).await.expect("the tunnel carries bytes");
+        let count = count.min(self.buffer.len());
+        self.buffer.split_to(count).to_vec()
+    }
+}
