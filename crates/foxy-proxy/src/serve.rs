@@ -201,16 +201,20 @@ async fn drained(
         Ok(found) => found,
         Err(cut) => return Ended::Cut(cut),
     };
+    if after == After::Close {
+        return Ended::Answered(After::Close, told);
+    }
     let mut left = limit;
-    while after == After::Keep {
+    loop {
         match receiver.next(patience).await {
             Ok(RequestEvent::End) => return Ended::Answered(After::Keep, told),
             Ok(RequestEvent::Body(data)) if data.len() as u64 <= left => left -= data.len() as u64,
             Ok(RequestEvent::Trailers(_)) => {}
-            Ok(RequestEvent::Body(_) | RequestEvent::Head(..)) | Err(_) => break,
+            Ok(RequestEvent::Body(_) | RequestEvent::Head(..)) | Err(_) => {
+                return Ended::Answered(After::Close, told);
+            }
         }
     }
-    Ended::Answered(After::Close, told)
 }
 
 async fn tunnel(

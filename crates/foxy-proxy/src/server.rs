@@ -246,10 +246,12 @@ async fn work(
     }
 }
 
+type Client = (Rc<Cell<bool>>, tokio::task::JoinHandle<()>);
+
 /// The connections of a worker: whether each is idle, and the handle that ends it.
 #[derive(Default)]
 struct Clients {
-    table: RefCell<Vec<(Rc<Cell<bool>>, tokio::task::JoinHandle<()>)>>,
+    table: RefCell<Vec<Client>>,
     grown: Cell<usize>,
 }
 

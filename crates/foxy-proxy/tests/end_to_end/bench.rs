@@ -1,0 +1,288 @@
+//! What the tests stand on: a proxy with a store in memory, an origin that is a function, a client on raw sockets.
+
+use foxy_proxy::counters::Counter;
+use foxy_proxy::server::{Parts, Proxy, system_resolver};
+use foxy_proxy::settings::{Mode, ProxySettings, ReverseOrigin};
+use foxy_proxy::storage::{ObjectStore, Reply};
+use foxy_proxy::upstream::Cidr;
+use foxy_store::{AbsentReason, Answer, Key, PlacementHint, Record};
+use std::collections::HashMap;
+use std::io::{Read, Write};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+/// A store that is a map.
+#[derive(Default)]
+pub struct MapStore {
+    records: Mutex<HashMap<Key, Record>>,
+}
+
+impl MapStore {
+    pub fn forget_everything(&self) {
+        self.records.lock().expect("not poisoned").clear();
+    }
+
+    pub fn len(&self) -> usize {
+        self.records.lock().expect("not poisoned").len()
+    }
+}
+
+impl ObjectStore for MapStore {
+    fn get(&self, key: Key, reply: Reply) {
+        let found = self.records.lock().expect("not poisoned").get(&key).cloned();
+        reply(found.map_or(Answer::Absent(AbsentReason::NotIndexed), Answer::Found));
+    }
+
+    fn put(&self, key: Key, record: Record, _hint: PlacementHint, reply: Reply) {
+        self.records.lock().expect("not poisoned").insert(key, record);
+        reply(Answer::Stored);
+    }
+
+    fn remove(&self, key: Key, reply: Reply) {
+        self.records.lock().expect("not poisoned").remove(&key);
+        reply(Answer::Removed);
+    }
+}
+
+/// An origin: each request's head, body included as far as Content-Length says, becomes an answer.
+pub struct TestOrigin {
+    pub address: SocketAddr,
+    pub heads: Arc<Mutex<Vec<String>>>,
+}
+
+impl TestOrigin {
+    pub fn start(answer: impl Fn(&str, usize) -> Vec<u8> + Send + Sync + 'static) -> Self {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a free port");
+        let address = listener.local_addr().expect("bound");
+        let heads: Arc<Mutex<Vec<String>>> = Arc::default();
+        let (seen, answer) = (Arc::clone(&heads), Arc::new(answer));
+        std::thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                let (seen, answer) = (Arc::clone(&seen), Arc::clone(&answer));
+                std::thread::spawn(move || serve(stream, &seen, &*answer));
+            }
+        });
+        Self { address, heads }
+    }
+
+    pub fn requests(&self) -> usize {
+        self.heads.lock().expect("not poisoned").len()
+    }
+
+    pub fn url(&self, path: &str) -> String {
+        format!("http://{}{path}", self.address)
+    }
+}
+
+fn serve(mut stream: TcpStream, seen: &Mutex<Vec<String>>, answer: &dyn Fn(&str, usize) -> Vec<u8>) {
+    let mut buffer = Vec::new();
+    while let Some(head) = read_message(&mut stream, &mut buffer) {
+        let number = {
+            let mut seen = seen.lock().expect("not poisoned");
+            seen.push(head.clone());
+            seen.len() - 1
+        };
+        if stream.write_all(&answer(&head, number)).is_err() {
+            return;
+        }
+    }
+}
+
+/// A head and as much body as its Content-Length says.
+fn read_message(stream: &mut TcpStream, buffer: &mut Vec<u8>) -> Option<String> {
+    let mut chunk = [0; 8192];
+    loop {
+        if let Some(end) = buffer.windows(4).position(|window| window == b"\r\n\r\n") {
+            let head = String::from_utf8_lossy(&buffer[..end]).into_owned();
+            let length = header(&head, "content-length").and_then(|text| text.parse().ok()).unwrap_or(0);
+            if buffer.len() >= end + 4 + length {
+                let rest = buffer.split_off(end + 4 + length);
+                let message = String::from_utf8_lossy(buffer).into_owned();
+                *buffer = rest;
+                return Some(message);
+            }
+        }
+        match stream.read(&mut chunk) {
+            Ok(0) | Err(_) => return None,
+            Ok(count) => buffer.extend_from_slice(&chunk[..count]),
+        }
+    }
+}
+
+/// The value of a header in a head.
+pub fn header<'a>(head: &'a str, name: &str) -> Option<&'a str> {
+    let lines = head.lines().skip(1).take_while(|line| !line.is_empty());
+    let mut found =
+        lines.filter_map(|line| line.split_once(':')).filter(|(key, _)| key.eq_ignore_ascii_case(name));
+    found.next().map(|(_, value)| value.trim())
+}
+
+/// A 200 with these header lines and this body.
+pub fn ok(lines: &str, body: &[u8]) -> Vec<u8> {
+    let head = format!("HTTP/1.1 200 OK\r\n{lines}Content-Length: {}\r\n\r\n", body.len());
+    [head.as_bytes(), body].concat()
+}
+
+pub struct TestProxy {
+    pub proxy: Proxy,
+    pub store: Arc<MapStore>,
+}
+
+/// An answer, read to its end.
+#[derive(Clone, Debug)]
+pub struct Answered {
+    pub status: u16,
+    pub head: String,
+    pub body: Vec<u8>,
+}
+
+impl Answered {
+    pub fn header(&self, name: &str) -> &str {
+        header(&self.head, name).unwrap_or("")
+    }
+
+    pub fn cache_status(&self) -> &str {
+        self.header("cache-status")
+    }
+}
+
+pub fn proxy_with(change: impl FnOnce(&mut ProxySettings)) -> TestProxy {
+    let mut settings = ProxySettings {
+        listen: vec![(Ipv4Addr::LOCALHOST, 0).into()],
+        via_name: "foxy-test".into(),
+        stop_after: Duration::from_millis(500),
+        ..ProxySettings::default()
+    };
+    settings.destinations.allowed = vec!["127.0.0.0/8".parse::<Cidr>().expect("a block")];
+    change(&mut settings);
+    let store = Arc::new(MapStore::default());
+    let parts = Parts { store: Some(store.clone()), sink: None, resolver: system_resolver() };
+    TestProxy { proxy: Proxy::start(settings, parts).expect("the proxy starts"), store }
+}
+
+pub fn forward_proxy() -> TestProxy {
+    proxy_with(|_| {})
+}
+
+pub fn reverse_proxy(origin: &TestOrigin) -> TestProxy {
+    let origin = ReverseOrigin { host: origin.address.ip().to_string(), port: origin.address.port() };
+    proxy_with(|settings| settings.mode = Mode::Reverse { origin })
+}
+
+impl TestProxy {
+    pub fn address(&self) -> SocketAddr {
+        self.proxy.addresses()[0]
+    }
+
+    pub fn count(&self, counter: Counter) -> u64 {
+        self.proxy.count(counter)
+    }
+
+    pub fn connect(&self) -> Client {
+        let stream = TcpStream::connect(self.address()).expect("the proxy accepts");
+        stream.set_read_timeout(Some(Duration::from_secs(10))).expect("a timeout");
+        Client { stream, buffer: Vec::new() }
+    }
+
+    /// One GET on a connection of its own, with further header lines.
+    pub fn get(&self, url: &str, lines: &str) -> Answered {
+        let host = url.split('/').nth(2).unwrap_or("");
+        self.connect().ask(&format!("GET {url} HTTP/1.1\r\nHost: {host}\r\n{lines}\r\n"))
+    }
+}
+
+pub struct Client {
+    pub stream: TcpStream,
+    buffer: Vec<u8>,
+}
+
+impl Client {
+    pub fn send(&mut self, bytes: &[u8]) {
+        self.stream.write_all(bytes).expect("the proxy reads");
+    }
+
+    pub fn ask(&mut self, request: &str) -> Answered {
+        self.send(request.as_bytes());
+        self.answer(request.starts_with("HEAD"))
+    }
+
+    /// Reads one answer, by length, by chunks or until the close.
+    pub fn answer(&mut self, no_body: bool) -> Answered {
+        let end = loop {
+            if let Some(end) = self.buffer.windows(4).position(|window| window == b"\r\n\r\n") {
+                break end;
+            }
+            assert!(self.read() > 0, "closed within a head: {:?}", String::from_utf8_lossy(&self.buffer));
+        };
+        let head = String::from_utf8_lossy(&self.buffer[..end]).into_owned();
+        self.buffer.drain(..end + 4);
+        let status = head.split(' ').nth(1).and_then(|text| text.parse().ok()).expect("a status");
+        let body = match status {
+            100..200 | 204 | 304 => Vec::new(),
+            _ if no_body => Vec::new(),
+            _ => self.body(&head),
+        };
+        Answered { status, head, body }
+    }
+
+    fn body(&mut self, head: &str) -> Vec<u8> {
+        if header(head, "transfer-encoding").is_some() {
+            let mut body = Vec::new();
+            loop {
+                let line = self.line();
+                let size = usize::from_str_radix(line.trim(), 16).expect("a chunk size");
+                let data = self.take(size);
+                body.extend_from_slice(&data);
+                if size == 0 {
+                    while !self.line().is_empty() {}
+                    return body;
+                }
+                assert_eq!(self.line(), "");
+            }
+        }
+        match header(head, "content-length") {
+            Some(length) => self.take(length.parse().expect("a length")),
+            None => {
+                while self.read() > 0 {}
+                std::mem::take(&mut self.buffer)
+            }
+        }
+    }
+
+    fn line(&mut self) -> String {
+        let end = loop {
+            if let Some(end) = self.buffer.windows(2).position(|window| window == b"\r\n") {
+                break end;
+            }
+            assert!(self.read() > 0, "closed within a line");
+        };
+        let line = String::from_utf8_lossy(&self.buffer[..end]).into_owned();
+        self.buffer.drain(..end + 2);
+        line
+    }
+
+    fn take(&mut self, count: usize) -> Vec<u8> {
+        while self.buffer.len() < count {
+            assert!(self.read() > 0, "closed after {} of {count} bytes", self.buffer.len());
+        }
+        self.buffer.drain(..count).collect()
+    }
+
+    /// Reads once; 0 at the end.
+    pub fn read(&mut self) -> usize {
+        let mut chunk = [0; 65_536];
+        let count = self.stream.read(&mut chunk).unwrap_or(0);
+        self.buffer.extend_from_slice(&chunk[..count]);
+        count
+    }
+}
+
+impl Client {
+    /// The next bytes as they come, after a head that opened a tunnel.
+    pub fn answer_bytes<'a>(&mut self, into: &'a mut [u8]) -> &'a [u8] {
+        let bytes = self.take(into.len());
+        into.copy_from_slice(&bytes);
+        into
+    }
+}

@@ -1,0 +1,217 @@
+//! What is stored, served again, validated, varied, cut into ranges and invalidated.
+
+use crate::bench::{TestOrigin, forward_proxy, header, ok, proxy_with};
+use foxy_proxy::counters::Counter;
+use std::sync::{Arc, Barrier};
+use std::time::Duration;
+
+const FRESH: &str = "Cache-Control: max-age=60\r\nETag: \"a\"\r\n";
+
+#[test]
+fn the_second_request_is_a_hit_and_every_answer_says_what_happened() {
+    let origin = TestOrigin::start(|_, _| ok(FRESH, b"hello"));
+    let proxy = forward_proxy();
+    let first = proxy.get(&origin.url("/x"), "");
+    assert_eq!((first.status, &first.body[..]), (200, &b"hello"[..]));
+    assert_eq!(first.cache_status(), "foxy; fwd=uri-miss; fwd-status=200; stored");
+    let second = proxy.get(&origin.url("/x"), "");
+    assert_eq!((second.status, &second.body[..]), (200, &b"hello"[..]));
+    assert!(second.cache_status().starts_with("foxy; hit; ttl="), "{}", second.head);
+    assert!(!second.header("age").is_empty() && second.header("via") == "1.1 foxy-test", "{}", second.head);
+    assert_eq!((origin.requests(), proxy.count(Counter::MemoryHits)), (1, 1));
+}
+
+#[test]
+fn what_left_memory_is_a_hit_from_the_store() {
+    let origin = TestOrigin::start(|_, _| ok(FRESH, b"hello"));
+    let proxy = proxy_with(|settings| settings.memory = 0);
+    proxy.get(&origin.url("/x"), "");
+    let second = proxy.get(&origin.url("/x"), "");
+    assert!(second.cache_status().starts_with("foxy; hit"), "{}", second.head);
+    assert_eq!((&second.body[..], proxy.count(Counter::DiskHits)), (&b"hello"[..], 1));
+}
+
+#[test]
+fn a_large_body_comes_back_from_its_parts_whole_and_in_ranges() {
+    let body: Arc<Vec<u8>> =
+        Arc::new((0..5_000_001u32).map(|number| number.to_le_bytes()[0] ^ number.to_le_bytes()[1]).collect());
+    let sent = Arc::clone(&body);
+    let origin = TestOrigin::start(move |_, _| ok(FRESH, &sent));
+    let proxy = forward_proxy();
+    assert_eq!(proxy.get(&origin.url("/big"), "").body, *body);
+    let again = proxy.get(&origin.url("/big"), "");
+    assert!(again.cache_status().starts_with("foxy; hit") && again.body == *body, "{}", again.head);
+    let part = proxy.get(&origin.url("/big"), "Range: bytes=1048570-3145730\r\n");
+    assert_eq!((part.status, part.header("content-range")), (206, "bytes 1048570-3145730/5000001"));
+    assert_eq!(part.body, body[1_048_570..=3_145_730]);
+    assert_eq!(origin.requests(), 1);
+}
+
+#[test]
+fn a_stored_object_whose_parts_are_gone_is_a_miss() {
+    let origin = TestOrigin::start(|_, _| ok(FRESH, &[7; 3_000_000]));
+    let proxy = forward_proxy();
+    proxy.get(&origin.url("/big"), "");
+    assert!(proxy.store.len() > 3);
+    proxy.store.forget_everything();
+    let again = proxy.get(&origin.url("/big"), "");
+    assert_eq!((again.status, again.body.len(), origin.requests()), (200, 3_000_000, 2));
+    assert_eq!(proxy.count(Counter::LostParts), 1);
+}
+
+#[test]
+fn ranges_and_conditions_are_answered_from_the_stored_object() {
+    let origin = TestOrigin::start(|_, _| ok(FRESH, b"0123456789"));
+    let proxy = forward_proxy();
+    let url = origin.url("/x");
+    proxy.get(&url, "");
+    let cases = [
+        ("Range: bytes=2-4\r\n", 206, "234"),
+        ("Range: bytes=-3\r\n", 206, "789"),
+        ("Range: bytes=20-\r\n", 416, ""),
+        ("Range: bytes=2-4\r\nIf-Range: \"b\"\r\n", 200, "0123456789"),
+        ("If-None-Match: \"a\"\r\n", 304, ""),
+        ("If-None-Match: \"b\"\r\n", 200, "0123456789"),
+    ];
+    for (lines, status, body) in cases {
+        let answer = proxy.get(&url, lines);
+        assert_eq!(
+            (answer.status, String::from_utf8_lossy(&answer.body).as_ref()),
+            (status, body),
+            "{lines}"
+        );
+    }
+    let head = proxy.connect().ask(&format!("HEAD {url} HTTP/1.1\r\nHost: x\r\n\r\n"));
+    assert_eq!((head.status, head.header("content-length")), (200, "10"));
+    assert_eq!(origin.requests(), 1);
+}
+
+#[test]
+fn what_may_not_be_stored_is_not_and_says_why() {
+    let cases = [
+        ("Cache-Control: no-store\r\n", "", "response-no-store"),
+        ("Cache-Control: private, max-age=60\r\n", "", "private"),
+        ("Cache-Control: max-age=60\r\n", "Authorization: x\r\n", "authorization"),
+        ("Cache-Control: max-age=60\r\nVary: *\r\n", "", "vary-star"),
+        ("", "", "no-freshness"),
+    ];
+    for (lines, asked, reason) in cases {
+        let origin = TestOrigin::start(move |_, _| ok(lines, b"x"));
+        let proxy = forward_proxy();
+        for _ in 0..2 {
+            let answer = proxy.get(&origin.url("/"), asked);
+            assert!(
+                answer.cache_status().ends_with(&format!("detail={reason}")),
+                "{lines}: {}",
+                answer.cache_status()
+            );
+        }
+        assert_eq!((origin.requests(), proxy.store.len()), (2, 0), "{lines}");
+    }
+}
+
+#[test]
+fn a_stale_response_is_validated_and_a_304_renews_its_head() {
+    let origin = TestOrigin::start(|head, _| match header(head, "if-none-match") {
+        Some("\"a\"") => {
+            b"HTTP/1.1 304 Not Modified\r\nETag: \"a\"\r\nCache-Control: max-age=60\r\nX-New: 1\r\n\r\n"
+                .to_vec()
+        }
+        _ => ok("Cache-Control: max-age=0\r\nETag: \"a\"\r\n", b"hello"),
+    });
+    let proxy = forward_proxy();
+    proxy.get(&origin.url("/x"), "");
+    let second = proxy.get(&origin.url("/x"), "");
+    assert_eq!((second.status, &second.body[..], second.header("x-new")), (200, &b"hello"[..], "1"));
+    assert!(second.cache_status().contains("fwd-status=304"), "{}", second.cache_status());
+    let third = proxy.get(&origin.url("/x"), "");
+    assert!(third.cache_status().starts_with("foxy; hit"), "{}", third.cache_status());
+    assert_eq!((third.header("x-new"), origin.requests()), ("1", 2));
+}
+
+#[test]
+fn variants_are_kept_apart() {
+    let origin = TestOrigin::start(|head, _| {
+        let language = header(head, "accept-language").unwrap_or("none").to_owned();
+        ok(&format!("{FRESH}Vary: Accept-Language\r\n"), language.as_bytes())
+    });
+    let proxy = forward_proxy();
+    let ask = |language: &str| proxy.get(&origin.url("/x"), &format!("Accept-Language: {language}\r\n"));
+    for language in ["de", "fr"] {
+        assert_eq!(ask(language).body, language.as_bytes());
+    }
+    for language in ["de", "fr"] {
+        let answer = ask(language);
+        assert!(
+            answer.cache_status().starts_with("foxy; hit") && answer.body == language.as_bytes(),
+            "{}",
+            answer.head
+        );
+    }
+    assert!(ask("it").cache_status().contains("fwd=vary-miss"));
+    assert_eq!(origin.requests(), 3);
+}
+
+#[test]
+fn an_unsafe_request_invalidates_what_is_stored() {
+    let origin = TestOrigin::start(|_, _| ok(FRESH, b"x"));
+    let proxy = forward_proxy();
+    let url = origin.url("/x");
+    proxy.get(&url, "");
+    proxy.connect().ask(&format!("POST {url} HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\nhi"));
+    assert!(proxy.get(&url, "").cache_status().contains("fwd=uri-miss"));
+    assert_eq!((origin.requests(), proxy.count(Counter::Invalidations)), (3, 1));
+}
+
+#[test]
+fn only_if_cached_never_reaches_the_origin() {
+    let origin = TestOrigin::start(|_, _| ok(FRESH, b"x"));
+    let proxy = forward_proxy();
+    let answer = proxy.get(&origin.url("/x"), "Cache-Control: only-if-cached\r\n");
+    assert_eq!((answer.status, origin.requests()), (504, 0));
+}
+
+#[test]
+fn concurrent_misses_of_one_url_are_one_flight() {
+    let origin = TestOrigin::start(|_, _| {
+        std::thread::sleep(Duration::from_millis(200));
+        ok(FRESH, &[5; 300_000])
+    });
+    let proxy = Arc::new(proxy_with(|settings| settings.workers = 2));
+    let barrier = Arc::new(Barrier::new(8));
+    let url = origin.url("/x");
+    let clients: Vec<_> = (0..8)
+        .map(|_| {
+            let (proxy, barrier, url) = (Arc::clone(&proxy), Arc::clone(&barrier), url.clone());
+            std::thread::spawn(move || {
+                barrier.wait();
+                proxy.get(&url, "")
+            })
+        })
+        .collect();
+    for client in clients {
+        let answer = client.join().expect("the client ends well");
+        assert_eq!((answer.status, answer.body.len()), (200, 300_000));
+    }
+    assert_eq!(origin.requests(), 1);
+}
+
+#[test]
+fn followers_of_a_response_that_is_not_stored_fetch_for_themselves() {
+    let origin = TestOrigin::start(|_, number| {
+        std::thread::sleep(Duration::from_millis(100));
+        ok("Cache-Control: private\r\n", format!("{number}").as_bytes())
+    });
+    let proxy = Arc::new(forward_proxy());
+    let url = origin.url("/x");
+    let clients: Vec<_> = (0..4)
+        .map(|_| {
+            let (proxy, url) = (Arc::clone(&proxy), url.clone());
+            std::thread::spawn(move || proxy.get(&url, "").body)
+        })
+        .collect();
+    let mut bodies: Vec<_> = clients.into_iter().map(|client| client.join().expect("ends well")).collect();
+    bodies.sort();
+    bodies.dedup();
+    assert_eq!(bodies.len(), 4, "nobody got another's private answer");
+}
