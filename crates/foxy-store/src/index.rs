@@ -282,49 +282,5 @@ impl Index {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn entry(key: u8, sequence: u64, slot: u32, state: EntryState) -> Entry {
-        Entry::new(Key([key; 16]), sequence, slot, 4, state)
-    }
-
-    #[test]
-    fn a_key_can_have_one_live_record_and_several_leftovers() {
-        let mut index = Index::new(1);
-        let old = index.insert(entry(1, 1, 0, EntryState::Live));
-        index.set_state(old, EntryState::Leftover);
-        let new = index.insert(entry(1, 2, 8, EntryState::Live));
-        assert_eq!(index.live_of(Key([1; 16])), Some(new));
-        assert_eq!(index.of_key(Key([1; 16])).count(), 2);
-        assert_eq!((index.live(), index.live_slots(), index.len()), (1, 4, 2));
-        index.remove(old);
-        assert_eq!(index.of_key(Key([1; 16])).collect::<Vec<_>>(), [new]);
-    }
-
-    #[test]
-    fn what_lies_in_a_range_is_found_even_when_it_begins_before() {
-        let mut index = Index::new(1);
-        let a = index.insert(entry(1, 1, 0, EntryState::Live));
-        let b = index.insert(entry(2, 2, 4, EntryState::Live));
-        assert_eq!(index.live_in(3, 4).collect::<Vec<_>>(), [a]);
-        assert_eq!(index.live_in(3, 5).collect::<Vec<_>>(), [b, a]);
-        assert_eq!(index.beginning_in(1, 9).collect::<Vec<_>>(), [b]);
-    }
-
-    #[test]
-    fn the_least_recently_used_comes_first() {
-        let mut index = Index::new(1);
-        let a = index.insert(entry(1, 1, 0, EntryState::Live));
-        let b = index.insert(entry(2, 2, 4, EntryState::Live));
-        assert_eq!(index.coldest(), Some(a));
-        index.touch(a);
-        assert_eq!(index.coldest(), Some(b));
-        assert_eq!(index.hotter(b), Some(a));
-    }
-
-    #[test]
-    fn an_entry_stays_small() {
-        assert!(size_of::<Entry>() <= 48, "{}", size_of::<Entry>());
-    }
-}
+#[path = "index_tests.rs"]
+mod tests;

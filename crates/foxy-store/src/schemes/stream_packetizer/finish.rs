@@ -1,7 +1,8 @@
 //! Closing in order, and giving up when the store cannot be opened.
 
 use super::StreamPacketizer;
-use super::io::{After, LaneName, Pending, Step};
+use super::io::Pending;
+use super::script::{After, LaneName, Step};
 use super::state::Phase;
 use crate::contract::{Answer, Outbox, RefusedReason, Ticket};
 use crate::status::OpenStoreError;

@@ -2,116 +2,18 @@
 //! that the older ones are forgotten. One block and one sync serve all that wait (group commit).
 
 use super::StreamPacketizer;
-use super::io::{After, LaneName, Step};
+use super::facts::{Wanted, Work};
+use super::script::{After, LaneName, Step};
 use super::state::Phase;
 use crate::contract::{Answer, Key, Outbox, Record, RefusedReason, Ticket};
 use crate::index::EntryState;
 use crate::journal::{self, BLOCK_BYTES, BLOCK_ENTRIES, BlockStamp, Forget};
-use crate::layout::{PAGE, Region};
 use crate::superblock::Superblock;
 use foxy_base::Instant;
 use foxy_device::IoError;
-use std::collections::{BTreeSet, HashMap, VecDeque};
-
-/// Someone waits for a fact to be durable.
-#[derive(Debug)]
-pub struct Wanted {
-    ticket: Ticket,
-    key: Key,
-    up_to: u64,
-    work: Work,
-}
-
-#[derive(Debug)]
-enum Work {
-    Remove,
-    Put { sequence: u64, record: Record },
-}
-
-/// The journal in memory.
-#[derive(Debug, Default)]
-pub struct Forgetting {
-    /// Facts that some leftover on disk still makes necessary.
-    facts: HashMap<Key, u64>,
-    queue: VecDeque<Wanted>,
-    waiting: HashMap<Key, u32>,
-    sequences: BTreeSet<u64>,
-    half: Option<Region>,
-    next_block: u32,
-    broken: Option<IoError>,
-    /// More facts are needed than the journal can take.
-    pub crowded: bool,
-}
 
 /// Removals and puts that may wait for the journal.
 const QUEUE_LIMIT: usize = 4096;
-
-impl Forgetting {
-    /// Appends go to this half from now on, after the blocks already in it.
-    pub fn begin(&mut self, half: Region, next_block: u32) {
-        self.half = Some(half);
-        self.next_block = next_block;
-    }
-
-    /// Takes the facts read when the store was opened.
-    pub fn load(&mut self, facts: Vec<Forget>) {
-        for fact in facts {
-            let known = self.facts.entry(fact.key).or_default();
-            *known = fact.up_to.max(*known);
-        }
-    }
-
-    /// Up to which sequence number a key's records are forgotten.
-    #[must_use]
-    pub fn up_to(&self, key: Key) -> Option<u64> {
-        self.facts.get(&key).copied()
-    }
-
-    /// All facts, ordered by key.
-    #[must_use]
-    pub fn facts(&self) -> Vec<Forget> {
-        let mut facts: Vec<_> = self.facts.iter().map(|(&key, &up_to)| Forget { key, up_to }).collect();
-        facts.sort_unstable_by_key(|fact| fact.key);
-        facts
-    }
-
-    /// How many facts there are.
-    #[must_use]
-    pub fn count(&self) -> usize {
-        self.facts.len()
-    }
-
-    /// Whether something of this key waits.
-    #[must_use]
-    pub fn awaits(&self, key: Key) -> bool {
-        self.waiting.contains_key(&key)
-    }
-
-    /// Whether anything waits.
-    #[must_use]
-    pub fn is_idle(&self) -> bool {
-        self.waiting.is_empty()
-    }
-
-    /// The lowest sequence number of a put that waits.
-    #[must_use]
-    pub fn lowest_waiting(&self) -> Option<u64> {
-        self.sequences.first().copied()
-    }
-
-    fn arrived(&mut self, key: Key) {
-        if let Some(count) = self.waiting.get_mut(&key) {
-            *count -= 1;
-            if *count == 0 {
-                self.waiting.remove(&key);
-            }
-        }
-    }
-
-    fn blocks(&self) -> u32 {
-        self.half.map_or(0, |half| half.pages * PAGE as u32 / BLOCK_BYTES as u32)
-    }
-}
 
 impl StreamPacketizer {
     pub(super) fn remove(&mut self, ticket: Ticket, key: Key, out: &mut Outbox) {
@@ -302,13 +204,5 @@ impl StreamPacketizer {
 
     fn fact_needed(&self, key: Key) -> bool {
         self.index.of_key(key).any(|id| self.index.get(id).state != EntryState::Live)
-    }
-}
-
-impl Wanted {
-    /// Whose request it is.
-    #[must_use]
-    pub const fn ticket(&self) -> Ticket {
-        self.ticket
     }
 }

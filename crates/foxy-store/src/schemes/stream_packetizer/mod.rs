@@ -6,12 +6,15 @@
 //! may still lie on disk is durably forgotten. Leftovers are kept in the index until they are durably overwritten, so
 //! it is known when that costs a sync; for a new key it costs none.
 
+mod facts;
 mod finish;
 mod forget;
 mod io;
+mod load;
 mod open;
 mod reads;
 mod scan;
+mod script;
 mod snapshot;
 mod state;
 mod window;
@@ -28,11 +31,13 @@ use crate::record::Secret;
 use crate::settings::StoreSettings;
 use crate::status::{OpenStoreError, StoreStatus};
 use crate::superblock::Superblock;
-use forget::Forgetting;
+use facts::Forgetting;
 use foxy_base::Instant;
 use foxy_device::{FileId, IoDone, StorePath};
-use io::{Lane, Pending};
+use io::Pending;
+use load::Loading;
 use scan::Scan;
+use script::Lane;
 use snapshot::Snapshot;
 use state::Phase;
 use std::collections::{BTreeMap, HashMap};
@@ -69,7 +74,7 @@ pub struct StreamPacketizer {
     reads_in_flight: usize,
     evicting: bool,
     forgetting: Forgetting,
-    loading: open::Loading,
+    loading: Loading,
     scan: Scan,
     snapshot: Option<Snapshot>,
     checkpoint_number: u64,
@@ -111,7 +116,7 @@ impl StreamPacketizer {
             reads_in_flight: 0,
             evicting: false,
             forgetting: Forgetting::default(),
-            loading: open::Loading::default(),
+            loading: Loading::default(),
             scan: Scan::default(),
             snapshot: None,
             checkpoint_number: 0,

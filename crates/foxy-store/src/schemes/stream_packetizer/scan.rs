@@ -3,7 +3,8 @@
 //! that makes every put pay for a forget until the doubtful pages are overwritten.
 
 use super::StreamPacketizer;
-use super::io::{After, LaneName, Pending, Step};
+use super::io::Pending;
+use super::script::{After, LaneName, Step};
 use crate::checkpoint::Listed;
 use crate::contract::{Key, Outbox};
 use crate::index::{Entry, EntryId, EntryState};

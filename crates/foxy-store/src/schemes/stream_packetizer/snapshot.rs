@@ -2,7 +2,7 @@
 //! does not use. The one at closing is complete: it lists all there is, leftovers included, so no scan is needed.
 
 use super::StreamPacketizer;
-use super::io::{After, LaneName, Step};
+use super::script::{After, LaneName, Step};
 use crate::checkpoint::{CheckpointHead, Listed, PAGE_ENTRIES, encode_page};
 use crate::contract::Outbox;
 use crate::index::{Entry, EntryId, EntryState};
