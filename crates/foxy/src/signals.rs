@@ -1,17 +1,56 @@
-//! The signals that stop a command.
+//! The signals that commands listen to.
 
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 
-/// Waits for SIGTERM or SIGINT.
+/// What an operator wants.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wish {
+    /// SIGTERM or SIGINT: stop.
+    Stop,
+    /// SIGHUP: open log files anew.
+    Reopen,
+}
+
+/// The signals, listened to from its making on.
+#[derive(Debug)]
+pub struct Signals {
+    terminate: Signal,
+    interrupt: Signal,
+    hang_up: Signal,
+}
+
+impl Signals {
+    /// Listens. Must be called inside a runtime.
+    ///
+    /// # Errors
+    /// The system gives no handler.
+    pub fn listen() -> std::io::Result<Self> {
+        Ok(Self {
+            terminate: signal(SignalKind::terminate())?,
+            interrupt: signal(SignalKind::interrupt())?,
+            hang_up: signal(SignalKind::hangup())?,
+        })
+    }
+
+    /// Waits for the next one.
+    pub async fn next(&mut self) -> Wish {
+        tokio::select! {
+            _ = self.terminate.recv() => Wish::Stop,
+            _ = self.interrupt.recv() => Wish::Stop,
+            _ = self.hang_up.recv() => Wish::Reopen,
+        }
+    }
+}
+
+/// Waits for SIGTERM or SIGINT, without a runtime around it.
+///
+/// # Errors
+/// The system gives no runtime or handler.
 pub fn wait_for_stop() -> std::io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
-        let mut terminate = signal(SignalKind::terminate())?;
-        let mut interrupt = signal(SignalKind::interrupt())?;
-        tokio::select! {
-            _ = terminate.recv() => {}
-            _ = interrupt.recv() => {}
-        }
+        let mut signals = Signals::listen()?;
+        while signals.next().await != Wish::Stop {}
         Ok(())
     })
 }

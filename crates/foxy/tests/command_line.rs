@@ -21,15 +21,26 @@ fn check(arguments: &[&str], code: i32, standard_output: &[&str], standard_error
 
 #[test]
 fn help_and_version_are_printed() {
-    check(&["--help"], 0, &["check", "load", "origin"], &[]);
+    check(&["--help"], 0, &["serve", "check", "load", "origin"], &[]);
+    check(&["serve", "--help"], 0, &["--listen <ADDRESS>", "[default: 127.0.0.1:3128]", "--config"], &[]);
     check(&["--version"], 0, &["foxy 0."], &[]);
 }
 
 #[test]
 fn unknown_flags_and_commands_are_unusable() {
-    check(&["load", "--worklod", "zipf"], 2, &[], &["--worklod", "--workload"]);
+    check(&["serve", "--lisen", "127.0.0.1:0"], 2, &[], &["--lisen", "--listen"]);
     check(&["brew"], 2, &[], &["brew"]);
     check(&[], 2, &[], &["Usage"]);
+}
+
+#[test]
+fn bad_values_are_refused_together_before_anything_is_opened() {
+    check(
+        &["serve", "--size", "10X", "--workers", "0"],
+        2,
+        &[],
+        &["--size: size \"10X\" has an unknown unit", "--workers: 0 is too little; at least 1"],
+    );
 }
 
 #[test]
@@ -41,6 +52,7 @@ fn a_broken_file_is_refused_with_its_place() {
     let expected =
         [":2:1: there is no setting `sise`; did you mean `size`?", "2 | sise = \"1G\"\n  | ^^^^\n"];
     check(&["check", path], 2, &[], &expected);
+    check(&["serve", "--config", path], 2, &[], &expected);
 }
 
 #[test]

@@ -3,6 +3,7 @@
 pub mod check;
 pub mod load;
 pub mod origin;
+pub mod serve;
 
 use crate::failure::Failure;
 use clap::{ArgMatches, Command};
@@ -14,6 +15,7 @@ struct Entry {
 }
 
 const COMMANDS: &[Entry] = &[
+    Entry { command: serve::command, run: serve::run },
     Entry { command: check::command, run: check::run },
     Entry { command: load::command, run: load::run },
     Entry { command: origin::command, run: origin::run },

@@ -2,46 +2,8 @@
 //! request can forge a line, a field or a terminal command.
 
 use foxy_base::WallTime;
+use foxy_proxy::access::AccessRecord;
 use std::io::Write;
-use std::net::IpAddr;
-use std::time::Duration;
-
-/// One finished request, as a line tells it.
-#[derive(Clone, Debug)]
-pub struct AccessLine<'a> {
-    /// When it ended.
-    pub end: WallTime,
-    /// How long it took.
-    pub elapsed: Duration,
-    /// The client's address.
-    pub client: IpAddr,
-    /// What the cache made of it, in Squid's words: `TCP_MEM_HIT`.
-    pub result: &'a str,
-    /// The status sent.
-    pub status: u16,
-    /// Bytes sent to the client, head included.
-    pub bytes: u64,
-    /// Bytes of body sent to the client.
-    pub body_bytes: u64,
-    /// The request's method.
-    pub method: &'a [u8],
-    /// The URL asked for.
-    pub url: &'a [u8],
-    /// The request's HTTP version: `HTTP/1.1`.
-    pub version: &'a str,
-    /// How the origin server was reached, in Squid's words: `HIER_DIRECT`.
-    pub hierarchy: &'a str,
-    /// The address the response came from, when it came from one.
-    pub peer: Option<IpAddr>,
-    /// Its Content-Type.
-    pub content_type: Option<&'a [u8]>,
-    /// The request's Referer.
-    pub referer: Option<&'a [u8]>,
-    /// The request's User-Agent.
-    pub user_agent: Option<&'a [u8]>,
-    /// The Cache-Status sent (RFC 9211).
-    pub cache_status: &'a str,
-}
 
 /// How lines look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,7 +28,7 @@ impl AccessFormat {
     }
 
     /// Appends one line.
-    pub fn write(self, line: &AccessLine<'_>, out: &mut Vec<u8>) {
+    pub fn write(self, line: &AccessRecord<'_>, out: &mut Vec<u8>) {
         let written = match self {
             Self::Squid => squid(line, out),
             Self::Combined => combined(line, out),
@@ -76,26 +38,36 @@ impl AccessFormat {
     }
 }
 
-fn squid(line: &AccessLine<'_>, out: &mut Vec<u8>) -> std::io::Result<()> {
+fn squid(line: &AccessRecord<'_>, out: &mut Vec<u8>) -> std::io::Result<()> {
     let (seconds, milliseconds) = (line.end.seconds(), line.end.0 % 1000);
-    let (elapsed, client, status) = (line.elapsed.as_millis(), line.client, line.status);
-    write!(
-        out,
-        "{seconds}.{milliseconds:03} {elapsed:6} {client} {}/{status:03} {} ",
-        line.result, line.bytes
-    )?;
-    percent(line.method, out)?;
+    let (elapsed, client, status) = (line.elapsed.as_millis(), line.client.ip(), line.status);
+    let code = line.outcome.squid_code();
+    write!(out, "{seconds}.{milliseconds:03} {elapsed:6} {client} {code}/{status:03} {} ", line.bytes)?;
+    percent(line.method.as_bytes(), out)?;
     out.push(b' ');
     percent(line.url, out)?;
-    write!(out, " - {}/", line.hierarchy)?;
-    match line.peer {
-        Some(peer) => write!(out, "{peer} ")?,
-        None => out.extend_from_slice(b"- "),
-    }
+    write!(out, " - {}/", line.outcome.hierarchy())?;
+    percent(origin_host(line), out)?;
+    out.push(b' ');
     let kind = line.content_type.unwrap_or(b"");
     percent(kind.split(|byte| matches!(byte, b';' | b' ' | b'\t')).next().unwrap_or(b""), out)?;
     out.push(b'\n');
     Ok(())
+}
+
+/// The host that the request was sent to; nothing when it was not sent on.
+fn origin_host<'a>(line: &AccessRecord<'a>) -> &'a [u8] {
+    if line.outcome.hierarchy() != "HIER_DIRECT" {
+        return b"";
+    }
+    let start = line.url.windows(3).position(|three| three == b"://").map_or(0, |at| at + 3);
+    let rest = &line.url[start..];
+    let end = rest.iter().position(|byte| matches!(byte, b'/' | b'?' | b'#')).unwrap_or(rest.len());
+    let authority = &rest[..end];
+    match authority.iter().rposition(|byte| matches!(byte, b':' | b']')) {
+        Some(at) if authority[at] == b':' => &authority[..at],
+        _ => authority,
+    }
 }
 
 /// Writes `text` with all but visible ASCII as `%XX`, and nothing as `-`.
@@ -109,12 +81,12 @@ fn percent(text: &[u8], out: &mut Vec<u8>) -> std::io::Result<()> {
     Ok(())
 }
 
-fn combined(line: &AccessLine<'_>, out: &mut Vec<u8>) -> std::io::Result<()> {
+fn combined(line: &AccessRecord<'_>, out: &mut Vec<u8>) -> std::io::Result<()> {
     let time = Civil::of(line.end);
     let month = MONTHS[usize::from(time.month) - 1];
-    write!(out, "{} - - [{:02}/{month}/{:04}:", line.client, time.day, time.year)?;
+    write!(out, "{} - - [{:02}/{month}/{:04}:", line.client.ip(), time.day, time.year)?;
     write!(out, "{:02}:{:02}:{:02} +0000] \"", time.hour, time.minute, time.second)?;
-    backslash(line.method, out)?;
+    backslash(line.method.as_bytes(), out)?;
     out.push(b' ');
     backslash(line.url, out)?;
     write!(out, " {}\" {:03} ", line.version, line.status)?;
@@ -143,22 +115,21 @@ fn backslash(text: &[u8], out: &mut Vec<u8>) -> std::io::Result<()> {
     Ok(())
 }
 
-fn json(line: &AccessLine<'_>, out: &mut Vec<u8>) -> std::io::Result<()> {
+fn json(line: &AccessRecord<'_>, out: &mut Vec<u8>) -> std::io::Result<()> {
     let time = Civil::of(line.end);
     write!(out, "{{\"time\":\"{:04}-{:02}-{:02}T", time.year, time.month, time.day)?;
     write!(out, "{:02}:{:02}:{:02}.{:03}Z\"", time.hour, time.minute, time.second, line.end.0 % 1000)?;
-    write!(out, ",\"elapsed_us\":{},\"client\":\"{}\"", line.elapsed.as_micros(), line.client)?;
-    text("result", Some(line.result.as_bytes()), out)?;
+    write!(out, ",\"elapsed_us\":{},\"client\":\"{}\"", line.elapsed.as_micros(), line.client.ip())?;
+    text("result", Some(line.outcome.squid_code().as_bytes()), out)?;
     write!(out, ",\"status\":{},\"bytes\":{},\"body_bytes\":{}", line.status, line.bytes, line.body_bytes)?;
-    text("method", Some(line.method), out)?;
+    text("method", Some(line.method.as_bytes()), out)?;
     text("url", Some(line.url), out)?;
     text("version", Some(line.version.as_bytes()), out)?;
-    text("hierarchy", Some(line.hierarchy.as_bytes()), out)?;
-    text("peer", line.peer.map(|peer| peer.to_string()).as_ref().map(String::as_bytes), out)?;
+    text("hierarchy", Some(line.outcome.hierarchy().as_bytes()), out)?;
     text("content_type", line.content_type, out)?;
     text("referer", line.referer, out)?;
     text("user_agent", line.user_agent, out)?;
-    text("cache_status", Some(line.cache_status.as_bytes()), out)?;
+    text("cache_status", Some(line.outcome.to_string().as_bytes()), out)?;
     out.extend_from_slice(b"}\n");
     Ok(())
 }

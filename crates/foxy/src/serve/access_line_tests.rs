@@ -1,29 +1,35 @@
 //! Exact lines, and what hostile bytes become.
 
 use super::*;
+use foxy_proxy::cache_status::{CacheStatus, HitSource};
+use foxy_proxy::reason::ForwardReason;
+use std::time::Duration;
 
-fn sample() -> AccessLine<'static> {
-    AccessLine {
+fn sample() -> AccessRecord<'static> {
+    AccessRecord {
         end: WallTime(1_286_536_308_779),
         elapsed: Duration::from_micros(180_250),
-        client: [192, 168, 0, 224].into(),
-        result: "TCP_MISS",
+        client: ([192, 168, 0, 224], 40_000).into(),
+        outcome: CacheStatus::Forwarded {
+            reason: ForwardReason::UriMiss,
+            status: Some(200),
+            stored: true,
+            collapsed: false,
+            detail: None,
+        },
         status: 200,
         bytes: 411,
         body_bytes: 300,
-        method: b"GET",
+        method: "GET",
         url: b"http://example.com/a?b",
         version: "HTTP/1.1",
-        hierarchy: "HIER_DIRECT",
-        peer: Some([203, 0, 113, 9].into()),
         content_type: Some(b"text/html; charset=utf-8"),
         referer: None,
         user_agent: Some(b"curl/8"),
-        cache_status: "foxy; fwd=uri-miss; stored",
     }
 }
 
-fn check(format: AccessFormat, line: &AccessLine<'_>, expected: &str) {
+fn check(format: AccessFormat, line: &AccessRecord<'_>, expected: &str) {
     let mut out = Vec::new();
     format.write(line, &mut out);
     assert_eq!(String::from_utf8(out).expect("lines are ASCII"), format!("{expected}\n"));
@@ -35,12 +41,10 @@ fn a_squid_line() {
         AccessFormat::Squid,
         &sample(),
         "1286536308.779    180 192.168.0.224 TCP_MISS/200 411 GET http://example.com/a?b - \
-         HIER_DIRECT/203.0.113.9 text/html",
+         HIER_DIRECT/example.com text/html",
     );
-    let hit = AccessLine {
-        result: "TCP_MEM_HIT",
-        hierarchy: "HIER_NONE",
-        peer: None,
+    let hit = AccessRecord {
+        outcome: CacheStatus::Hit { source: HitSource::Memory, ttl: 5 },
         content_type: None,
         end: WallTime(1_286_536_308_004),
         elapsed: Duration::ZERO,
@@ -61,7 +65,7 @@ fn a_combined_line() {
         "192.168.0.224 - - [08/Oct/2010:11:11:48 +0000] \"GET http://example.com/a?b HTTP/1.1\" 200 300 \
          \"-\" \"curl/8\"",
     );
-    let empty = AccessLine { body_bytes: 0, status: 304, ..sample() };
+    let empty = AccessRecord { body_bytes: 0, status: 304, ..sample() };
     check(
         AccessFormat::Combined,
         &empty,
@@ -78,8 +82,8 @@ fn a_json_line() {
         "{\"time\":\"2010-10-08T11:11:48.779Z\",\"elapsed_us\":180250,\"client\":\"192.168.0.224\",\
          \"result\":\"TCP_MISS\",\"status\":200,\"bytes\":411,\"body_bytes\":300,\"method\":\"GET\",\
          \"url\":\"http://example.com/a?b\",\"version\":\"HTTP/1.1\",\"hierarchy\":\"HIER_DIRECT\",\
-         \"peer\":\"203.0.113.9\",\"content_type\":\"text/html; charset=utf-8\",\"referer\":null,\
-         \"user_agent\":\"curl/8\",\"cache_status\":\"foxy; fwd=uri-miss; stored\"}",
+         \"content_type\":\"text/html; charset=utf-8\",\"referer\":null,\
+         \"user_agent\":\"curl/8\",\"cache_status\":\"foxy; fwd=uri-miss; fwd-status=200; stored\"}",
     );
 }
 
@@ -87,7 +91,7 @@ fn a_json_line() {
 fn hostile_bytes_cannot_forge_lines_fields_or_terminal_commands() {
     let hostile = b"a b\r\n\"\\\x1b[2J\xc2\x9b\x7f\xff";
     let line =
-        AccessLine { url: hostile, user_agent: Some(hostile), content_type: Some(hostile), ..sample() };
+        AccessRecord { url: hostile, user_agent: Some(hostile), content_type: Some(hostile), ..sample() };
     for format in [AccessFormat::Squid, AccessFormat::Combined, AccessFormat::Json] {
         let mut out = Vec::new();
         format.write(&line, &mut out);
@@ -116,7 +120,23 @@ fn dates_are_right_around_leap_days_and_years() {
     ];
     for (seconds, expected) in cases {
         let mut out = Vec::new();
-        AccessFormat::Json.write(&AccessLine { end: WallTime::from_seconds(seconds), ..sample() }, &mut out);
+        AccessFormat::Json
+            .write(&AccessRecord { end: WallTime::from_seconds(seconds), ..sample() }, &mut out);
         assert!(out.starts_with(format!("{{\"time\":\"{expected}\"").as_bytes()), "{seconds}");
+    }
+}
+
+#[test]
+fn the_host_is_told_without_its_port() {
+    let cases: [(&[u8], &str); 5] = [
+        (b"http://a.example:8080/x", "a.example"),
+        (b"http://[::1]:81/x", "[::1]"),
+        (b"http://[::1]?q", "[::1]"),
+        (b"a.example:443", "a.example"),
+        (b"", ""),
+    ];
+    for (url, expected) in cases {
+        let line = AccessRecord { url, ..sample() };
+        assert_eq!(origin_host(&line), expected.as_bytes(), "{expected}");
     }
 }

@@ -29,7 +29,7 @@ pub trait Facts {
     /// The document for `/metrics`.
     fn metrics(&self) -> String;
     /// What keeps foxy from its work; empty when all is well.
-    fn troubles(&self) -> Vec<&'static str>;
+    fn troubles(&self) -> Vec<String>;
 }
 
 /// Serves until dropped. Must run inside a `LocalSet`.
@@ -119,8 +119,8 @@ mod tests {
             "foxy_up 1\n".into()
         }
 
-        fn troubles(&self) -> Vec<&'static str> {
-            self.0.clone()
+        fn troubles(&self) -> Vec<String> {
+            self.0.iter().map(ToString::to_string).collect()
         }
     }
 

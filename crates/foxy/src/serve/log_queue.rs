@@ -1,65 +1,79 @@
-//! Lines on their way from the workers to a file: a worker appends to a bounded queue of its own, one thread empties
-//! them all. A worker never waits for the writer or wakes it; what does not fit is dropped and counted.
+//! Lines on their way from the workers to a file: a worker appends to a bounded buffer that is its own, one thread
+//! empties them all. A worker never waits for the writer or wakes it; what does not fit is dropped and counted.
 
 use std::io::Write;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// Entries one worker may have waiting.
-const CAPACITY: usize = 32 * 1024;
+/// Bytes of lines that may wait in one buffer.
+const CAPACITY: usize = 4 << 20;
 /// How often the writer looks; the longest a line waits while the output keeps up.
 const EVERY: Duration = Duration::from_millis(50);
 
-/// One worker's entries that wait to be written.
+/// Lines that wait to be written, in one buffer for each worker.
 #[derive(Debug)]
-pub struct LogQueue<T> {
-    pending: Mutex<Vec<T>>,
+pub struct LogQueue {
+    buffers: Vec<Mutex<Vec<u8>>>,
     capacity: usize,
     dropped: AtomicU64,
+    unwritten: AtomicU64,
 }
 
-impl<T> LogQueue<T> {
-    /// An empty queue.
-    pub fn new() -> Self {
-        Self::with_capacity(CAPACITY)
+/// Counts the threads that push lines, so that each has a buffer of its own while there are enough.
+static THREADS: AtomicUsize = AtomicUsize::new(0);
+
+thread_local! {
+    static THREAD: usize = THREADS.fetch_add(1, Ordering::Relaxed);
+}
+
+impl LogQueue {
+    /// An empty queue for so many workers.
+    pub fn new(workers: usize) -> Self {
+        Self::with_capacity(workers, CAPACITY)
     }
 
-    fn with_capacity(capacity: usize) -> Self {
-        Self { pending: Mutex::new(Vec::new()), capacity, dropped: AtomicU64::new(0) }
+    fn with_capacity(workers: usize, capacity: usize) -> Self {
+        Self {
+            buffers: (0..workers.max(1)).map(|_| Mutex::default()).collect(),
+            capacity,
+            dropped: AtomicU64::new(0),
+            unwritten: AtomicU64::new(0),
+        }
     }
 
-    /// Appends an entry, or drops it when the queue is full.
-    pub fn push(&self, entry: T) {
-        let mut pending = self.lock();
-        if pending.len() < self.capacity {
-            pending.push(entry);
+    /// Appends a line, its end included, or drops it when the buffer is full.
+    pub fn push(&self, line: &[u8]) {
+        let index = THREAD.with(|thread| thread % self.buffers.len());
+        let mut buffer = lock(&self.buffers[index]);
+        if buffer.len() + line.len() <= self.capacity {
+            buffer.extend_from_slice(line);
         } else {
             self.dropped.fetch_add(1, Ordering::Relaxed);
         }
     }
 
-    /// Entries dropped so far.
+    /// Lines that did not fit.
     pub fn dropped(&self) -> u64 {
         self.dropped.load(Ordering::Relaxed)
     }
 
-    fn take(&self, into: &mut Vec<T>) {
-        std::mem::swap(&mut *self.lock(), into);
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Vec<T>> {
-        self.pending.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Lines that could not be written to their file.
+    pub fn unwritten(&self) -> u64 {
+        self.unwritten.load(Ordering::Relaxed)
     }
 }
 
-/// What the writer thread shares with whoever commands it.
+fn lock(buffer: &Mutex<Vec<u8>>) -> MutexGuard<'_, Vec<u8>> {
+    buffer.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// What the writer thread is told.
 #[derive(Debug, Default)]
 struct Orders {
     stop: AtomicBool,
     reopen: AtomicBool,
-    unwritten: AtomicU64,
 }
 
 /// Where lines go, opened.
@@ -75,29 +89,22 @@ pub struct LogWriter {
 }
 
 impl LogWriter {
-    /// Starts it. `sink` is written to until a reopening gives another; `format` appends one whole line.
-    pub fn start<T: Send + 'static>(
-        queues: Vec<Arc<LogQueue<T>>>,
-        format: impl Fn(&T, &mut Vec<u8>) + Send + 'static,
-        sink: Sink,
-        open: Opener,
-    ) -> std::io::Result<Self> {
+    /// Starts it. `sink` is written to until a reopening gives another.
+    ///
+    /// # Errors
+    /// The thread cannot be started.
+    pub fn start(queue: Arc<LogQueue>, sink: Sink, open: Opener) -> std::io::Result<Self> {
         let orders = Arc::new(Orders::default());
         let shared = Arc::clone(&orders);
         let thread = std::thread::Builder::new()
             .name("access-log".into())
-            .spawn(move || write_until_stopped(&queues, format, sink, &open, &shared))?;
+            .spawn(move || write_until_stopped(&queue, sink, &open, &shared))?;
         Ok(Self { orders, thread: Some(thread) })
     }
 
     /// Has it open its output anew, after what is queued now.
     pub fn reopen(&self) {
         self.orders.reopen.store(true, Ordering::Release);
-    }
-
-    /// Lines that were queued but could not be written.
-    pub fn unwritten(&self) -> u64 {
-        self.orders.unwritten.load(Ordering::Relaxed)
     }
 }
 
@@ -112,29 +119,19 @@ impl Drop for LogWriter {
     }
 }
 
-fn write_until_stopped<T>(
-    queues: &[Arc<LogQueue<T>>],
-    format: impl Fn(&T, &mut Vec<u8>),
-    mut sink: Sink,
-    open: &Opener,
-    orders: &Orders,
-) {
-    let mut entries = Vec::new();
+fn write_until_stopped(queue: &LogQueue, mut sink: Sink, open: &Opener, orders: &Orders) {
     let mut lines = Vec::new();
     loop {
         let stop = orders.stop.load(Ordering::Acquire);
         let reopen = orders.reopen.swap(false, Ordering::AcqRel);
-        for queue in queues {
-            queue.take(&mut entries);
-            for entry in entries.drain(..) {
-                format(&entry, &mut lines);
+        for buffer in &queue.buffers {
+            std::mem::swap(&mut *lock(buffer), &mut lines);
+            if sink.write_all(&lines).and_then(|()| sink.flush()).is_err() {
+                let lost = lines.iter().filter(|byte| **byte == b'\n').count();
+                queue.unwritten.fetch_add(lost as u64, Ordering::Relaxed);
             }
+            lines.clear();
         }
-        if !lines.is_empty() && sink.write_all(&lines).and_then(|()| sink.flush()).is_err() {
-            let lost = lines.iter().filter(|byte| **byte == b'\n').count();
-            orders.unwritten.fetch_add(lost as u64, Ordering::Relaxed);
-        }
-        lines.clear();
         if stop {
             return;
         }
@@ -151,6 +148,12 @@ mod tests {
 
     #[derive(Clone, Default)]
     struct Shared(Arc<Mutex<Vec<u8>>>);
+
+    impl Shared {
+        fn text(&self) -> String {
+            String::from_utf8(self.0.lock().expect("sound").clone()).expect("ASCII")
+        }
+    }
 
     impl Write for Shared {
         fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
@@ -175,49 +178,47 @@ mod tests {
         }
     }
 
-    fn line(entry: &u32, out: &mut Vec<u8>) {
-        writeln!(out, "{entry}").expect("a Vec takes all");
-    }
-
     fn opener(sink: Shared) -> Opener {
         Box::new(move || Ok(Box::new(sink.clone())))
     }
 
     #[test]
     fn everything_queued_is_written_before_the_writer_ends() {
-        let queue = Arc::new(LogQueue::new());
+        let queue = Arc::new(LogQueue::new(2));
         let sink = Shared::default();
-        let writer =
-            LogWriter::start(vec![queue.clone()], line, Box::new(sink.clone()), opener(sink.clone()));
-        (0..3).for_each(|number| queue.push(number));
-        drop(writer.expect("started"));
-        assert_eq!(*sink.0.lock().expect("sound"), b"0\n1\n2\n");
+        let writer = LogWriter::start(queue.clone(), Box::new(sink.clone()), opener(sink.clone()));
+        let writer = writer.expect("started");
+        let other = {
+            let queue = queue.clone();
+            std::thread::spawn(move || queue.push(b"b\n"))
+        };
+        queue.push(b"a\n");
+        other.join().expect("it only pushes");
+        drop(writer);
+        let mut lines: Vec<_> = sink.text().lines().map(str::to_owned).collect();
+        lines.sort_unstable();
+        assert_eq!(lines, ["a", "b"]);
     }
 
     #[test]
-    fn a_full_queue_drops_and_counts_instead_of_waiting() {
-        let queue = LogQueue::with_capacity(2);
-        (0..5).for_each(|number| queue.push(number));
+    fn a_full_buffer_drops_and_counts_instead_of_waiting() {
+        let queue = LogQueue::with_capacity(1, 4);
+        (0..5).for_each(|_| queue.push(b"a\n"));
         assert_eq!(queue.dropped(), 3);
-        let mut taken = Vec::new();
-        queue.take(&mut taken);
-        assert_eq!(taken, [0, 1]);
+        assert_eq!(lock(&queue.buffers[0]).as_slice(), b"a\na\n");
     }
 
     #[test]
     fn lines_that_cannot_be_written_are_counted() {
-        let queue = Arc::new(LogQueue::new());
-        (0..3).for_each(|number| queue.push(number));
-        let sink = Shared::default();
-        let writer = LogWriter::start(vec![queue], line, Box::new(Full), opener(sink)).expect("started");
-        let orders = Arc::clone(&writer.orders);
-        drop(writer);
-        assert_eq!(orders.unwritten.load(Ordering::Relaxed), 3);
+        let queue = Arc::new(LogQueue::new(1));
+        (0..3).for_each(|_| queue.push(b"a\n"));
+        drop(LogWriter::start(queue.clone(), Box::new(Full), opener(Shared::default())).expect("started"));
+        assert_eq!(queue.unwritten(), 3);
     }
 
     #[test]
     fn reopening_sends_later_lines_to_the_new_place() {
-        let queue = Arc::new(LogQueue::new());
+        let queue = Arc::new(LogQueue::new(1));
         let (old, new) = (Shared::default(), Shared::default());
         let (opened, on_open) = std::sync::mpsc::channel();
         let target = new.clone();
@@ -225,14 +226,12 @@ mod tests {
             opened.send(()).expect("the test waits");
             Ok(Box::new(target.clone()))
         });
-        queue.push(1);
-        let writer =
-            LogWriter::start(vec![queue.clone()], line, Box::new(old.clone()), open).expect("started");
+        queue.push(b"1\n");
+        let writer = LogWriter::start(queue.clone(), Box::new(old.clone()), open).expect("started");
         writer.reopen();
         on_open.recv().expect("reopened");
-        queue.push(2);
+        queue.push(b"2\n");
         drop(writer);
-        assert_eq!(*old.0.lock().expect("sound"), b"1\n");
-        assert_eq!(*new.0.lock().expect("sound"), b"2\n");
+        assert_eq!((old.text().as_str(), new.text().as_str()), ("1\n", "2\n"));
     }
 }

@@ -1,9 +1,155 @@
-//! What `foxy serve` is made of, besides the proxy and the store themselves.
+//! What `foxy serve` does around the proxy: opens listeners, log and stores, says where everything is, serves until a
+//! signal, and closes everything in order.
 
 mod access_line;
 mod access_log;
 mod admin;
 mod exposition;
+mod facts;
 mod log_queue;
-pub mod process;
+mod metrics;
+mod process;
+mod proxy_settings;
+mod store_set;
+mod stores;
 mod welcome;
+
+use crate::failure::Failure;
+use crate::settings::{Loaded, Settings};
+use crate::signals::{Signals, Wish};
+use crate::terminal::{self, Level};
+use access_log::OpenLog;
+use facts::RunningFacts;
+use foxy_base::{Random, clock};
+use foxy_proxy::access::AccessSink;
+use foxy_proxy::server::{Parts, Proxy, StartError, system_resolver};
+use foxy_proxy::storage::ObjectStore;
+use std::net::{SocketAddr, TcpListener};
+use std::rc::Rc;
+use std::sync::Arc;
+use store_set::StoreSet;
+use stores::RunningStore;
+use tokio::sync::oneshot;
+use tokio::task::LocalSet;
+use welcome::{OpenStore, Opened};
+
+/// Everything that runs, in the order in which it is closed.
+struct Running {
+    proxy: Proxy,
+    stores: Vec<RunningStore>,
+    log: Option<OpenLog>,
+}
+
+/// Runs until a signal stops it.
+///
+/// # Errors
+/// Something cannot be opened; nobody was served then.
+pub fn run(loaded: &Loaded) -> Result<(), Failure> {
+    let settings = &loaded.settings;
+    process::raise_open_files();
+    let admin = settings.admin.map(|address| listen(address, "--admin")).transpose()?;
+    let log = access_log::open(settings)?;
+    let mut random = Random::new(process::entropy());
+    let stores = stores::open(settings, &mut random)?;
+    let proxy = start(settings, &stores, log.as_ref(), admin.as_ref(), random.next_u64())?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime =
+        runtime.map_err(|error| Failure::Failed(format!("cannot start the event loop: {error}")))?;
+    LocalSet::new().block_on(&runtime, operate(loaded, Running { proxy, stores, log }, admin))
+}
+
+/// Binds an address without sharing it, so that one in use is noticed.
+fn listen(address: SocketAddr, flag: &str) -> Result<TcpListener, Failure> {
+    TcpListener::bind(address).map_err(|error| cannot_listen(address, flag, &error))
+}
+
+fn cannot_listen(address: SocketAddr, flag: &str, error: &std::io::Error) -> Failure {
+    let text = format!(
+        "cannot listen on {address} ({flag}): {error}; stop what listens there or give another address"
+    );
+    Failure::Unusable(text)
+}
+
+fn start(
+    settings: &Settings,
+    stores: &[RunningStore],
+    log: Option<&OpenLog>,
+    admin: Option<&TcpListener>,
+    seed: u64,
+) -> Result<Proxy, Failure> {
+    let own = admin.and_then(|listener| listener.local_addr().ok()).into_iter().collect();
+    let store: Option<Arc<dyn ObjectStore>> = match stores {
+        [] => None,
+        stores => Some(Arc::new(StoreSet::new(stores.iter().map(|store| store.shard.handle()).collect()))),
+    };
+    let sink = log.map(|log| Arc::clone(&log.sink) as Arc<dyn AccessSink>);
+    let parts = Parts { store, sink, resolver: system_resolver() };
+    Proxy::start(proxy_settings::proxy_settings(settings, own, seed), parts).map_err(|error| match error {
+        StartError::Listen(address, error) => cannot_listen(address, "--listen", &error),
+        StartError::Worker(_) | StartError::Resolver(_) => Failure::Failed(error.to_string()),
+    })
+}
+
+async fn operate(loaded: &Loaded, running: Running, admin: Option<TcpListener>) -> Result<(), Failure> {
+    let failed = |error: std::io::Error| Failure::Failed(format!("cannot serve: {error}"));
+    let mut signals = Signals::listen().map_err(failed)?;
+    let stores: Vec<OpenStore> = running.stores.iter().map(|store| store.facts.clone()).collect();
+    let opened = Opened {
+        settings: &loaded.settings,
+        file: loaded.file.as_deref(),
+        listen: running.proxy.addresses().first().copied().unwrap_or(loaded.settings.listen),
+        admin: admin.as_ref().and_then(|listener| listener.local_addr().ok()),
+        stores: &stores,
+    };
+    if let Some(listener) = admin {
+        listener.set_nonblocking(true).map_err(failed)?;
+        let listener = tokio::net::TcpListener::from_std(listener).map_err(failed)?;
+        tokio::task::spawn_local(admin::run(listener, Rc::new(facts(&running))));
+    }
+    terminal::report(Level::Info, &opened.message());
+    process::notify("READY=1");
+    while signals.next().await == Wish::Reopen {
+        if let Some(log) = &running.log {
+            log.writer.reopen();
+            terminal::report(Level::Info, "foxy: opening the access log anew (SIGHUP)");
+        }
+    }
+    process::notify("STOPPING=1");
+    stop(running, &mut signals).await;
+    Ok(())
+}
+
+fn facts(running: &Running) -> RunningFacts {
+    let store = |store: &RunningStore| (store.facts.folder.display().to_string(), store.shard.handle());
+    RunningFacts {
+        proxy: running.proxy.gauges(),
+        stores: running.stores.iter().map(store).collect(),
+        log: running.log.as_ref().map(|log| Arc::clone(&log.queue)),
+        started: clock::wall(),
+    }
+}
+
+/// Lets requests in progress end, then closes the stores and the log. A second signal ends it at once, which costs
+/// nothing but those requests: the stores survive any end.
+async fn stop(running: Running, signals: &mut Signals) {
+    terminal::report(
+        Level::Info,
+        "foxy: stopping when requests in progress have ended; again to stop at once",
+    );
+    let (done, ended) = oneshot::channel();
+    let closing = std::thread::Builder::new().name("stop".into()).spawn(move || {
+        let Running { proxy, stores, log } = running;
+        proxy.stop();
+        drop(stores);
+        drop(log);
+        let _nobody_waits = done.send(());
+    });
+    if closing.is_err() {
+        return;
+    }
+    let again = async { while signals.next().await != Wish::Stop {} };
+    tokio::select! {
+        _ = ended => terminal::report(Level::Info, "foxy: stopped"),
+        () = again => terminal::report(Level::Warning, "foxy: stopped at once"),
+    }
+}

@@ -45,10 +45,11 @@ pub fn markdown() -> String {
 
 fn chapter(text: &mut String, setting: &Setting) -> std::fmt::Result {
     write!(text, "\n### `{}`\n\n{}\n\n", setting.key, setting.doc)?;
-    if let Kind::Choice { words, .. } = &setting.kind {
-        for (word, meaning) in *words {
-            writeln!(text, "- `{word}`: {meaning}")?;
-        }
+    let words = setting.kind.words();
+    for (word, meaning) in &words {
+        writeln!(text, "- `{word}`: {meaning}")?;
+    }
+    if !words.is_empty() {
         text.push('\n');
     }
     if let Some(flag) = setting.flag {

@@ -3,6 +3,8 @@
 use super::written::Written;
 use foxy_base::ByteSize;
 use foxy_proxy::upstream::Cidr;
+use foxy_store::SchemeName;
+use foxy_store::schemes::SCHEMES;
 use std::fmt;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -103,6 +105,8 @@ pub enum Kind {
         /// The words.
         words: Words,
     },
+    /// A row of the store's table of schemes.
+    Scheme(Slot<SchemeName>),
     /// One or more networks in CIDR notation.
     Networks(Slot<Vec<Cidr>>),
     /// One or more TCP ports.
@@ -122,6 +126,15 @@ impl Kind {
         matches!(self, Self::Count { .. } | Self::Ports(_))
     }
 
+    /// The words it can be, each with what it means; none for what is no word.
+    pub fn words(&self) -> Vec<(&'static str, &'static str)> {
+        match self {
+            Self::Choice { words, .. } => words.to_vec(),
+            Self::Scheme(_) => SCHEMES.iter().map(|row| (row.text, row.summary)).collect(),
+            _ => Vec::new(),
+        }
+    }
+
     /// Whether the file may also write it as a TOML integer, without a unit.
     pub const fn takes_plain_bytes(&self) -> bool {
         matches!(self, Self::Size { .. })
@@ -138,6 +151,7 @@ impl Kind {
             Self::Span { .. } => "\"30s\"",
             Self::Count { .. } => "2",
             Self::Choice { words, .. } => return format!("{:?}", words[0].0),
+            Self::Scheme(_) => return format!("{:?}", SCHEMES[0].text),
             Self::Networks(_) => "\"10.0.0.0/8\" or [\"10.0.0.0/8\", \"fd00::/8\"]",
             Self::Ports(_) => "443 or [443, 8443]",
             Self::Origin(_) => "\"http://127.0.0.1:8080\"",
@@ -155,7 +169,7 @@ impl Kind {
             Self::Size { .. } => "SIZE",
             Self::Span { .. } => "TIME",
             Self::Count { .. } => "N",
-            Self::Choice { .. } => "NAME",
+            Self::Choice { .. } | Self::Scheme(_) => "NAME",
             Self::Networks(_) => "CIDR",
             Self::Ports(_) => "PORT",
             Self::Origin(_) => "URL",

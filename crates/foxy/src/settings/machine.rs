@@ -30,13 +30,6 @@ impl Machine {
     }
 }
 
-/// Bytes on the file system of `path`, or of its nearest parent that exists, that this user may still write.
-pub fn free_disk(path: &Path) -> Option<ByteSize> {
-    let existing = path.ancestors().find(|ancestor| ancestor.exists())?;
-    let status = rustix::fs::statvfs(existing).ok()?;
-    Some(ByteSize(status.f_bavail.saturating_mul(status.f_frsize)))
-}
-
 fn absolute(path: Option<OsString>) -> Option<PathBuf> {
     path.map(PathBuf::from).filter(|path| path.is_absolute() && path.parent().is_some())
 }
@@ -140,11 +133,5 @@ mod tests {
         }
         let files = config_files(None, some("/home/u"));
         assert_eq!(files, ["/home/u/.config/foxy/foxy.toml", "/etc/foxy/foxy.toml"].map(PathBuf::from));
-    }
-
-    #[test]
-    fn free_disk_is_told_for_folders_that_do_not_exist_yet() {
-        let root = tempfile::tempdir().expect("a folder");
-        assert!(free_disk(&root.path().join("not/yet")).is_some());
     }
 }

@@ -34,6 +34,9 @@ pub fn put(kind: &Kind, texts: &[&OsStr], written: &mut Written) -> Result<(), S
             *slot(written) = Some(bounded(count, *at_least, *at_most, usize::to_string)?);
         }
         Kind::Choice { slot, words } => *slot(written) = Some(choice(one(texts)?, words)?),
+        Kind::Scheme(slot) => {
+            *slot(written) = Some(one(texts)?.parse().map_err(|error| format!("{error}"))?);
+        }
         Kind::Networks(slot) => {
             *slot(written) = Some(each(texts, |text| text.parse().map_err(|error| format!("{error}")))?)
         }

@@ -9,6 +9,7 @@ use super::table::SETTINGS;
 use super::written::Written;
 use foxy_base::ByteSize;
 use foxy_proxy::upstream::Cidr;
+use foxy_store::SchemeName;
 use std::ffi::OsStr;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -44,14 +45,16 @@ pub struct Settings {
     pub store: Vec<PathBuf>,
     /// Bytes of disk for each store; none: what it has, or by free disk.
     pub size: Option<ByteSize>,
-    /// The layout's name.
-    pub scheme: &'static str,
+    /// How objects lie on disk.
+    pub scheme: SchemeName,
     /// The device's name, or `auto`.
     pub device: &'static str,
     /// Larger responses are not stored.
     pub object_limit: ByteSize,
     /// Bytes of responses kept in memory.
     pub memory: ByteSize,
+    /// Larger bodies are not kept in memory.
+    pub memory_object_limit: ByteSize,
     /// How long to wait for whom.
     pub timeouts: Timeouts,
     /// How much of anything.
@@ -104,6 +107,8 @@ pub struct Timeouts {
     pub origin_continue: Duration,
     /// For an unused connection to an origin server.
     pub origin_idle: Duration,
+    /// For the store to answer.
+    pub store: Duration,
     /// For a tunnel through which nothing passes.
     pub tunnel_idle: Duration,
 }
@@ -149,6 +154,7 @@ pub fn resolve(written: &Written) -> Result<Settings, Complaints> {
         device: set(&written.device),
         object_limit: set(&written.object_limit),
         memory: set(&written.memory),
+        memory_object_limit: set(&written.memory_object_limit),
         timeouts: timeouts(written),
         limits: limits(written),
         access_log: set(&written.access_log),
@@ -172,6 +178,7 @@ fn timeouts(written: &Written) -> Timeouts {
         origin_read: set(&written.origin_read),
         origin_continue: set(&written.origin_continue),
         origin_idle: set(&written.origin_idle),
+        store: set(&written.store_patience),
         tunnel_idle: set(&written.tunnel_idle),
     }
 }

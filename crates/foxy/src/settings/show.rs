@@ -18,6 +18,7 @@ pub fn value(kind: &Kind, written: &mut Written) -> Option<String> {
         Kind::Size { slot, .. } => quoted(&exact(slot(written).as_ref().copied()?)),
         Kind::Span { slot, .. } => quoted(&show_duration(slot(written).as_ref().copied()?)),
         Kind::Count { slot, .. } => slot(written).as_ref()?.to_string(),
+        Kind::Scheme(slot) => quoted(slot(written).as_ref()?),
         Kind::Choice { slot, .. } => quoted(slot(written).as_ref()?),
         Kind::Networks(slot) => list(slot(written).as_ref()?, quoted),
         Kind::Ports(slot) => list(slot(written).as_ref()?, u16::to_string),

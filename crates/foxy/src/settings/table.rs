@@ -87,14 +87,7 @@ pub static SETTINGS: &[Setting] = &[
         key: "scheme",
         flag: Some("scheme"),
         area: Area::Store,
-        kind: Kind::Choice {
-            slot: |w| &mut w.scheme,
-            words: &[
-                ("stream-packetizer", "one cyclic file, written in pages"),
-                ("ufs", "a file for each object, in two levels of folders, as Squid's ufs"),
-                ("null", "stores nothing; memory only"),
-            ],
-        },
+        kind: Kind::Scheme(|w| &mut w.scheme),
         default: Preset::Fixed(&["stream-packetizer"]),
         doc: "How objects are laid out on disk.",
     },
@@ -128,6 +121,18 @@ pub static SETTINGS: &[Setting] = &[
         kind: Kind::Size { slot: |w| &mut w.memory, at_least: ByteSize(MIB), at_most: ByteSize(TIB) },
         default: Preset::Computed("an eighth of the memory of the machine or control group, at most 1 GiB"),
         doc: "Bytes of responses kept in memory, in front of the disk.",
+    },
+    Setting {
+        key: "memory-object-limit",
+        flag: None,
+        area: Area::Memory,
+        kind: Kind::Size {
+            slot: |w| &mut w.memory_object_limit,
+            at_least: ByteSize(KIB),
+            at_most: ByteSize(GIB),
+        },
+        default: Preset::Fixed(&["1M"]),
+        doc: "Larger bodies are not kept in memory.",
     },
     timeout(
         "timeouts.client-head",
@@ -184,6 +189,7 @@ pub static SETTINGS: &[Setting] = &[
         |w| &mut w.origin_idle,
         "For an unused connection to an origin server.",
     ),
+    timeout("timeouts.store", &["1s"], |w| &mut w.store_patience, STORE_PATIENCE),
     timeout(
         "timeouts.tunnel-idle",
         &["10m"],
@@ -273,6 +279,9 @@ pub static SETTINGS: &[Setting] = &[
               SIGTERM or SIGINT begins it; a second one ends it at once.",
     },
 ];
+
+const STORE_PATIENCE: &str =
+    "For the store to answer. After that the request goes to the origin server, as if nothing were stored.";
 
 const fn timeout(
     key: &'static str,

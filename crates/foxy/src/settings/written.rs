@@ -5,6 +5,7 @@ use super::complaint::Source;
 use super::kind::{OriginUrl, Output};
 use foxy_base::ByteSize;
 use foxy_proxy::upstream::Cidr;
+use foxy_store::SchemeName;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -21,10 +22,11 @@ pub struct Written {
     pub connect_ports: Option<Vec<u16>>,
     pub store: Option<Vec<PathBuf>>,
     pub size: Option<ByteSize>,
-    pub scheme: Option<&'static str>,
+    pub scheme: Option<SchemeName>,
     pub device: Option<&'static str>,
     pub object_limit: Option<ByteSize>,
     pub memory: Option<ByteSize>,
+    pub memory_object_limit: Option<ByteSize>,
     pub client_head: Option<Duration>,
     pub client_idle: Option<Duration>,
     pub client_read: Option<Duration>,
@@ -35,6 +37,7 @@ pub struct Written {
     pub origin_read: Option<Duration>,
     pub origin_continue: Option<Duration>,
     pub origin_idle: Option<Duration>,
+    pub store_patience: Option<Duration>,
     pub tunnel_idle: Option<Duration>,
     pub connections: Option<usize>,
     pub head_size: Option<ByteSize>,

@@ -1,0 +1,36 @@
+//! `foxy serve`: opens everything, says where it is, serves until a signal, and closes everything.
+
+use crate::failure::Failure;
+use crate::serve;
+use crate::settings::{self, flags, machine::Machine};
+use crate::terminal::{self, Level};
+use clap::{Arg, ArgMatches, Command, value_parser};
+use std::path::PathBuf;
+
+/// Its arguments: the settings, and the file they may also stand in.
+pub fn command() -> Command {
+    let command = Command::new("serve")
+        .about("Run the caching proxy")
+        .long_about(
+            "Run the caching proxy. Every flag can also stand in a TOML file; `foxy check` tells what is in force, and \
+             docs/configuration.md explains every setting.",
+        )
+        .arg(
+            Arg::new("config")
+                .long("config")
+                .value_name("FILE")
+                .value_parser(value_parser!(PathBuf))
+                .help("The configuration file [default: ~/.config/foxy/foxy.toml or /etc/foxy/foxy.toml, if there]"),
+        );
+    flags::add_to(command)
+}
+
+/// Runs it.
+pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
+    let file = matches.get_one::<PathBuf>("config").map(PathBuf::as_path);
+    let loaded = settings::load(file, Some(matches), &Machine::look())
+        .map_err(|complaints| Failure::Unusable(complaints.to_string()))?;
+    let level = Level::named(loaded.settings.log_level).expect("the table's words are the levels");
+    terminal::set_level(level);
+    serve::run(&loaded)
+}

@@ -1,0 +1,51 @@
+//! What the admin server tells: counters summed at the moment they are asked for, and what is wrong.
+
+use super::admin::Facts;
+use super::exposition::{Exposition, FamilyKind};
+use super::log_queue::LogQueue;
+use super::{metrics, process};
+use foxy_base::WallTime;
+use foxy_proxy::server::Gauges;
+use foxy_store::{StoreHandle, StoreStatus};
+use std::sync::Arc;
+
+/// A running foxy, as seen from outside.
+pub struct RunningFacts {
+    /// The proxy's numbers.
+    pub proxy: Gauges,
+    /// Each store with its folder.
+    pub stores: Vec<(String, StoreHandle)>,
+    /// Lines of the access log that wait.
+    pub log: Option<Arc<LogQueue>>,
+    /// When it became ready.
+    pub started: WallTime,
+}
+
+impl Facts for RunningFacts {
+    fn metrics(&self) -> String {
+        let mut exposition = Exposition::default();
+        metrics::build(&mut exposition);
+        metrics::proxy(&mut exposition, &self.proxy);
+        let snapshot = |(folder, store): &(String, StoreHandle)| {
+            (folder.clone(), store.observer().statistics.snapshot())
+        };
+        metrics::stores(&mut exposition, &self.stores.iter().map(snapshot).collect::<Vec<_>>());
+        if let Some(queue) = &self.log {
+            metrics::access_log(&mut exposition, queue);
+        }
+        let help = "Start time of the process since the Unix epoch in seconds.";
+        exposition.single("process_start_time_seconds", FamilyKind::Gauge, help, self.started.seconds());
+        process::expose(&mut exposition);
+        exposition.finish()
+    }
+
+    fn troubles(&self) -> Vec<String> {
+        let trouble = |(folder, store): &(String, StoreHandle)| match store.observer().status.get() {
+            StoreStatus::Unusable(error) => Some(format!("store {folder}: {error}")),
+            StoreStatus::Panicked => Some(format!("store {folder}: its thread failed; restart foxy")),
+            StoreStatus::Closed => Some(format!("store {folder}: closed")),
+            StoreStatus::Opening | StoreStatus::Rebuilding | StoreStatus::Serving => None,
+        };
+        self.stores.iter().filter_map(trouble).collect()
+    }
+}

@@ -1,0 +1,65 @@
+//! From foxy's settings to the proxy's.
+
+use crate::settings::Settings;
+use foxy_http::Limits;
+use foxy_proxy::settings::{Mode, ProxySettings, ReverseOrigin};
+use foxy_proxy::upstream::{DestinationPolicy, UpstreamSettings};
+use std::net::SocketAddr;
+
+/// Settings for the proxy. `own` are further addresses of this process, which nobody may be relayed to.
+pub fn proxy_settings(settings: &Settings, own: Vec<SocketAddr>, seed: u64) -> ProxySettings {
+    let (waits, limits) = (&settings.timeouts, limits(settings));
+    ProxySettings {
+        listen: vec![settings.listen],
+        mode: match &settings.origin {
+            None => Mode::Forward,
+            Some(origin) => {
+                Mode::Reverse { origin: ReverseOrigin { host: origin.host.clone(), port: origin.port } }
+            }
+        },
+        workers: settings.workers,
+        memory: settings.memory.0,
+        memory_object_limit: settings.memory_object_limit.0,
+        object_limit: settings.object_limit.0,
+        destinations: DestinationPolicy {
+            allowed: settings.allow_destination.clone(),
+            connect_ports: settings.connect_ports.clone(),
+            own,
+        },
+        upstream: upstream_settings(settings, limits.clone()),
+        client_head: waits.client_head,
+        client_idle: waits.client_idle,
+        client_read: waits.client_read,
+        client_write: waits.client_write,
+        tunnel_idle: waits.tunnel_idle,
+        store_patience: waits.store,
+        connections: settings.limits.connections,
+        limits,
+        via_name: format!("foxy-{seed:016x}"),
+        stop_after: settings.stop_after,
+        seed,
+        ..ProxySettings::default()
+    }
+}
+
+fn upstream_settings(settings: &Settings, limits: Limits) -> UpstreamSettings {
+    let waits = &settings.timeouts;
+    UpstreamSettings {
+        resolve_timeout: waits.resolve,
+        connect_timeout: waits.connect,
+        head_timeout: waits.origin_head,
+        body_timeout: waits.origin_read,
+        continue_timeout: waits.origin_continue,
+        idle_timeout: waits.origin_idle,
+        idle_per_origin: settings.limits.idle_connections_per_origin,
+        idle_total: settings.limits.idle_connections,
+        limits,
+        ..UpstreamSettings::default()
+    }
+}
+
+fn limits(settings: &Settings) -> Limits {
+    let head = usize::try_from(settings.limits.head_size.0).unwrap_or(usize::MAX);
+    let base = Limits::default();
+    Limits { head, request_line: base.request_line.min(head), headers: settings.limits.headers, ..base }
+}

@@ -1,0 +1,110 @@
+//! The stores: opens each folder, its device and its shard, and refuses to start with one that cannot be used.
+
+use super::welcome::OpenStore;
+use crate::failure::Failure;
+use crate::settings::Settings;
+use crate::settings::resolve::new_store_size;
+use foxy_base::{ByteSize, Instant, Random, clock};
+use foxy_device::{DeviceKind, DeviceSettings, Preference, Root, open_device};
+use foxy_store::schemes::stream_packetizer::FILE_NAME;
+use foxy_store::superblock::{Found, Superblock};
+use foxy_store::{Observer, SchemeName, Shard, ShardSettings, StoreSettings, StoreStatus};
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+use std::time::Duration;
+
+/// How often a store that opens is looked at.
+const LOOK_EVERY: Duration = Duration::from_millis(2);
+/// How long clients are kept waiting at start-up for an index to be rebuilt. After that they are served while it goes
+/// on, with misses where it is not done yet.
+const REBUILDING_PATIENCE: Duration = Duration::from_secs(2);
+
+/// A running store and what the start-up message says of it.
+pub struct RunningStore {
+    /// The shard; dropping it closes the store.
+    pub shard: Shard,
+    /// What it is.
+    pub facts: OpenStore,
+    /// The folder's lock, let go when the shard has ended.
+    _root: Root,
+}
+
+/// Opens every store and waits until each has said whether it can be used. The scheme that stores nothing needs no
+/// folder.
+///
+/// # Errors
+/// The first store that cannot be used, with what would be right.
+pub fn open(settings: &Settings, random: &mut Random) -> Result<Vec<RunningStore>, Failure> {
+    if settings.scheme == SchemeName::Null {
+        return Ok(Vec::new());
+    }
+    let stores: Result<Vec<_>, _> =
+        settings.store.iter().map(|folder| start(settings, folder, random.next_u64())).collect();
+    let stores = stores?;
+    let patience = clock::monotonic() + REBUILDING_PATIENCE;
+    for store in &stores {
+        wait_until_usable(store, patience)?;
+    }
+    Ok(stores)
+}
+
+fn start(settings: &Settings, folder: &Path, seed: u64) -> Result<RunningStore, Failure> {
+    let root = Root::open(folder).map_err(|error| Failure::Unusable(error.to_string()))?;
+    let size = settings.size.or_else(|| existing_size(folder)).unwrap_or_else(|| default_size(&root));
+    let refuse =
+        |reason: &dyn std::fmt::Display| Failure::Unusable(format!("store {}: {reason}", folder.display()));
+    let store_settings =
+        StoreSettings { object_limit: settings.object_limit.0, seed, ..StoreSettings::with_size(size.0) };
+    store_settings.validate().map_err(|error| refuse(&error))?;
+    let preference = if settings.device == "threads" { Preference::Threads } else { Preference::Fastest };
+    let opened = open_device(&root, DeviceSettings { preference, ..DeviceSettings::default() });
+    let (device, kind) = opened.map_err(|error| {
+        Failure::Failed(format!("store {}: cannot start a thread for the disk: {error}", folder.display()))
+    })?;
+    if settings.device == "uring" && kind != DeviceKind::Uring {
+        return Err(refuse(&format_args!("no io_uring, only {kind}; use --device auto")));
+    }
+    let observer = Observer::default();
+    let scheme = settings.scheme.make(&store_settings, observer.clone());
+    let shard = Shard::start(scheme, device, observer, ShardSettings::new(clock::monotonic));
+    let shard =
+        shard.map_err(|error| Failure::Failed(format!("cannot start the store's thread: {error}")))?;
+    let facts = OpenStore { folder: folder.to_owned(), size, device: kind.to_string() };
+    Ok(RunningStore { shard, facts, _root: root })
+}
+
+/// The size a store on disk was made with: asking for another would begin it anew.
+fn existing_size(folder: &Path) -> Option<ByteSize> {
+    const PAGE: usize = foxy_store::layout::PAGE;
+    let mut pages = [0; 2 * PAGE];
+    let path = folder.join(FILE_NAME);
+    File::open(path).ok()?.read_exact(&mut pages).ok()?;
+    match Superblock::judge(&pages[..PAGE], &pages[PAGE..]) {
+        Ok(Found::Ours(superblock)) => Some(ByteSize(superblock.requested)),
+        _ => None,
+    }
+}
+
+fn default_size(root: &Root) -> ByteSize {
+    new_store_size(ByteSize(root.free_bytes().unwrap_or(0)))
+}
+
+fn wait_until_usable(store: &RunningStore, patience: Instant) -> Result<(), Failure> {
+    let handle = store.shard.handle();
+    loop {
+        match handle.observer().status.get() {
+            StoreStatus::Opening => std::thread::sleep(LOOK_EVERY),
+            StoreStatus::Rebuilding if clock::monotonic() < patience => std::thread::sleep(LOOK_EVERY),
+            StoreStatus::Rebuilding | StoreStatus::Serving => return Ok(()),
+            StoreStatus::Unusable(error) => {
+                let folder = store.facts.folder.display();
+                return Err(Failure::Unusable(format!("store {folder}: {error}")));
+            }
+            StoreStatus::Panicked | StoreStatus::Closed => {
+                let folder = store.facts.folder.display();
+                return Err(Failure::Failed(format!("store {folder}: its thread ended while it was opened")));
+            }
+        }
+    }
+}

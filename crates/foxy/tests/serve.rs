@@ -1,0 +1,141 @@
+//! The program as its users see it: pages from the cache, before and after a hard kill, logs, counters, a clean stop.
+
+mod support;
+
+use std::time::{Duration, Instant};
+use support::{Foxy, Origin};
+
+/// Fetches until a condition holds; what it waits for happens on other threads.
+fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+    #[expect(clippy::disallowed_methods, reason = "a test's patience, not a decision")]
+    let started = Instant::now();
+    loop {
+        if let Some(found) = look() {
+            return found;
+        }
+        assert!(started.elapsed() < support::PATIENCE, "{what} did not happen");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+fn counter(foxy: &Foxy, name: &str) -> f64 {
+    let text = foxy.admin("/metrics").body;
+    let line = text.lines().find(|line| line.split([' ', '{']).next() == Some(name));
+    let line = line.unwrap_or_else(|| panic!("no {name} in {text}"));
+    line.rsplit(' ').next().and_then(|value| value.parse().ok()).expect("a number")
+}
+
+#[test]
+fn a_page_is_stored_then_hit_and_survives_a_hard_kill() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let origin = Origin::start();
+    let foxy = Foxy::start(folder.path(), &[]);
+    let written = counter(&foxy, "foxy_store_written_bytes_total");
+    let first = foxy.get(&origin.url("page"));
+    assert_eq!(first.status, 200);
+    assert!(first.cache_status().contains("foxy; fwd=uri-miss"), "{first:?}");
+    assert!(first.cache_status().contains("; stored"), "{first:?}");
+    let second = foxy.get(&origin.url("page"));
+    assert!(second.cache_status().contains("foxy; hit"), "{second:?}");
+    assert_eq!(second.body, first.body);
+    assert_eq!(origin.asked(), 1);
+    until("writing", || (counter(&foxy, "foxy_store_written_bytes_total") > written).then_some(()));
+    foxy.kill();
+    let foxy = Foxy::start(folder.path(), &[]);
+    let third = foxy.get(&origin.url("page"));
+    assert!(third.cache_status().contains("foxy; hit"), "{third:?}");
+    assert_eq!(third.body, first.body);
+    assert_eq!(origin.asked(), 1);
+}
+
+#[test]
+fn sigterm_ends_it_with_zero_and_what_was_stored_stays() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let origin = Origin::start();
+    let foxy = Foxy::start(folder.path(), &[]);
+    let body = foxy.get(&origin.url("a")).body;
+    foxy.signal("TERM");
+    let (status, reports) = foxy.wait();
+    assert_eq!(status.code(), Some(0), "{reports}");
+    assert!(reports.contains("foxy: stopped\n"), "{reports}");
+    let foxy = Foxy::start(folder.path(), &[]);
+    let page = foxy.get(&origin.url("a"));
+    assert!(page.cache_status().contains("foxy; hit"), "{page:?}");
+    assert_eq!(page.body, body);
+}
+
+#[test]
+fn a_default_size_is_kept_from_one_start_to_the_next() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let origin = Origin::start();
+    let first = Foxy::start(folder.path(), &[]);
+    first.get(&origin.url("a"));
+    first.signal("INT");
+    assert_eq!(first.wait().0.code(), Some(0));
+    let config = folder.path().join("foxy.toml");
+    std::fs::write(&config, "").expect("written");
+    let second = Foxy::start_plain(folder.path(), &["--config", config.to_str().expect("UTF-8")]);
+    assert!(second.welcome.contains("(64 MiB, stream-packetizer"), "{}", second.welcome);
+    assert!(second.get(&origin.url("a")).cache_status().contains("foxy; hit"));
+}
+
+#[test]
+fn each_request_is_a_line_and_the_log_is_opened_anew_on_sighup() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (log, old) = (folder.path().join("access.log"), folder.path().join("access.log.1"));
+    let origin = Origin::start();
+    let store = folder.path().join("store");
+    let foxy = Foxy::start(&store, &["--access-log", log.to_str().expect("UTF-8")]);
+    let lines = |path: &std::path::Path, count: usize| {
+        until("logging", || {
+            let text = std::fs::read_to_string(path).unwrap_or_default();
+            (text.lines().count() >= count).then_some(text)
+        })
+    };
+    foxy.get(&origin.url("a"));
+    foxy.get(&origin.url("a"));
+    let text = lines(&log, 2);
+    let fields: Vec<Vec<&str>> = text.lines().map(|line| line.split_whitespace().collect()).collect();
+    let url = origin.url("a");
+    assert_eq!(fields[0][2..4], ["127.0.0.1", "TCP_MISS/200"], "{text}");
+    assert_eq!(fields[0][5..], ["GET", &url, "-", "HIER_DIRECT/127.0.0.1", "-"], "{text}");
+    assert_eq!(fields[1][3], "TCP_MEM_HIT/200", "{text}");
+    assert_eq!(fields[1][8], "HIER_NONE/-", "{text}");
+    std::fs::rename(&log, &old).expect("moved");
+    foxy.signal("HUP");
+    until("reopening", || log.exists().then_some(()));
+    foxy.get(&origin.url("b"));
+    assert!(lines(&log, 1).contains("/b "));
+    assert_eq!(lines(&old, 2).lines().count(), 2);
+}
+
+#[test]
+fn metrics_are_sound_and_grow() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let origin = Origin::start();
+    let foxy = Foxy::start(folder.path(), &[]);
+    let before = counter(&foxy, "foxy_proxy_requests_total");
+    foxy.get(&origin.url("a"));
+    foxy.get(&origin.url("a"));
+    assert_eq!(counter(&foxy, "foxy_proxy_requests_total"), before + 2.0);
+    assert_eq!(counter(&foxy, "foxy_proxy_memory_hits_total"), 1.0);
+    assert!(counter(&foxy, "process_cpu_seconds_total") >= 0.0);
+    let page = foxy.admin("/metrics");
+    assert_eq!(page.fields["content-type"], "text/plain; version=0.0.4; charset=utf-8");
+    support::exposition::check(&page.body);
+    assert_eq!(foxy.admin("/healthz").body, "{\"ok\":true,\"troubles\":[]}\n");
+}
+
+#[test]
+fn a_reverse_proxy_answers_for_its_origin() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let origin = Origin::start();
+    let url = format!("http://{}", origin.address);
+    let foxy = Foxy::start(folder.path(), &["--origin", &url]);
+    let ask = || {
+        support::request(foxy.proxy, "GET /page HTTP/1.1\r\nHost: www.example\r\nConnection: close\r\n\r\n")
+    };
+    assert!(ask().cache_status().contains("stored"));
+    assert!(ask().cache_status().contains("foxy; hit"));
+    assert_eq!(origin.asked(), 1);
+}

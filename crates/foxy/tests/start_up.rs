@@ -1,0 +1,77 @@
+//! What stops foxy from starting: each case ends with code 2 and one message that says what would be right.
+
+mod support;
+
+use std::net::TcpListener;
+use std::path::Path;
+use support::{Foxy, refused};
+
+fn check(folder: &Path, more: &[&str], expected: &[&str]) {
+    let (code, report) = refused(folder, more);
+    assert_eq!(code, Some(2), "{report}");
+    for part in expected {
+        assert!(report.contains(part), "{report:?} does not say {part:?}");
+    }
+    assert!(!report.contains("panicked"), "{report}");
+}
+
+#[test]
+fn an_address_in_use_names_the_flag() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let taken = TcpListener::bind("127.0.0.1:0").expect("bound");
+    let address = taken.local_addr().expect("bound").to_string();
+    let message = format!("cannot listen on {address} (--listen)");
+    check(folder.path(), &["--listen", &address], &[&message, "give another address"]);
+    let message = format!("cannot listen on {address} (--admin)");
+    check(folder.path(), &["--admin", &address], &[&message]);
+}
+
+#[test]
+fn a_second_foxy_on_one_address_or_store_is_refused() {
+    let (folder, other) = (tempfile::tempdir().expect("a folder"), tempfile::tempdir().expect("a folder"));
+    let first = Foxy::start(folder.path(), &[]);
+    check(folder.path(), &[], &["in use by another foxy", "--store"]);
+    check(other.path(), &["--listen", &first.proxy.to_string()], &["(--listen)"]);
+}
+
+#[test]
+fn a_store_file_that_is_not_ours_is_left_alone() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("stream-packetizer.foxy");
+    let foreign = "somebody's diary\n".repeat(10_000);
+    std::fs::write(&file, &foreign).expect("written");
+    check(
+        folder.path(),
+        &[],
+        &["is not a foxy store and is left alone", folder.path().to_str().expect("UTF-8")],
+    );
+    assert_eq!(std::fs::read_to_string(&file).expect("still there"), foreign);
+}
+
+#[test]
+fn a_truncated_store_is_refused_and_left_alone() {
+    let folder = tempfile::tempdir().expect("a folder");
+    Foxy::start(folder.path(), &[]).kill();
+    let path = folder.path().join("stream-packetizer.foxy");
+    let file = std::fs::OpenOptions::new().write(true).open(&path).expect("a store");
+    file.set_len(20_000).expect("cut");
+    check(folder.path(), &[], &["holds no records", "move it away"]);
+    assert_eq!(file.metadata().expect("still there").len(), 20_000);
+}
+
+#[test]
+fn a_store_that_is_a_file_or_cannot_be_made_is_refused() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("file");
+    std::fs::write(&file, "x").expect("written");
+    check(&file, &[], &["not a folder"]);
+    check(Path::new("/proc/foxy"), &[], &["store /proc/foxy: "]);
+}
+
+#[test]
+fn an_access_log_that_cannot_be_opened_is_refused() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let log = folder.path().join("none/access.log");
+    let log = log.to_str().expect("UTF-8");
+    check(folder.path(), &["--access-log", log], &["cannot open the access log", log, "(--access-log)"]);
+}

@@ -1,0 +1,39 @@
+//! A strict reader of Prometheus' text format, as strict as promtool: it only judges.
+
+use std::collections::BTreeSet;
+
+/// Panics when the document breaks the format: each family once, HELP and TYPE first, sound names, labels and values,
+/// and no sample twice.
+pub fn check(text: &str) {
+    assert!(text.ends_with('\n'), "the last line has no end");
+    let (mut families, mut samples) = (BTreeSet::new(), BTreeSet::new());
+    let (mut family, mut counter) = (String::new(), false);
+    let mut lines = text.lines();
+    while let Some(line) = lines.next() {
+        if let Some(rest) = line.strip_prefix("# HELP ") {
+            let (name, help) = rest.split_once(' ').unwrap_or_else(|| panic!("no help in {line:?}"));
+            assert!(families.insert(name.to_owned()), "{name} comes twice");
+            assert!(help.ends_with('.'), "the help of {name} is no sentence: {help:?}");
+            let kind = lines.next().and_then(|line| line.strip_prefix(&format!("# TYPE {name} ")));
+            counter = kind == Some("counter");
+            assert!(counter || kind == Some("gauge"), "{name} has no type after its help");
+            assert_eq!(counter, name.ends_with("_total"), "{name} is of kind {kind:?}");
+            family = name.to_owned();
+            continue;
+        }
+        let (series, value) = line.rsplit_once(' ').unwrap_or_else(|| panic!("no value in {line:?}"));
+        let value: f64 = value.parse().unwrap_or_else(|_| panic!("no number in {line:?}"));
+        assert!(!counter || value >= 0.0, "a counter below zero: {line:?}");
+        assert!(samples.insert(series.to_owned()), "{series} comes twice");
+        let (name, labels) = series.split_once('{').map_or((series, None), |(name, rest)| (name, Some(rest)));
+        assert_eq!(name, family, "a sample outside its family: {line:?}");
+        assert!(name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_'), "{name:?}");
+        if let Some(labels) = labels {
+            let labels = labels.strip_suffix('}').unwrap_or_else(|| panic!("open labels in {line:?}"));
+            let (label, value) = labels.split_once('=').unwrap_or_else(|| panic!("no label in {line:?}"));
+            assert!(label.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_'), "{label:?}");
+            assert!(value.len() >= 2 && value.starts_with('"') && value.ends_with('"'), "{line:?}");
+        }
+    }
+    assert!(!samples.is_empty(), "nothing is exposed");
+}

@@ -1,0 +1,214 @@
+//! A foxy on free ports of loopback, an origin server that counts, and a client that shows what came back.
+
+#![allow(dead_code, reason = "each test program uses its part")]
+
+pub mod exposition;
+
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+/// Long enough for the slowest machine; nothing waits this long when all is well.
+pub const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A running foxy. It is killed when dropped.
+pub struct Foxy {
+    child: Child,
+    /// Where clients connect.
+    pub proxy: SocketAddr,
+    /// Where counters are.
+    pub admin: SocketAddr,
+    /// The start-up message.
+    pub welcome: String,
+    /// What it reports after that.
+    reports: BufReader<std::process::ChildStderr>,
+}
+
+impl Foxy {
+    /// Starts one with its store in `folder`, and waits until it is ready.
+    pub fn start(folder: &Path, more: &[&str]) -> Self {
+        Self::start_plain(folder, &[&["--size", "64M"], more].concat())
+    }
+
+    /// The same, with a size by default.
+    pub fn start_plain(folder: &Path, more: &[&str]) -> Self {
+        let mut child = command(folder, more).stderr(Stdio::piped()).spawn().expect("the binary runs");
+        let mut reports = BufReader::new(child.stderr.take().expect("piped"));
+        let mut welcome = String::new();
+        while !welcome.contains("\n  curl ") {
+            let read = reports.read_line(&mut welcome).expect("readable");
+            assert!(read > 0, "foxy did not start: {welcome}");
+        }
+        let (proxy, admin) = (address_after(&welcome, "proxy"), address_after(&welcome, "admin"));
+        Self { child, proxy, admin, welcome, reports }
+    }
+
+    /// Sends a signal by name, as kill(1) takes it.
+    pub fn signal(&self, name: &str) {
+        let id = self.child.id().to_string();
+        let status = Command::new("kill").args([&format!("-{name}"), &id]).status().expect("kill runs");
+        assert!(status.success());
+    }
+
+    /// Waits until it has ended.
+    pub fn wait(mut self) -> (ExitStatus, String) {
+        let mut rest = String::new();
+        self.reports.read_to_string(&mut rest).expect("readable");
+        (self.child.wait().expect("a child"), rest)
+    }
+
+    /// Ends it without warning, as a power failure would.
+    pub fn kill(mut self) {
+        self.child.kill().expect("a running child");
+        self.child.wait().expect("a child");
+    }
+
+    /// Fetches a URL through the proxy.
+    pub fn get(&self, url: &str) -> Response {
+        let host = url.trim_start_matches("http://").split('/').next().expect("a host").to_owned();
+        request(self.proxy, &format!("GET {url} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n"))
+    }
+
+    /// Fetches a page of the admin server.
+    pub fn admin(&self, target: &str) -> Response {
+        request(self.admin, &format!("GET {target} HTTP/1.1\r\nHost: {}\r\n\r\n", self.admin))
+    }
+}
+
+impl Drop for Foxy {
+    fn drop(&mut self) {
+        let _ended_already = self.child.kill();
+        let _ended_already = self.child.wait();
+    }
+}
+
+/// `foxy serve` on free ports, with its store in `folder`.
+pub fn command(folder: &Path, more: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_foxy"));
+    command.env_clear().stdin(Stdio::null()).stdout(Stdio::null());
+    command.args(["serve", "--allow-destination", "127.0.0.0/8", "--workers", "2"]);
+    for flag in ["--listen", "--admin"] {
+        if !more.contains(&flag) {
+            command.args([flag, "127.0.0.1:0"]);
+        }
+    }
+    command.args(["--memory", "8M"]).arg("--store").arg(folder).args(more);
+    command
+}
+
+/// Starts a foxy that must refuse to; gives its exit code and what it reports.
+pub fn refused(folder: &Path, more: &[&str]) -> (Option<i32>, String) {
+    let output = command(folder, &[&["--size", "64M"], more].concat())
+        .stderr(Stdio::piped())
+        .output()
+        .expect("the binary runs");
+    (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+}
+
+fn address_after(message: &str, name: &str) -> SocketAddr {
+    let line = message.lines().find(|line| line.trim_start().starts_with(name)).expect(name);
+    let address = line.split("http://").nth(1).expect("an address");
+    let end = address.find(['/', ' ']).unwrap_or(address.len());
+    address[..end].parse().expect("an address")
+}
+
+/// A response, taken apart loosely: enough to look at, no more.
+#[derive(Debug)]
+pub struct Response {
+    /// The status.
+    pub status: u16,
+    /// Fields by lower-case name; of several with one name the last.
+    pub fields: BTreeMap<String, String>,
+    /// Everything after the head.
+    pub body: String,
+}
+
+impl Response {
+    /// The Cache-Status, or nothing.
+    pub fn cache_status(&self) -> &str {
+        self.fields.get("cache-status").map_or("", String::as_str)
+    }
+}
+
+/// Sends `text` and reads until the other side closes.
+pub fn request(to: SocketAddr, text: &str) -> Response {
+    let mut stream = TcpStream::connect(to).expect("connected");
+    stream.set_read_timeout(Some(PATIENCE)).expect("set");
+    stream.write_all(text.as_bytes()).expect("sent");
+    let mut bytes = Vec::new();
+    stream.read_to_end(&mut bytes).expect("an answer");
+    let text = String::from_utf8_lossy(&bytes).into_owned();
+    let (head, body) = text.split_once("\r\n\r\n").unwrap_or_else(|| panic!("no head in {text:?}"));
+    let mut lines = head.split("\r\n");
+    let status = lines.next().and_then(|line| line.split(' ').nth(1)?.parse().ok()).expect("a status");
+    let fields = lines.filter_map(|line| line.split_once(": "));
+    let fields = fields.map(|(name, value)| (name.to_lowercase(), value.to_owned())).collect();
+    Response { status, fields, body: body.to_owned() }
+}
+
+/// An origin server whose answers may be kept for an hour, and that counts what it is asked.
+pub struct Origin {
+    /// Its address.
+    pub address: SocketAddr,
+    asked: Arc<AtomicU64>,
+}
+
+impl Origin {
+    /// Starts one; it ends with the test's process.
+    pub fn start() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("bound");
+        let address = listener.local_addr().expect("bound");
+        let asked = Arc::new(AtomicU64::new(0));
+        let counter = Arc::clone(&asked);
+        std::thread::spawn(move || {
+            for stream in listener.incoming() {
+                let counter = Arc::clone(&counter);
+                let stream = stream.expect("accepted");
+                std::thread::spawn(move || answer(stream, &counter));
+            }
+        });
+        Self { address, asked }
+    }
+
+    /// The URL of one of its pages.
+    pub fn url(&self, page: &str) -> String {
+        format!("http://{}/{page}", self.address)
+    }
+
+    /// Requests it has answered.
+    pub fn asked(&self) -> u64 {
+        self.asked.load(Ordering::SeqCst)
+    }
+}
+
+fn answer(stream: TcpStream, asked: &AtomicU64) {
+    let mut reader = BufReader::new(stream.try_clone().expect("cloned"));
+    let mut writer = stream;
+    loop {
+        let mut target = String::new();
+        let mut line = String::new();
+        while reader.read_line(&mut line).is_ok_and(|length| length > 2) {
+            if target.is_empty() {
+                target = line.split(' ').nth(1).unwrap_or("").to_owned();
+            }
+            line.clear();
+        }
+        if target.is_empty() {
+            return;
+        }
+        asked.fetch_add(1, Ordering::SeqCst);
+        let body = format!("the page {target}\n").repeat(100);
+        let head = format!(
+            "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nCache-Control: max-age=3600\r\nContent-Length: {}\r\n\r\n",
+            body.len()
+        );
+        if writer.write_all(head.as_bytes()).and_then(|()| writer.write_all(body.as_bytes())).is_err() {
+            return;
+        }
+    }
+}
