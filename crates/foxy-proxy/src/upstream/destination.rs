@@ -34,9 +34,6 @@ pub enum DestinationRefusal {
     Multicast,
     /// `255.255.255.255`.
     Broadcast,
-    /// Documentation blocks (RFC 5737, RFC 3849, RFC 9637). Public networks never route them, so an answer that
-    /// names one leads to something private.
-    Documentation,
     /// Anything else that is not globally reachable: `240.0.0.0/4`, benchmarking, protocol assignments, and IPv6
     /// outside `2000::/3`.
     Reserved,
@@ -61,7 +58,6 @@ impl DestinationRefusal {
             Self::Unspecified => "the host resolves to an unspecified address",
             Self::Multicast => "the host resolves to a multicast address",
             Self::Broadcast => "the host resolves to a broadcast address",
-            Self::Documentation => "the host resolves to a documentation address",
             Self::Reserved => "the host resolves to a reserved address",
             Self::OwnAddress => "the host resolves to an address of this proxy",
             Self::ConnectPort => "CONNECT to this port is not allowed",
@@ -184,7 +180,6 @@ fn refusal_of_v4(address: Ipv4Addr) -> Option<DestinationRefusal> {
         [10, ..] | [172, 16..=31, ..] | [192, 168, ..] => Refusal::Private,
         [100, 64..=127, ..] => Refusal::SharedAddressSpace,
         [169, 254, ..] => Refusal::LinkLocal,
-        [192, 0, 2, _] | [198, 51, 100, _] | [203, 0, 113, _] => Refusal::Documentation,
         [192, 0, 0, _] | [192, 88, 99, _] | [198, 18..=19, ..] => Refusal::Reserved,
         [224..=239, ..] => Refusal::Multicast,
         [255, 255, 255, 255] => Refusal::Broadcast,
@@ -205,7 +200,6 @@ fn refusal_of_v6(address: Ipv6Addr) -> Option<DestinationRefusal> {
         [0x64, 0xff9b, 1, ..] | [0xfc00..=0xfdff | 0xfec0..=0xfeff, ..] => Refusal::Private,
         [0xfe80..=0xfebf, ..] => Refusal::LinkLocal,
         [0xff00..=0xffff, ..] => Refusal::Multicast,
-        [0x2001, 0xdb8, ..] | [0x3fff, 0..=0xfff, ..] => Refusal::Documentation,
         [0x2001, 0, ..] => return None,
         [0x2001, 0..=0x1ff, ..] => Refusal::Reserved,
         [0x2000..=0x3fff, ..] => return None,
