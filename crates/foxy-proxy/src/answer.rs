@@ -14,6 +14,9 @@ use foxy_base::clock;
 use foxy_http::encode::{self, ChunkHeader};
 use foxy_http::{Headers, ResponseHead, Version};
 use foxy_rules::RangeAnswer;
+use std::future::{Future, poll_fn};
+use std::pin::pin;
+use std::task::Poll;
 
 /// What of a request decides how its answer is framed.
 #[derive(Clone, Copy, Debug)]
@@ -141,17 +144,17 @@ pub(crate) async fn local(
     Ok((after, told))
 }
 
-/// Sends 304 for a stored response the client already has.
+/// Sends 304 for a response with these fields, which the client already has.
 pub(crate) async fn not_modified(
     sender: &mut Sender<'_>,
     asked: Asked,
-    stored: &Stored,
+    fields: &Headers,
     age: u64,
     outcome: CacheStatus,
 ) -> Result<(After, Told), Cut> {
     const KEPT: [&str; 8] =
         ["cache-control", "content-location", "date", "etag", "expires", "vary", "via", "last-modified"];
-    let mut headers = stored.head.headers.clone();
+    let mut headers = fields.clone();
     headers.retain(|name, _| KEPT.iter().any(|kept| kept.eq_ignore_ascii_case(name)));
     let mut out = BytesMut::with_capacity(512);
     encode::status_line(304, b"Not Modified", &mut out);
@@ -286,7 +289,7 @@ impl Source<'_> {
     }
 }
 
-/// Sends a response as it comes.
+/// Sends a response as it comes. The head goes out with the first bytes of the body, or alone when those are not here.
 pub(crate) async fn streamed(
     worker: &Worker,
     sender: &mut Sender<'_>,
@@ -310,7 +313,17 @@ pub(crate) async fn streamed(
     let mut told = Told { outcome, status: head.status, body_bytes: 0 };
     let mut pending = out.freeze();
     loop {
-        match source.next(worker).await {
+        let piece = {
+            let mut next = pin!(source.next(worker));
+            match poll_fn(|context| Poll::Ready(next.as_mut().poll(context))).await {
+                Poll::Ready(piece) => piece,
+                Poll::Pending => {
+                    sender.write(&mut [std::mem::take(&mut pending)]).await?;
+                    next.await
+                }
+            }
+        };
+        match piece {
             Piece::Data(_) if framing == Framing::Empty => {}
             Piece::Data(data) => {
                 told.body_bytes += data.len() as u64;
@@ -335,6 +348,9 @@ pub(crate) async fn streamed(
             Piece::Broken | Piece::LeftBehind => {
                 worker.counters.add(Counter::CutResponses, 1);
                 sender.write(&mut [pending]).await?;
+                if framing == Framing::UntilClose {
+                    sender.end_with_reset();
+                }
                 return Err(Cut::Source);
             }
         }

@@ -171,6 +171,12 @@ impl Sender<'_> {
         }
     }
 
+    /// Makes the coming close a reset, for a client that would take a plain one for the end of the body.
+    pub(crate) fn end_with_reset(&self) {
+        // Should the system not do it, the connection is closed as every other.
+        let _ = self.half.as_ref().set_zero_linger();
+    }
+
     async fn writable(&mut self) -> Result<(), WriteEnd> {
         match tokio::time::timeout(self.limit, self.half.writable()).await {
             Ok(Ok(())) => Ok(()),

@@ -19,9 +19,11 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 use std::sync::Arc;
 use tokio::sync::oneshot;
+use tokio::sync::oneshot::error::TryRecvError;
 
-/// Parts of one fill that may wait for the store.
-const PARTS_WAITING: usize = 2;
+/// Parts of one fill the store may owe an answer for. With more it is too slow for this response: clients do not wait
+/// for it.
+const PARTS_WAITING: usize = 16;
 
 /// A fill without readers goes on when at most this many bytes are missing, or one part in twenty (as Squid's
 /// quick_abort does).
@@ -137,8 +139,12 @@ async fn answered(
     flight.publish(Outcome::Response(Arc::new(shown)));
     let keeper = not_stored.is_none().then(|| Keeper::new(worker, &fill.base, &key));
     let (result, keeper) = body(worker, flight, &mut exchange, length, keeper).await;
-    if result.is_ok()
-        && let Some(kept) = keeper
+    let kept = keeper.filter(|_| result.is_ok());
+    if kept.as_ref().is_some_and(Keeper::is_in_parts) {
+        // Readers do not wait until the store has confirmed every part.
+        flight.end(result.clone());
+    }
+    if let Some(kept) = kept
         && let Some((body, length)) = kept.complete().await
     {
         let stored = Arc::new(Stored::new(key.text.clone(), head, initial, length, body));
@@ -199,7 +205,7 @@ async fn body(
                 received += data.len() as u64;
                 worker.counters.add(Counter::BytesFromOrigins, data.len() as u64);
                 if let Some(kept) = &mut keeper
-                    && kept.take(&data).await == Kept::No
+                    && kept.take(&data) == Kept::No
                 {
                     keeper = None;
                 }
@@ -259,7 +265,11 @@ impl Keeper {
         &self.worker.shared.cache
     }
 
-    async fn take(&mut self, data: &Bytes) -> Kept {
+    fn is_in_parts(&self) -> bool {
+        self.parts > 0
+    }
+
+    fn take(&mut self, data: &Bytes) -> Kept {
         self.length += data.len() as u64;
         if self.length > self.cache().object_limit {
             return Kept::No;
@@ -267,28 +277,39 @@ impl Keeper {
         self.collected.extend_from_slice(data);
         while self.collected.len() > PART {
             let part = self.collected.split_to(PART).freeze();
-            if self.put(part).await == Kept::No {
+            if self.put(part) == Kept::No {
                 return Kept::No;
             }
         }
         Kept::Yes
     }
 
-    async fn put(&mut self, part: Bytes) -> Kept {
+    /// Hands a part to the store, and looks at what it has answered so far.
+    fn put(&mut self, part: Bytes) -> Kept {
         let Some(storage) = self.cache().storage().cloned() else { return Kept::No };
         let hint = PlacementHint { size: self.length, ..self.hint };
         let key = part_key(self.key.hash, self.fill, self.parts);
         self.waiting.push_back(storage.put_part(key, part, hint));
         self.parts += 1;
-        self.wait_down_to(PARTS_WAITING).await
+        while let Some(oldest) = self.waiting.front_mut() {
+            match oldest.try_recv() {
+                Ok(Answer::Stored) => drop(self.waiting.pop_front()),
+                Err(TryRecvError::Empty) if self.waiting.len() <= PARTS_WAITING => break,
+                Ok(_) | Err(_) => {
+                    self.worker.counters.add(Counter::StoreRefusals, 1);
+                    return Kept::No;
+                }
+            }
+        }
+        Kept::Yes
     }
 
-    async fn wait_down_to(&mut self, count: usize) -> Kept {
+    /// Waits until the store has confirmed every part.
+    async fn confirmed(&mut self) -> Kept {
         let Some(patience) = self.cache().storage().map(crate::storage::Storage::patience) else {
             return Kept::No;
         };
-        while self.waiting.len() > count {
-            let Some(answer) = self.waiting.pop_front() else { break };
+        while let Some(answer) = self.waiting.pop_front() {
             if !matches!(tokio::time::timeout(patience, answer).await, Ok(Ok(Answer::Stored))) {
                 self.worker.counters.add(Counter::StoreRefusals, 1);
                 return Kept::No;
@@ -303,7 +324,7 @@ impl Keeper {
             return Some((StoredBody::Whole(self.collected.freeze()), self.length));
         }
         let last = std::mem::take(&mut self.collected).freeze();
-        let kept = self.put(last).await == Kept::Yes && self.wait_down_to(0).await == Kept::Yes;
+        let kept = self.put(last) == Kept::Yes && self.confirmed().await == Kept::Yes;
         kept.then_some((StoredBody::Parts { fill: self.fill }, self.length))
     }
 }

@@ -240,6 +240,11 @@ impl State {
 }
 
 impl Reader {
+    /// Another reader of the same flight, from the first byte on; `None` when that is not kept or all has come.
+    pub(crate) fn another(&self) -> Option<Self> {
+        self.flight.join()
+    }
+
     /// The next news before the body. `leader` gets 1xx heads too.
     pub(crate) async fn news(&self, leader: bool) -> News {
         loop {

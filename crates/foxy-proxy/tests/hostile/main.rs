@@ -6,3 +6,4 @@ mod flights;
 mod origins;
 mod support;
 mod upstream;
+mod waits;

@@ -14,6 +14,8 @@ pub enum Broken {
     Ends,
     /// It never answers.
     Hangs,
+    /// It says that it has nothing, and never answers anything else.
+    HangsOnPuts,
     /// It finds what was never stored: bytes without meaning.
     FindsGarbage,
     /// It finds the last record that was stored, whatever it was asked for.
@@ -21,8 +23,14 @@ pub enum Broken {
 }
 
 /// All ways.
-pub const BROKEN: [Broken; 5] =
-    [Broken::Refuses, Broken::Ends, Broken::Hangs, Broken::FindsGarbage, Broken::MixesUp];
+pub const BROKEN: [Broken; 6] = [
+    Broken::Refuses,
+    Broken::Ends,
+    Broken::Hangs,
+    Broken::HangsOnPuts,
+    Broken::FindsGarbage,
+    Broken::MixesUp,
+];
 
 /// A store that fails in one way.
 pub struct BrokenStore {
@@ -40,7 +48,10 @@ impl BrokenStore {
     fn answer(&self, reply: Reply, answer: Answer) {
         match self.how {
             Broken::Ends => drop(reply),
-            Broken::Hangs => self.unanswered.lock().expect("no test panics within").push(reply),
+            Broken::HangsOnPuts if matches!(answer, Answer::Absent(_)) => reply(answer),
+            Broken::Hangs | Broken::HangsOnPuts => {
+                self.unanswered.lock().expect("no test panics within").push(reply);
+            }
             Broken::Refuses | Broken::FindsGarbage | Broken::MixesUp => reply(answer),
         }
     }

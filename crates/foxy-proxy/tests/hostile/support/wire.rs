@@ -115,6 +115,21 @@ impl RawClient {
         self.buffer.split().to_vec()
     }
 
+    /// Reads to the end of the connection: what came, and whether the end was a reset.
+    pub async fn end(&mut self) -> (Vec<u8>, bool) {
+        let read = async {
+            loop {
+                match self.stream.read_buf(&mut self.buffer).await {
+                    Ok(0) => return false,
+                    Ok(_) => {}
+                    Err(_) => return true,
+                }
+            }
+        };
+        let reset = tokio::time::timeout(PATIENCE, read).await.expect("the proxy closes the connection");
+        (self.buffer.split().to_vec(), reset)
+    }
+
     /// Reads a head as bytes, its empty line included, and leaves what follows.
     pub async fn read_until_blank_line(&mut self) -> Vec<u8> {
         let end =
