@@ -2,6 +2,7 @@
 
 mod support;
 
+use std::io::{Read, Write};
 use std::time::{Duration, Instant};
 use support::{Foxy, Origin};
 
@@ -62,6 +63,33 @@ fn sigterm_ends_it_with_zero_and_what_was_stored_stays() {
     let page = foxy.get(&origin.url("a"));
     assert!(page.cache_status().contains("foxy; hit"), "{page:?}");
     assert_eq!(page.body, body);
+}
+
+#[test]
+fn idle_clients_do_not_delay_a_stop_and_a_second_signal_does_not_wait_at_all() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let origin = Origin::start();
+    let foxy = Foxy::start(folder.path(), &["--stop-after", "1d"]);
+    let mut idle = std::net::TcpStream::connect(foxy.proxy).expect("connected");
+    let head = format!("GET {} HTTP/1.1\r\nHost: {}\r\n\r\n", origin.url("a"), origin.address);
+    idle.write_all(head.as_bytes()).expect("sent");
+    let mut first = [0];
+    idle.read_exact(&mut first).expect("an answer");
+    foxy.signal("TERM");
+    assert_eq!(foxy.wait().0.code(), Some(0));
+    let mut foxy = Foxy::start(folder.path(), &["--stop-after", "1d"]);
+    let mut busy = std::net::TcpStream::connect(foxy.proxy).expect("connected");
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").expect("bound");
+    let address = silent.local_addr().expect("bound");
+    let head = format!("GET http://{address}/ HTTP/1.1\r\nHost: {address}\r\n\r\n");
+    busy.write_all(head.as_bytes()).expect("sent");
+    let _asked = silent.accept().expect("the request in progress");
+    foxy.signal("TERM");
+    foxy.report_containing("stopping when requests in progress have ended");
+    foxy.signal("TERM");
+    let (status, reports) = foxy.wait();
+    assert_eq!(status.code(), Some(0));
+    assert!(reports.contains("foxy: stopped at once"), "{reports}");
 }
 
 #[test]

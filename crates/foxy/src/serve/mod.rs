@@ -47,6 +47,7 @@ struct Running {
 pub fn run(loaded: &Loaded) -> Result<(), Failure> {
     let settings = &loaded.settings;
     process::raise_open_files();
+    drop(listen(settings.listen, "--listen")?);
     let admin = settings.admin.map(|address| listen(address, "--admin")).transpose()?;
     let log = access_log::open(settings)?;
     let mut random = Random::new(process::entropy());

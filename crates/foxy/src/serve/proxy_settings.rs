@@ -26,7 +26,7 @@ pub fn proxy_settings(settings: &Settings, own: Vec<SocketAddr>, seed: u64) -> P
             connect_ports: settings.connect_ports.clone(),
             own,
         },
-        upstream: upstream_settings(settings, limits.clone()),
+        upstream: upstream_settings(settings, limits),
         client_head: waits.client_head,
         client_idle: waits.client_idle,
         client_read: waits.client_read,

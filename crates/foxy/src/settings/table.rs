@@ -77,7 +77,7 @@ pub static SETTINGS: &[Setting] = &[
         key: "size",
         flag: Some("size"),
         area: Area::Store,
-        kind: Kind::Size { slot: |w| &mut w.size, at_least: ByteSize(16 * MIB), at_most: ByteSize(64 * TIB) },
+        kind: size(|w| &mut w.size, 16 * MIB, 64 * TIB),
         default: Preset::Computed(
             "the size the store has; for a new one 10 % of the free disk, at most 10 GiB",
         ),
@@ -110,7 +110,7 @@ pub static SETTINGS: &[Setting] = &[
         key: "object-limit",
         flag: Some("object-limit"),
         area: Area::Store,
-        kind: Kind::Size { slot: |w| &mut w.object_limit, at_least: ByteSize(KIB), at_most: ByteSize(GIB) },
+        kind: size(|w| &mut w.object_limit, KIB, GIB),
         default: Preset::Fixed(&["64 MiB"]),
         doc: "Larger responses are relayed but not stored.",
     },
@@ -118,7 +118,7 @@ pub static SETTINGS: &[Setting] = &[
         key: "memory",
         flag: Some("memory"),
         area: Area::Memory,
-        kind: Kind::Size { slot: |w| &mut w.memory, at_least: ByteSize(MIB), at_most: ByteSize(TIB) },
+        kind: size(|w| &mut w.memory, MIB, TIB),
         default: Preset::Computed("an eighth of the memory of the machine or control group, at most 1 GiB"),
         doc: "Bytes of responses kept in memory, in front of the disk.",
     },
@@ -126,11 +126,7 @@ pub static SETTINGS: &[Setting] = &[
         key: "memory-object-limit",
         flag: None,
         area: Area::Memory,
-        kind: Kind::Size {
-            slot: |w| &mut w.memory_object_limit,
-            at_least: ByteSize(KIB),
-            at_most: ByteSize(GIB),
-        },
+        kind: size(|w| &mut w.memory_object_limit, KIB, GIB),
         default: Preset::Fixed(&["1M"]),
         doc: "Larger bodies are not kept in memory.",
     },
@@ -138,13 +134,13 @@ pub static SETTINGS: &[Setting] = &[
         "timeouts.client-head",
         &["30s"],
         |w| &mut w.client_head,
-        "For a client to send the head of a request.",
+        "For a client to send a request's head.",
     ),
     timeout(
         "timeouts.client-idle",
         &["60s"],
         |w| &mut w.client_idle,
-        "For a client's connection between requests.",
+        "For a client to send its next request.",
     ),
     timeout(
         "timeouts.client-read",
@@ -156,20 +152,15 @@ pub static SETTINGS: &[Setting] = &[
         "timeouts.client-write",
         &["60s"],
         |w| &mut w.client_write,
-        "For a client to take more of a response.",
+        "For a client to take more of an answer.",
     ),
     timeout("timeouts.resolve", &["10s"], |w| &mut w.resolve, "To look up an origin server's name."),
-    timeout(
-        "timeouts.connect",
-        &["10s"],
-        |w| &mut w.connect,
-        "To connect to an origin server, over all its addresses.",
-    ),
+    timeout("timeouts.connect", &["10s"], |w| &mut w.connect, "To connect to an origin server."),
     timeout(
         "timeouts.origin-head",
         &["60s"],
         |w| &mut w.origin_head,
-        "For an origin server to begin its response.",
+        "For an origin server to begin its answer.",
     ),
     timeout(
         "timeouts.origin-read",
@@ -183,19 +174,9 @@ pub static SETTINGS: &[Setting] = &[
         |w| &mut w.origin_continue,
         "For an origin server to answer `Expect: 100-continue` before the body is sent anyway.",
     ),
-    timeout(
-        "timeouts.origin-idle",
-        &["60s"],
-        |w| &mut w.origin_idle,
-        "For an unused connection to an origin server.",
-    ),
+    timeout("timeouts.origin-idle", &["60s"], |w| &mut w.origin_idle, "For a connection to stay unused."),
     timeout("timeouts.store", &["1s"], |w| &mut w.store_patience, STORE_PATIENCE),
-    timeout(
-        "timeouts.tunnel-idle",
-        &["10m"],
-        |w| &mut w.tunnel_idle,
-        "For a tunnel through which nothing passes.",
-    ),
+    timeout("timeouts.tunnel-idle", &["10m"], |w| &mut w.tunnel_idle, "For a tunnel to stay silent."),
     Setting {
         key: "limits.connections",
         flag: None,
@@ -208,7 +189,7 @@ pub static SETTINGS: &[Setting] = &[
         key: "limits.head-size",
         flag: None,
         area: Area::Limits,
-        kind: Kind::Size { slot: |w| &mut w.head_size, at_least: ByteSize(8 * KIB), at_most: ByteSize(MIB) },
+        kind: size(|w| &mut w.head_size, 8 * KIB, MIB),
         default: Preset::Fixed(&["64K"]),
         doc: "The head of a request or response. Longer ones are refused with 431 or 502.",
     },
@@ -302,6 +283,10 @@ const fn count(
 ) -> Setting {
     let kind = Kind::Count { slot, at_least, at_most };
     Setting { key, flag: None, area: Area::Limits, kind, default: Preset::Fixed(default), doc }
+}
+
+const fn size(slot: Slot<ByteSize>, at_least: u64, at_most: u64) -> Kind {
+    Kind::Size { slot, at_least: ByteSize(at_least), at_most: ByteSize(at_most) }
 }
 
 const fn span(slot: Slot<Duration>) -> Kind {

@@ -55,6 +55,16 @@ impl Foxy {
         assert!(status.success());
     }
 
+    /// Waits until it reports a line with this in it.
+    pub fn report_containing(&mut self, part: &str) {
+        let mut line = String::new();
+        while !line.contains(part) {
+            line.clear();
+            let read = self.reports.read_line(&mut line).expect("readable");
+            assert!(read > 0, "foxy ended without saying {part:?}");
+        }
+    }
+
     /// Waits until it has ended.
     pub fn wait(mut self) -> (ExitStatus, String) {
         let mut rest = String::new();
