@@ -2,7 +2,7 @@
 # Real input: a package manager downloads real packages through foxy over plain HTTP, three times: cold, again with its
 # own cache cleared, and once more after `kill -9` and a restart. apt checks every checksum; foxy's log says what was a
 # hit. Needs Debian or a child of it, its archive over http://, curl and jq.
-# Usage: scenarios/real-packages.sh [RECORDS.jsonl]      FOXY=path/to/foxy PACKAGES="…" PORT=3128 may be set
+# Usage: scenarios/real-packages.sh [RECORDS.jsonl]      FOXY=path/to/foxy PACKAGES="…" PORT=N ALLOW=CIDR may be set
 set -euo pipefail
 cd "$(dirname "$0")/.."
 foxy=${FOXY:-target/release/foxy}
@@ -23,7 +23,7 @@ trap stop EXIT
 
 serve() {
     "$foxy" serve --listen "127.0.0.1:$port" --admin "127.0.0.1:$((port + 1))" --store "$scratch/store" --size 2G \
-        --memory 64M --access-log "$scratch/access.log" --access-log-format json >"$scratch/out" 2>&1 &
+        --memory 64M ${ALLOW:+--allow-destination $ALLOW} --access-log "$scratch/access.log" --access-log-format json >"$scratch/out" 2>&1 &
     server=$!
     for _ in $(seq 200); do
         curl -fs "http://127.0.0.1:$((port + 1))/healthz" >/dev/null 2>&1 && return

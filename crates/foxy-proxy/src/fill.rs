@@ -101,6 +101,7 @@ async fn answered(
     let initial = StoredTimes::new(&View(&head.headers), times.0, times.1);
     let verdict = storability(Exchange {
         method: "GET",
+        target: &fill.base.text,
         request: &View(&fill.request),
         status: head.status,
         response: &View(&head.headers),

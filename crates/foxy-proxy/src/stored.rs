@@ -97,7 +97,7 @@ impl Stored {
         encode::status_line(head.status, &head.reason, &mut wire);
         encode::header_lines(&head.headers, &mut wire);
         Self {
-            lifetime: lifetime(head.status, &view, times.received).seconds(),
+            lifetime: lifetime(head.status, &view, times.received, &key).seconds(),
             control: ResponseControl::of(&view),
             wire: wire.freeze(),
             key,

@@ -13,7 +13,8 @@ const HEURISTIC_LIMIT: u64 = 86_400;
 pub enum Lifetime {
     /// `s-maxage`, `max-age` or Expires said so.
     Explicit(u64),
-    /// A tenth of the time since Last-Modified, at most a day (§4.2.2).
+    /// A tenth of the time since Last-Modified, at most a day; a day for a package file of which nothing is said
+    /// (§4.2.2).
     Heuristic(u64),
     /// Nothing says anything: never fresh.
     None,
@@ -39,7 +40,12 @@ pub const fn heuristically_cacheable(status: u16) -> bool {
 
 /// The freshness lifetime for a shared cache (§4.2.1): the first of s-maxage, max-age, Expires − Date, heuristic.
 #[must_use]
-pub fn lifetime(status: u16, response: &(impl Fields + ?Sized), received: WallTime) -> Lifetime {
+pub fn lifetime(
+    status: u16,
+    response: &(impl Fields + ?Sized),
+    received: WallTime,
+    target: &[u8],
+) -> Lifetime {
     let control = ResponseControl::of(response);
     if let Some(seconds) = control.s_maxage.or(control.max_age) {
         return Lifetime::Explicit(seconds);
@@ -57,8 +63,41 @@ pub fn lifetime(status: u16, response: &(impl Fields + ?Sized), received: WallTi
             let unchanged = dated.seconds().saturating_sub(modified.seconds());
             Lifetime::Heuristic((unchanged / 10).min(HEURISTIC_LIMIT))
         }
+        None if status == 200 && is_package(target) => Lifetime::Heuristic(HEURISTIC_LIMIT),
         _ => Lifetime::None,
     }
+}
+
+/// Whether a URL names a file of a package or release archive. Their publishers give a changed file a new name, so
+/// where nothing at all is said of freshness, such a file is taken to be good for the longest heuristic lifetime.
+/// With a query the name says nothing.
+fn is_package(target: &[u8]) -> bool {
+    const ENDINGS: [&[u8]; 22] = [
+        b".deb",
+        b".udeb",
+        b".rpm",
+        b".apk",
+        b".pkg.tar.zst",
+        b".pkg.tar.xz",
+        b".whl",
+        b".crate",
+        b".gem",
+        b".jar",
+        b".aar",
+        b".nupkg",
+        b".conda",
+        b".egg",
+        b".tgz",
+        b".tar.gz",
+        b".tar.bz2",
+        b".tar.xz",
+        b".tar.zst",
+        b".zip",
+        b".iso",
+        b".msi",
+    ];
+    let path = target.split(|&byte| byte == b'\n').next().unwrap_or_default();
+    !path.contains(&b'?') && ENDINGS.iter().any(|ending| path.to_ascii_lowercase().ends_with(ending))
 }
 
 /// The Date of a response, or when it was received if it has none that can be read (RFC 9110 §6.6.1).
@@ -110,7 +149,7 @@ mod tests {
     const DATE: &str = "Sun, 06 Nov 1994 08:49:37 GMT";
 
     fn of(status: u16, fields: &[(&str, &str)]) -> Lifetime {
-        lifetime(status, fields, RECEIVED)
+        lifetime(status, fields, RECEIVED, b"http://a/x")
     }
 
     #[test]
@@ -138,6 +177,18 @@ mod tests {
             Lifetime::Heuristic(86_400)
         );
         assert_eq!(of(200, &[("Date", DATE)]), Lifetime::None);
+    }
+
+    #[test]
+    fn a_package_of_which_nothing_is_said_is_good_for_a_day() {
+        let of = |target: &str, fields: &[(&str, &str)]| lifetime(200, fields, RECEIVED, target.as_bytes());
+        assert_eq!(of("http://a/pool/x_1.0_amd64.deb", &[]), Lifetime::Heuristic(86_400));
+        assert_eq!(of("http://a/pool/x-1.0.TAR.GZ", &[]), Lifetime::Heuristic(86_400));
+        assert_eq!(of("http://a/pool/x.deb", &[("Cache-Control", "max-age=5")]), Lifetime::Explicit(5));
+        assert_eq!(of("http://a/pool/x.deb", &[("Expires", "0")]), Lifetime::Explicit(0));
+        for other in ["http://a/x.deb?file=1", "http://a/Packages", "http://a/deb", "http://a/x.zip/"] {
+            assert_eq!(of(other, &[]), Lifetime::None, "{other}");
+        }
     }
 
     #[test]

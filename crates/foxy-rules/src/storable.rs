@@ -70,6 +70,8 @@ impl NotStoredReason {
 pub struct Exchange<'a, Q: Fields + ?Sized, R: Fields + ?Sized> {
     /// The request's method.
     pub method: &'a str,
+    /// The target's URL, which a heuristic may look at.
+    pub target: &'a [u8],
     /// The request's fields.
     pub request: &'a Q,
     /// The response's status.
@@ -98,7 +100,7 @@ pub fn storability<Q: Fields + ?Sized, R: Fields + ?Sized>(exchange: Exchange<'_
 }
 
 fn refusal<Q: Fields + ?Sized, R: Fields + ?Sized>(exchange: Exchange<'_, Q, R>) -> Option<NotStoredReason> {
-    let Exchange { method, request, status, response, received } = exchange;
+    let Exchange { method, target, request, status, response, received } = exchange;
     let control = ResponseControl::of(response);
     // "the request method is understood by the cache"
     if method != "GET" {
@@ -140,7 +142,7 @@ fn refusal<Q: Fields + ?Sized, R: Fields + ?Sized>(exchange: Exchange<'_, Q, R>)
         Err(crate::vary::VaryError::TooLong) => return Some(NotStoredReason::VaryTooLong),
         Ok(_) => {}
     }
-    let lifetime = freshness::lifetime(status, response, received);
+    let lifetime = freshness::lifetime(status, response, received, target);
     let said = control.public || matches!(lifetime, Lifetime::Explicit(_));
     if response.has("set-cookie") && !said {
         return Some(NotStoredReason::SetCookie);
@@ -175,6 +177,7 @@ mod tests {
     fn decide(method: &str, request: Lines<'_>, status: u16, response: Lines<'_>) -> Storability {
         storability(Exchange {
             method,
+            target: b"http://a/",
             request,
             status,
             response,
