@@ -3,7 +3,7 @@
 use crate::cache::{Cache, Epoch, site};
 use crate::counters::Counter;
 use crate::fields::View;
-use crate::flight::{Audience, Flight, FlightHead, Outcome};
+use crate::flight::{Flight, FlightHead, Outcome};
 use crate::storage::{PART, part_key};
 use crate::stored::{CacheKey, Stored, StoredBody, VaryList, strip};
 use crate::upstream::{BodyEvent, HeadEvent, UpstreamError, UpstreamExchange};
@@ -196,10 +196,11 @@ async fn body(
     let mut received = 0;
     loop {
         let event = tokio::select! {
-            event = exchange.next() => event,
+            biased;
             () = flight.deserted(), if !worth_finishing(keeper.as_ref(), received, length) => {
                 return (Err(UpstreamError::NoResponse), None);
             }
+            event = exchange.next() => event,
         };
         match event {
             Ok(BodyEvent::Data(data)) => {
@@ -210,10 +211,7 @@ async fn body(
                 {
                     keeper = None;
                 }
-                let audience = flight.write(data).await;
-                if audience == Audience::Nobody && !worth_finishing(keeper.as_ref(), received, length) {
-                    return (Err(UpstreamError::NoResponse), None);
-                }
+                flight.write(data).await;
             }
             Ok(BodyEvent::Trailers(found)) => trailers = found,
             Ok(BodyEvent::End) => return (Ok(trailers), keeper),

@@ -70,13 +70,6 @@ pub(crate) enum Piece {
     LeftBehind,
 }
 
-/// Whether a fill has somebody to fill for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Audience {
-    Readers,
-    Nobody,
-}
-
 #[derive(Debug, Default)]
 struct State {
     interim: VecDeque<ResponseHead>,
@@ -137,7 +130,7 @@ impl Flight {
     }
 
     /// Hands bytes to the readers; waits while they are a window behind.
-    pub(crate) async fn write(&self, data: Bytes) -> Audience {
+    pub(crate) async fn write(&self, data: Bytes) {
         {
             let mut state = self.state();
             state.received += data.len();
@@ -150,7 +143,6 @@ impl Flight {
             self.leave_slow_behind();
             self.wait_for_room().await;
         }
-        if self.state().readers.is_empty() { Audience::Nobody } else { Audience::Readers }
     }
 
     async fn wait_for_room(&self) {

@@ -82,7 +82,7 @@ async fn a_fill_waits_for_its_only_reader_however_slow() {
     let mut blocked = pin!(flight.write(bytes(WINDOW, 2)));
     assert!(tokio::time::timeout(PATIENCE * 10, &mut blocked).await.is_err(), "it ran ahead of its reader");
     assert!(matches!(now(reader.next()), Some(Piece::Data(_))));
-    assert_eq!(blocked.await, Audience::Readers);
+    blocked.await;
 }
 
 #[tokio::test]
