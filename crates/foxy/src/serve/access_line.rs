@@ -4,6 +4,7 @@
 use foxy_base::WallTime;
 use foxy_proxy::access::AccessRecord;
 use std::io::Write;
+use std::net::IpAddr;
 
 /// How lines look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,20 +39,59 @@ impl AccessFormat {
     }
 }
 
+/// Written without the formatting machinery where that is easy: it runs once a request on the worker's thread.
 fn squid(line: &AccessRecord<'_>, out: &mut Vec<u8>) -> std::io::Result<()> {
-    let (seconds, milliseconds) = (line.end.seconds(), line.end.0 % 1000);
-    let (elapsed, client, status) = (line.elapsed.as_millis(), line.client.ip(), line.status);
-    let code = line.outcome.squid_code();
-    write!(out, "{seconds}.{milliseconds:03} {elapsed:6} {client} {code}/{status:03} {} ", line.bytes)?;
+    decimal(line.end.seconds(), 1, b' ', out);
+    out.push(b'.');
+    decimal(line.end.0 % 1000, 3, b'0', out);
+    out.push(b' ');
+    decimal(u64::try_from(line.elapsed.as_millis()).unwrap_or(u64::MAX), 6, b' ', out);
+    out.push(b' ');
+    address(line.client.ip(), out)?;
+    out.push(b' ');
+    out.extend_from_slice(line.outcome.squid_code().as_bytes());
+    out.push(b'/');
+    decimal(line.status.into(), 3, b'0', out);
+    out.push(b' ');
+    decimal(line.bytes, 1, b' ', out);
+    out.push(b' ');
     percent(line.method.as_bytes(), out)?;
     out.push(b' ');
     percent(line.url, out)?;
-    write!(out, " - {}/", line.outcome.hierarchy())?;
+    out.extend_from_slice(b" - ");
+    out.extend_from_slice(line.outcome.hierarchy().as_bytes());
+    out.push(b'/');
     percent(origin_host(line), out)?;
     out.push(b' ');
     let kind = line.content_type.unwrap_or(b"");
     percent(kind.split(|byte| matches!(byte, b';' | b' ' | b'\t')).next().unwrap_or(b""), out)?;
     out.push(b'\n');
+    Ok(())
+}
+
+/// Writes a number in at least `width` places, filled from the left.
+fn decimal(mut number: u64, width: usize, fill: u8, out: &mut Vec<u8>) {
+    let mut places = [fill; 20];
+    let mut start = places.len();
+    loop {
+        start -= 1;
+        places[start] = b'0' + u8::try_from(number % 10).unwrap_or(0);
+        number /= 10;
+        if number == 0 {
+            break;
+        }
+    }
+    out.extend_from_slice(&places[start.min(places.len() - width)..]);
+}
+
+fn address(address: IpAddr, out: &mut Vec<u8>) -> std::io::Result<()> {
+    let IpAddr::V4(v4) = address else { return write!(out, "{address}") };
+    for (index, octet) in v4.octets().into_iter().enumerate() {
+        if index > 0 {
+            out.push(b'.');
+        }
+        decimal(octet.into(), 1, b' ', out);
+    }
     Ok(())
 }
 

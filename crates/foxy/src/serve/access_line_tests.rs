@@ -140,3 +140,20 @@ fn the_host_is_told_without_its_port() {
         assert_eq!(origin_host(&line), expected.as_bytes(), "{expected}");
     }
 }
+
+#[test]
+fn numbers_and_addresses_are_written_as_the_library_would() {
+    for (number, width, fill) in
+        [(0, 1, b' '), (7, 3, b'0'), (1234, 3, b'0'), (42, 6, b' '), (u64::MAX, 6, b' ')]
+    {
+        let mut out = Vec::new();
+        decimal(number, width, fill, &mut out);
+        let expected = if fill == b'0' { format!("{number:0width$}") } else { format!("{number:width$}") };
+        assert_eq!(String::from_utf8(out).expect("ASCII"), expected);
+    }
+    for text in ["0.0.0.0", "255.1.20.3", "2001:db8::1"] {
+        let mut out = Vec::new();
+        address(text.parse().expect("an address"), &mut out).expect("a Vec takes all");
+        assert_eq!(out, text.as_bytes());
+    }
+}

@@ -7,6 +7,7 @@ use super::{metrics, process};
 use foxy_base::WallTime;
 use foxy_proxy::server::Gauges;
 use foxy_store::{StoreHandle, StoreStatus};
+use std::cell::Cell;
 use std::sync::Arc;
 
 /// A running foxy, as seen from outside.
@@ -19,6 +20,8 @@ pub struct RunningFacts {
     pub log: Option<Arc<LogQueue>>,
     /// When it became ready.
     pub started: WallTime,
+    /// Whether it is about to end.
+    pub stopping: Cell<bool>,
 }
 
 impl Facts for RunningFacts {
@@ -43,9 +46,11 @@ impl Facts for RunningFacts {
         let trouble = |(folder, store): &(String, StoreHandle)| match store.observer().status.get() {
             StoreStatus::Unusable(error) => Some(format!("store {folder}: {error}")),
             StoreStatus::Panicked => Some(format!("store {folder}: its thread failed; restart foxy")),
-            StoreStatus::Closed => Some(format!("store {folder}: closed")),
-            StoreStatus::Opening | StoreStatus::Rebuilding | StoreStatus::Serving => None,
+            StoreStatus::Opening | StoreStatus::Rebuilding | StoreStatus::Serving | StoreStatus::Closed => {
+                None
+            }
         };
-        self.stores.iter().filter_map(trouble).collect()
+        let stopping = self.stopping.get().then(|| "foxy is stopping".to_owned());
+        stopping.into_iter().chain(self.stores.iter().filter_map(trouble)).collect()
     }
 }

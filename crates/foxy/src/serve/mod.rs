@@ -15,23 +15,31 @@ mod stores;
 mod welcome;
 
 use crate::failure::Failure;
-use crate::settings::{Loaded, Settings};
+use crate::settings::Loaded;
 use crate::signals::{Signals, Wish};
 use crate::terminal::{self, Level};
 use access_log::OpenLog;
+use admin::Facts;
 use facts::RunningFacts;
 use foxy_base::{Random, clock};
 use foxy_proxy::access::AccessSink;
 use foxy_proxy::server::{Parts, Proxy, StartError, system_resolver};
+use foxy_proxy::settings::ProxySettings;
 use foxy_proxy::storage::ObjectStore;
+use proxy_settings::proxy_settings;
+use std::cell::Cell;
 use std::net::{SocketAddr, TcpListener};
 use std::rc::Rc;
 use std::sync::Arc;
+use std::time::Duration;
 use store_set::StoreSet;
 use stores::RunningStore;
 use tokio::sync::oneshot;
 use tokio::task::LocalSet;
 use welcome::{OpenStore, Opened};
+
+/// How often troubles are looked for.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 /// Everything that runs, in the order in which it is closed.
 struct Running {
@@ -46,13 +54,15 @@ struct Running {
 /// Something cannot be opened; nobody was served then.
 pub fn run(loaded: &Loaded) -> Result<(), Failure> {
     let settings = &loaded.settings;
-    process::raise_open_files();
+    let connections = connections(settings.limits.connections, process::raise_open_files());
     drop(listen(settings.listen, "--listen")?);
     let admin = settings.admin.map(|address| listen(address, "--admin")).transpose()?;
     let log = access_log::open(settings)?;
     let mut random = Random::new(process::entropy());
     let stores = stores::open(settings, &mut random)?;
-    let proxy = start(settings, &stores, log.as_ref(), admin.as_ref(), random.next_u64())?;
+    let own = admin.as_ref().and_then(|listener| listener.local_addr().ok()).into_iter().collect();
+    let proxy_settings = ProxySettings { connections, ..proxy_settings(settings, own, random.next_u64()) };
+    let proxy = start(proxy_settings, &stores, log.as_ref())?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime =
         runtime.map_err(|error| Failure::Failed(format!("cannot start the event loop: {error}")))?;
@@ -71,21 +81,29 @@ fn cannot_listen(address: SocketAddr, flag: &str, error: &std::io::Error) -> Fai
     Failure::Unusable(text)
 }
 
-fn start(
-    settings: &Settings,
-    stores: &[RunningStore],
-    log: Option<&OpenLog>,
-    admin: Option<&TcpListener>,
-    seed: u64,
-) -> Result<Proxy, Failure> {
-    let own = admin.and_then(|listener| listener.local_addr().ok()).into_iter().collect();
+/// Client connections that the limit on open files leaves room for: each may need two descriptors.
+fn connections(wanted: usize, open_files: Option<u64>) -> usize {
+    const FOR_ITSELF: u64 = 64;
+    let limit = open_files.unwrap_or(u64::MAX);
+    let room = usize::try_from(limit.saturating_sub(FOR_ITSELF) / 2).unwrap_or(usize::MAX).max(1);
+    if room < wanted {
+        let text = format!(
+            "foxy: the limit on open files is {limit}, so {room} clients are served at a time, not {wanted}; \
+             raise it (ulimit -n) or lower limits.connections"
+        );
+        terminal::report(Level::Warning, &text);
+    }
+    wanted.min(room)
+}
+
+fn start(settings: ProxySettings, stores: &[RunningStore], log: Option<&OpenLog>) -> Result<Proxy, Failure> {
     let store: Option<Arc<dyn ObjectStore>> = match stores {
         [] => None,
         stores => Some(Arc::new(StoreSet::new(stores.iter().map(|store| store.shard.handle()).collect()))),
     };
     let sink = log.map(|log| Arc::clone(&log.sink) as Arc<dyn AccessSink>);
     let parts = Parts { store, sink, resolver: system_resolver() };
-    Proxy::start(proxy_settings::proxy_settings(settings, own, seed), parts).map_err(|error| match error {
+    Proxy::start(settings, parts).map_err(|error| match error {
         StartError::Listen(address, error) => cannot_listen(address, "--listen", &error),
         StartError::Worker(_) | StartError::Resolver(_) => Failure::Failed(error.to_string()),
     })
@@ -102,11 +120,13 @@ async fn operate(loaded: &Loaded, running: Running, admin: Option<TcpListener>) 
         admin: admin.as_ref().and_then(|listener| listener.local_addr().ok()),
         stores: &stores,
     };
+    let facts = Rc::new(facts(&running));
     if let Some(listener) = admin {
         listener.set_nonblocking(true).map_err(failed)?;
         let listener = tokio::net::TcpListener::from_std(listener).map_err(failed)?;
-        tokio::task::spawn_local(admin::run(listener, Rc::new(facts(&running))));
+        tokio::task::spawn_local(admin::run(listener, Rc::clone(&facts) as Rc<dyn Facts>));
     }
+    let watching = tokio::task::spawn_local(report_troubles(Rc::clone(&facts)));
     terminal::report(Level::Info, &opened.message());
     process::notify("READY=1");
     while signals.next().await == Wish::Reopen {
@@ -116,6 +136,8 @@ async fn operate(loaded: &Loaded, running: Running, admin: Option<TcpListener>) 
         }
     }
     process::notify("STOPPING=1");
+    watching.abort();
+    facts.stopping.set(true);
     stop(running, &mut signals).await;
     Ok(())
 }
@@ -127,6 +149,20 @@ fn facts(running: &Running) -> RunningFacts {
         stores: running.stores.iter().map(store).collect(),
         log: running.log.as_ref().map(|log| Arc::clone(&log.queue)),
         started: clock::wall(),
+        stopping: Cell::new(false),
+    }
+}
+
+/// Reports each new trouble once.
+async fn report_troubles(facts: Rc<RunningFacts>) {
+    let mut known = Vec::new();
+    loop {
+        let troubles = facts.troubles();
+        for trouble in troubles.iter().filter(|trouble| !known.contains(*trouble)) {
+            terminal::report(Level::Warning, &format!("foxy: {trouble}; serving goes on without it"));
+        }
+        known = troubles;
+        tokio::time::sleep(LOOK_EVERY).await;
     }
 }
 
@@ -152,5 +188,18 @@ async fn stop(running: Running, signals: &mut Signals) {
     tokio::select! {
         _ = ended => terminal::report(Level::Info, "foxy: stopped"),
         () = again => terminal::report(Level::Warning, "foxy: stopped at once"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn connections_fit_the_limit_on_open_files() {
+        assert_eq!(connections(100, None), 100);
+        assert_eq!(connections(100, Some(1024)), 100);
+        assert_eq!(connections(20_000, Some(1024)), 480);
+        assert_eq!(connections(20_000, Some(10)), 1);
     }
 }
