@@ -18,6 +18,8 @@ pub struct Disk {
     submissions: u64,
     random: Random,
     faults: Faults,
+    /// How likely it is, at each operation, that the system writes a file back unasked. On some disks it never does.
+    write_back: f64,
 }
 
 /// An operation is carried out when it is submitted or when it completes; nobody can tell before.
@@ -52,17 +54,20 @@ impl Disk {
     /// An empty disk whose every whim follows from `seed`.
     #[must_use]
     pub fn new(seed: u64) -> Self {
+        let mut random = Random::new(seed);
+        let write_back = [0.0, 0.0, 0.03, 0.2][usize::try_from(random.below(4)).unwrap_or(0)];
         Self {
             files: Files::default(),
             open: HashMap::new(),
             pending: BTreeMap::new(),
             submissions: 0,
-            random: Random::new(seed),
+            random,
             faults: Faults::default(),
+            write_back,
         }
     }
 
-    /// From here on, operations go wrong that often.
+    /// How often operations go wrong from here on.
     pub const fn set_faults(&mut self, faults: Faults) {
         self.faults = faults;
     }
@@ -257,7 +262,7 @@ impl Disk {
 impl Device for Disk {
     fn submit(&mut self, id: IoId, op: IoOp, now: Instant) {
         self.submissions += 1;
-        if self.random.chance(0.1) {
+        if self.random.chance(self.write_back) {
             self.files.write_back(&mut self.random);
         }
         let covered = self.coverage(&op);
