@@ -3,6 +3,7 @@
 //! dies it keeps, loses or tears whatever was not made durable. It is never kinder than `foxy_device::io` promises.
 
 use crate::files::Files;
+use crate::pending::{Covered, Finished, Work, Written};
 use crate::script::{Death, Faults};
 use foxy_base::{Instant, Random};
 use foxy_device::{Device, FileId, IoBuffer, IoDone, IoError, IoId, IoOp, IoOutput};
@@ -20,34 +21,6 @@ pub struct Disk {
     faults: Faults,
     /// How likely it is, at each operation, that the system writes a file back unasked. On some disks it never does.
     write_back: f64,
-}
-
-/// An operation is carried out when it is submitted or when it completes; nobody can tell before.
-#[derive(Debug)]
-enum Work {
-    Carried(IoDone, Option<Written>),
-    ToDo(IoId, IoOp, Option<Covered>),
-}
-
-/// What carrying an operation out gave.
-#[derive(Debug)]
-struct Finished {
-    done: IoDone,
-    written: Option<Written>,
-}
-
-/// A write in the volatile cache of a file.
-#[derive(Clone, Copy, Debug)]
-struct Written {
-    inode: u64,
-    write: u64,
-}
-
-/// The writes that a sync will make durable: those completed when it was submitted.
-#[derive(Debug)]
-struct Covered {
-    inode: u64,
-    writes: Vec<u64>,
 }
 
 impl Disk {
@@ -154,12 +127,7 @@ impl Disk {
     ) -> Finished {
         let inode = match self.inode(file) {
             Ok(inode) => inode,
-            Err(error) => {
-                return Finished {
-                    done: IoDone { id, result: Err(error), buffer: Some(buffer) },
-                    written: None,
-                };
-            }
+            Err(error) => return Finished::failed(id, error, Some(buffer)),
         };
         let mut bytes = buffer.as_ref()[..kept].to_vec();
         self.flip(&mut bytes);
@@ -242,7 +210,7 @@ impl Disk {
             IoOp::Close { .. } => self.carry_out(id, op),
             _ => {
                 let error = [IoError::Device, IoError::Exhausted, IoError::NoSpace][self.below(3)];
-                Finished { done: IoDone { id, result: Err(error), buffer: None }, written: None }
+                Finished::failed(id, error, None)
             }
         }
     }

@@ -34,8 +34,8 @@ impl Mood {
     fn draw(random: &mut Random, capacity: u64) -> Self {
         let keys = [1, 2, 4, 12][pick(random, 4)];
         let faults = match random.below(10) {
-            0 | 1 => Faults { errors: 60, flips: 0 },
-            2 => Faults { errors: 10, flips: 30 },
+            0..4 => Faults { errors: [20, 80, 250][pick(random, 3)], flips: 0 },
+            4 => Faults { errors: 10, flips: 30 },
             _ => Faults::default(),
         };
         Self {
@@ -72,8 +72,8 @@ impl Writer {
                 self.steps.push(Step::Advance(u32::try_from(milliseconds).unwrap_or(1)));
             }
             92..94 => self.steps.push(Step::Reopen),
-            94..96 => {
-                let faults = if self.random.chance(0.5) { self.mood.faults } else { Faults::default() };
+            94..97 => {
+                let faults = if self.random.chance(0.6) { self.mood.faults } else { Faults::default() };
                 self.steps.push(Step::Faults(faults));
             }
             _ => self.end_of_life(),
@@ -93,8 +93,8 @@ impl Writer {
     /// A crash, now and then one more while the store recovers, and a look at every key.
     fn end_of_life(&mut self) {
         self.crash();
-        if self.random.chance(0.2) {
-            let count = self.random.below(6);
+        if self.random.chance(0.4) {
+            let count = self.random.below(12);
             self.steps.push(Step::Run(u32::try_from(count).unwrap_or(0)));
             self.crash();
         }
@@ -115,7 +115,7 @@ impl Writer {
     }
 
     fn crash(&mut self) {
-        let death = if self.random.chance(0.7) { Death::Power } else { Death::Kill };
+        let death = if self.random.chance(0.6) { Death::Power } else { Death::Kill };
         self.steps.push(Step::Crash(death));
     }
 }

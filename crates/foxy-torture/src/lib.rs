@@ -10,6 +10,7 @@ mod files;
 pub mod generate;
 pub mod model;
 pub mod panics;
+mod pending;
 pub mod run;
 pub mod script;
 pub mod shrink;

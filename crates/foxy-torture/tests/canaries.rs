@@ -65,8 +65,8 @@ fn a_lost_answer_is_caught() {
 
 #[test]
 fn a_scheme_of_the_store_that_syncs_nothing_is_caught() {
-    caught("canary-ufs-without-sync", 12, |violation| matches!(violation, Violation::CameBack(_)));
-    caught("canary-stream-packetizer-without-sync", 12, |violation| {
+    caught("canary-ufs-without-sync", 24, |violation| matches!(violation, Violation::CameBack(_)));
+    caught("canary-stream-packetizer-without-sync", 24, |violation| {
         matches!(violation, Violation::CameBack(_))
     });
 }

@@ -122,8 +122,21 @@ impl Ledger {
 
     /// Where and what to write for a block of the commit.
     pub(super) fn page_of(&self, block: u32, secret: &Secret) -> (u64, IoBuffer) {
+        self.page(block, self.blocks[block as usize].turns + 1, secret)
+    }
+
+    /// The first block from `block` on that was read from a sound page, with that page as it was read: written to the
+    /// same place and synced, it is durable for certain, and a torn write of the same bytes does no harm.
+    pub(super) fn page_again(&self, block: u32, secret: &Secret) -> Option<(u32, u64, IoBuffer)> {
+        let read = (0..).zip(&self.blocks).skip(block as usize).find(|(_, content)| content.turns > 0);
+        read.map(|(block, content)| {
+            let (offset, buffer) = self.page(block, content.turns, secret);
+            (block, offset, buffer)
+        })
+    }
+
+    fn page(&self, block: u32, turns: u64, secret: &Secret) -> (u64, IoBuffer) {
         let content = &self.blocks[block as usize];
-        let turns = content.turns + 1;
         let page = turns % 2;
         let offset = BLOCKS_AT + u64::from(block) * BLOCK_BYTES as u64 + page * PAGE as u64;
         let mut buffer = IoBuffer::zeroed(PAGE);
@@ -218,6 +231,24 @@ mod tests {
             assert_eq!(loaded(&torn).lowest(1), 5);
         }
         assert!(ledger.has_changed());
+    }
+
+    #[test]
+    fn what_was_read_is_written_again_where_it_was() {
+        let mut file = vec![0; 2 * BLOCK_BYTES];
+        let mut ledger = Ledger::default();
+        for number in [3, NUMBERS as u32 + 5, 4] {
+            ledger.raise(number, 10);
+            written(&mut ledger, &mut file, true);
+        }
+        let again = loaded(&file);
+        let (mut next, mut pages) = (0, 0);
+        while let Some((block, offset, page)) = again.page_again(next, &Secret::new(1)) {
+            let at = usize::try_from(offset - BLOCKS_AT).expect("small");
+            assert_eq!(&file[at..at + PAGE], page.as_ref());
+            (next, pages) = (block + 1, pages + 1);
+        }
+        assert_eq!(pages, 2);
     }
 
     #[test]

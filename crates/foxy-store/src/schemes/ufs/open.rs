@@ -1,5 +1,8 @@
 //! Opening ufs: the ledger's superblock and blocks are read, or a new ledger is made in a folder that holds nothing
 //! like a store. A ledger or folder that is not ours is never written to.
+//!
+//! What was read may lie in the system's cache only, left there by a process that was killed before its sync. It is
+//! written again to the same place and synced before anything else is: only then may the other page be overwritten.
 
 use super::ledger::{BLOCK_BYTES, BLOCKS_AT};
 use super::mapping::{FIRST_LEVEL, directory_of};
@@ -24,8 +27,18 @@ pub(super) struct Step {
 #[derive(Clone, Copy, Debug)]
 enum Awaited {
     Opened,
-    Superblock { size: u64 },
-    Blocks { size: u64, offset: u64 },
+    Superblock {
+        size: u64,
+    },
+    Blocks {
+        size: u64,
+        offset: u64,
+    },
+    /// The superblock or the block before this one is written again.
+    Again {
+        block: u32,
+        length: usize,
+    },
     Folder,
     Created,
     Written,
@@ -76,6 +89,9 @@ impl Ufs {
             (Awaited::Written, Ok(IoOutput::Moved { count })) if count == 2 * PAGE => {
                 self.submit(IoOp::Sync { file: LEDGER }, Job::Open(step.next(Awaited::Synced)), out);
             }
+            (Awaited::Again { block, length }, Ok(IoOutput::Moved { count })) if count == length => {
+                self.write_again(step, block, out);
+            }
             (Awaited::Synced, Ok(_)) => self.begin_scan(out),
             (_, Err(error)) => self.try_again(step, error, out),
             (_, Ok(_)) => self.try_again(step, IoError::Device, out),
@@ -120,7 +136,10 @@ impl Ufs {
 
     fn read_blocks(&mut self, step: Step, size: u64, offset: u64, out: &mut Outbox) {
         if offset >= size {
-            return self.begin_scan(out);
+            let buffer = self.superblock();
+            let awaited = Awaited::Again { block: 0, length: buffer.len() };
+            let op = IoOp::Write { file: LEDGER, offset: 0, buffer };
+            return self.submit(op, Job::Open(step.next(awaited)), out);
         }
         let length = usize::try_from(size - offset).map_or(CHUNK, |rest| rest.min(CHUNK));
         self.read_ledger(offset, IoBuffer::zeroed(length), step.next(Awaited::Blocks { size, offset }), out);
@@ -148,24 +167,39 @@ impl Ufs {
         self.submit(IoOp::Create { file: LEDGER, path, size: 0 }, Job::Open(step), out);
     }
 
+    /// Writes the next block that was read again, or syncs when there is none.
+    fn write_again(&mut self, step: Step, block: u32, out: &mut Outbox) {
+        let Some((block, offset, buffer)) = self.ledger.page_again(block, &self.secret) else {
+            return self.submit(IoOp::Sync { file: LEDGER }, Job::Open(step.next(Awaited::Synced)), out);
+        };
+        let awaited = Awaited::Again { block: block + 1, length: buffer.len() };
+        self.submit(IoOp::Write { file: LEDGER, offset, buffer }, Job::Open(step.next(awaited)), out);
+    }
+
     fn write_superblock(&mut self, step: Step, out: &mut Outbox) {
+        self.ledger = super::Ledger::default();
+        self.secret = Secret::new(self.settings.seed);
+        let op = IoOp::Write { file: LEDGER, offset: 0, buffer: self.superblock() };
+        self.submit(op, Job::Open(step.next(Awaited::Written)), out);
+    }
+
+    /// Both copies of the superblock; they depend on nothing but the secret.
+    fn superblock(&self) -> IoBuffer {
         let superblock = Superblock {
-            salt: self.settings.seed,
+            salt: self.secret.salt(),
             generation: 1,
             opens: 0,
-            requested: self.settings.size,
-            size: self.settings.size,
+            requested: 0,
+            size: 0,
             journal_half: 0,
             journal_generation: 0,
             durable: 0,
         };
-        self.secret = Secret::new(superblock.salt);
         let mut buffer = IoBuffer::zeroed(2 * PAGE);
         for page in buffer.as_mut().chunks_exact_mut(PAGE) {
             page.copy_from_slice(&superblock.encode());
         }
-        let step = step.next(Awaited::Written);
-        self.submit(IoOp::Write { file: LEDGER, offset: 0, buffer }, Job::Open(step), out);
+        buffer
     }
 
     fn begin_scan(&mut self, out: &mut Outbox) {
