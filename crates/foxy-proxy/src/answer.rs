@@ -3,20 +3,15 @@
 use crate::cache_status::CacheStatus;
 use crate::client_io::{Sender, WriteEnd};
 use crate::counters::Counter;
-use crate::flight::{Piece, Reader};
 use crate::reason::ErrorReason;
 use crate::storage::PART;
 use crate::stored::{Stored, StoredBody};
-use crate::upstream::{BodyEvent, UpstreamExchange};
 use crate::worker::Worker;
 use bytes::{BufMut, Bytes, BytesMut};
 use foxy_base::clock;
-use foxy_http::encode::{self, ChunkHeader};
+use foxy_http::encode::{self};
 use foxy_http::{Headers, ResponseHead, Version};
 use foxy_rules::RangeAnswer;
-use std::future::{Future, poll_fn};
-use std::pin::pin;
-use std::task::Poll;
 
 /// What of a request decides how its answer is framed.
 #[derive(Clone, Copy, Debug)]
@@ -63,7 +58,7 @@ impl From<WriteEnd> for Cut {
 
 /// How the body is told apart from the next response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Framing {
+pub(crate) enum Framing {
     Length(u64),
     Chunked,
     UntilClose,
@@ -72,7 +67,7 @@ enum Framing {
 }
 
 /// Puts the end of a head: Age, Cache-Status, framing and Connection.
-fn end_head(
+pub(crate) fn end_head(
     out: &mut BytesMut,
     asked: Asked,
     age: Option<u64>,
@@ -255,104 +250,5 @@ async fn parts(
     match head {
         Some(head) => sender.write(&mut [head]).await.map_err(|end| Some(end.into())),
         None => Ok(()),
-    }
-}
-
-/// Where a body comes from that is not stored yet.
-pub(crate) enum Source<'a> {
-    /// A flight.
-    Flight(&'a Reader),
-    /// An exchange of this request alone.
-    Exchange(&'a mut UpstreamExchange),
-}
-
-impl Source<'_> {
-    async fn next(&mut self, worker: &Worker) -> Piece {
-        match self {
-            Self::Flight(reader) => reader.next().await,
-            Self::Exchange(exchange) => loop {
-                return match exchange.next().await {
-                    Ok(BodyEvent::Data(data)) => {
-                        worker.counters.add(Counter::BytesFromOrigins, data.len() as u64);
-                        Piece::Data(data)
-                    }
-                    Ok(BodyEvent::Trailers(trailers)) => match exchange.next().await {
-                        Ok(BodyEvent::End) => Piece::End(trailers),
-                        Ok(_) => continue,
-                        Err(_) => Piece::Broken,
-                    },
-                    Ok(BodyEvent::End) => Piece::End(Headers::new()),
-                    Err(_) => Piece::Broken,
-                };
-            },
-        }
-    }
-}
-
-/// Sends a response as it comes. The head goes out with the first bytes of the body, or alone when those are not here.
-pub(crate) async fn streamed(
-    worker: &Worker,
-    sender: &mut Sender<'_>,
-    asked: Asked,
-    head: &ResponseHead,
-    length: Option<u64>,
-    (age, outcome): (Option<u64>, CacheStatus),
-    mut source: Source<'_>,
-) -> Result<(After, Told), Cut> {
-    let mut out = BytesMut::with_capacity(head.headers.wire_length() + 256);
-    encode::status_line(head.status, &head.reason, &mut out);
-    encode::header_lines(&head.headers, &mut out);
-    let framing = match (head.status, length, asked.version) {
-        _ if asked.head_only => Framing::Empty,
-        (204 | 304, ..) => Framing::Empty,
-        (_, Some(length), _) => Framing::Length(length),
-        (_, None, Version::Http11) => Framing::Chunked,
-        (_, None, Version::Http10) => Framing::UntilClose,
-    };
-    let after = end_head(&mut out, asked, age, outcome, framing);
-    let mut told = Told { outcome, status: head.status, body_bytes: 0 };
-    let mut pending = out.freeze();
-    loop {
-        let piece = {
-            let mut next = pin!(source.next(worker));
-            match poll_fn(|context| Poll::Ready(next.as_mut().poll(context))).await {
-                Poll::Ready(piece) => piece,
-                Poll::Pending => {
-                    sender.write(&mut [std::mem::take(&mut pending)]).await?;
-                    next.await
-                }
-            }
-        };
-        match piece {
-            Piece::Data(_) if framing == Framing::Empty => {}
-            Piece::Data(data) => {
-                told.body_bytes += data.len() as u64;
-                let head = std::mem::take(&mut pending);
-                match framing {
-                    Framing::Chunked => {
-                        let size = Bytes::copy_from_slice(ChunkHeader::new(data.len()).as_bytes());
-                        sender.write(&mut [head, size, data, Bytes::from_static(encode::CRLF)]).await?;
-                    }
-                    _ => sender.write(&mut [head, data]).await?,
-                }
-            }
-            Piece::End(trailers) => {
-                let mut end = BytesMut::new();
-                if framing == Framing::Chunked {
-                    let trailers = if asked.trailers { trailers } else { Headers::new() };
-                    encode::last_chunk(&trailers, &mut end);
-                }
-                sender.write(&mut [pending, end.freeze()]).await?;
-                return Ok((after, told));
-            }
-            Piece::Broken | Piece::LeftBehind => {
-                worker.counters.add(Counter::CutResponses, 1);
-                sender.write(&mut [pending]).await?;
-                if framing == Framing::UntilClose {
-                    sender.end_with_reset();
-                }
-                return Err(Cut::Source);
-            }
-        }
     }
 }

@@ -1,6 +1,6 @@
 //! GET and HEAD: memory first, then the store, then a flight to the origin.
 
-use crate::answer::{self, After, Asked, Cut, Source, Told};
+use crate::answer::{self, After, Asked, Cut, Told};
 use crate::cache::{Epoch, Found, InMemory};
 use crate::cache_status::{CacheStatus, HitSource};
 use crate::client_io::Sender;
@@ -8,11 +8,13 @@ use crate::counters::Counter;
 use crate::exchange::{Next, decide, decide_without};
 use crate::fields::View;
 use crate::fill::{self, FillRequest};
-use crate::flight::{Boarding, FlightHead, News, Outcome, Piece, Reader};
+use crate::flight::{FlightHead, News, Outcome, Piece, Reader};
+use crate::flights::Boarding;
 use crate::forward;
 use crate::outgoing;
 use crate::reason::{ErrorReason, ForwardReason};
 use crate::stored::{CacheKey, Stored, VaryList};
+use crate::stream::{self, Source};
 use crate::upstream::Origin;
 use crate::worker::Worker;
 use foxy_base::{WallTime, clock};
@@ -267,7 +269,7 @@ async fn respond(
         return answer::not_modified(sender, wanted.asked, &flight.head.headers, flight.age, outcome).await;
     }
     let source = Source::Flight(reader);
-    answer::streamed(
+    stream::streamed(
         worker,
         sender,
         wanted.asked,

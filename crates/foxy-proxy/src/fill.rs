@@ -1,29 +1,20 @@
 //! A fetch for the cache: drives one exchange with an origin, hands what comes to the flight's readers, and stores it.
 
-use crate::cache::{Cache, Epoch, site};
+use crate::cache::Epoch;
 use crate::counters::Counter;
 use crate::fields::View;
 use crate::flight::{Flight, FlightHead, Outcome};
-use crate::storage::{PART, part_key};
-use crate::stored::{CacheKey, Stored, StoredBody, VaryList, strip};
+use crate::keeper::{Keeper, Kept};
+use crate::stored::{CacheKey, Stored, VaryList, strip};
 use crate::upstream::{BodyEvent, HeadEvent, UpstreamError, UpstreamExchange};
 use crate::worker::Worker;
-use bytes::{Bytes, BytesMut};
 use foxy_base::{WallTime, clock};
 use foxy_http::{BodyLength, Headers, ResponseHead, strip_hop_by_hop};
 use foxy_rules::storable::Exchange;
 use foxy_rules::validate::is_about;
 use foxy_rules::{Storability, StoredTimes, Vary, merges_into_stored, storability};
-use foxy_store::{Answer, PlacementHint};
-use std::collections::VecDeque;
 use std::rc::Rc;
 use std::sync::Arc;
-use tokio::sync::oneshot;
-use tokio::sync::oneshot::error::TryRecvError;
-
-/// Parts of one fill the store may owe an answer for. With more it is too slow for this response: clients do not wait
-/// for it.
-const PARTS_WAITING: usize = 16;
 
 /// A fill without readers goes on when at most this many bytes are missing, or one part in twenty (as Squid's
 /// quick_abort does).
@@ -225,105 +216,4 @@ fn worth_finishing(keeper: Option<&Keeper>, received: u64, length: Option<u64>) 
     let Some(length) = length.filter(|_| keeper.is_some()) else { return false };
     let missing = length.saturating_sub(received);
     missing <= QUICK_ABORT || missing <= length / 20
-}
-
-/// Whether a keeper still keeps.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kept {
-    Yes,
-    No,
-}
-
-/// Collects a body for the cache: whole if it is small, in parts as it comes if not.
-struct Keeper {
-    worker: Rc<Worker>,
-    key: CacheKey,
-    hint: PlacementHint,
-    fill: u64,
-    collected: BytesMut,
-    parts: u64,
-    length: u64,
-    waiting: VecDeque<oneshot::Receiver<Answer>>,
-}
-
-impl Keeper {
-    fn new(worker: &Rc<Worker>, base: &CacheKey, key: &CacheKey) -> Self {
-        Self {
-            fill: worker.shared.cache.draw(),
-            hint: PlacementHint { site: site(&base.text), ..PlacementHint::default() },
-            worker: Rc::clone(worker),
-            key: key.clone(),
-            collected: BytesMut::new(),
-            parts: 0,
-            length: 0,
-            waiting: VecDeque::new(),
-        }
-    }
-
-    fn cache(&self) -> &Cache {
-        &self.worker.shared.cache
-    }
-
-    fn is_in_parts(&self) -> bool {
-        self.parts > 0
-    }
-
-    fn take(&mut self, data: &Bytes) -> Kept {
-        self.length += data.len() as u64;
-        if self.length > self.cache().object_limit {
-            return Kept::No;
-        }
-        self.collected.extend_from_slice(data);
-        while self.collected.len() > PART {
-            let part = self.collected.split_to(PART).freeze();
-            if self.put(part) == Kept::No {
-                return Kept::No;
-            }
-        }
-        Kept::Yes
-    }
-
-    /// Hands a part to the store, and looks at what it has answered so far.
-    fn put(&mut self, part: Bytes) -> Kept {
-        let Some(storage) = self.cache().storage().cloned() else { return Kept::No };
-        let hint = PlacementHint { size: self.length, ..self.hint };
-        let key = part_key(self.key.hash, self.fill, self.parts);
-        self.waiting.push_back(storage.put_part(key, part, hint));
-        self.parts += 1;
-        while let Some(oldest) = self.waiting.front_mut() {
-            match oldest.try_recv() {
-                Ok(Answer::Stored) => drop(self.waiting.pop_front()),
-                Err(TryRecvError::Empty) if self.waiting.len() <= PARTS_WAITING => break,
-                Ok(_) | Err(_) => {
-                    self.worker.counters.add(Counter::StoreRefusals, 1);
-                    return Kept::No;
-                }
-            }
-        }
-        Kept::Yes
-    }
-
-    /// Waits until the store has confirmed every part.
-    async fn confirmed(&mut self) -> Kept {
-        let Some(patience) = self.cache().storage().map(crate::storage::Storage::patience) else {
-            return Kept::No;
-        };
-        while let Some(answer) = self.waiting.pop_front() {
-            if !matches!(tokio::time::timeout(patience, answer).await, Ok(Ok(Answer::Stored))) {
-                self.worker.counters.add(Counter::StoreRefusals, 1);
-                return Kept::No;
-            }
-        }
-        Kept::Yes
-    }
-
-    /// The body as it can be found again, and its length; `None` when a part was not stored.
-    async fn complete(mut self) -> Option<(StoredBody, u64)> {
-        if self.parts == 0 {
-            return Some((StoredBody::Whole(self.collected.freeze()), self.length));
-        }
-        let last = std::mem::take(&mut self.collected).freeze();
-        let kept = self.put(last) == Kept::Yes && self.confirmed().await == Kept::Yes;
-        kept.then_some((StoredBody::Parts { fill: self.fill }, self.length))
-    }
 }

@@ -8,8 +8,7 @@ use crate::stored::{CacheKey, Stored, VaryList};
 use crate::upstream::UpstreamError;
 use bytes::Bytes;
 use foxy_http::{Headers, ResponseHead};
-use foxy_store::Key;
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::Notify;
@@ -88,7 +87,7 @@ pub(crate) struct Flight {
     state: Mutex<State>,
     progress: Notify,
     room: Notify,
-    epoch: Epoch,
+    pub(crate) epoch: Epoch,
 }
 
 /// One reader of a flight; leaves it when dropped.
@@ -293,53 +292,6 @@ impl Drop for Reader {
     fn drop(&mut self) {
         self.flight.state().readers.retain(|(number, _)| *number != self.number);
         self.flight.room.notify_waiters();
-    }
-}
-
-/// The flights under way, by URL.
-#[derive(Debug, Default)]
-pub(crate) struct Flights {
-    table: Mutex<HashMap<Key, Arc<Flight>>>,
-}
-
-/// Whether a request leads a flight or follows one.
-pub(crate) enum Boarding {
-    /// It must start the fill.
-    Leads(Arc<Flight>, Reader),
-    /// Another request's fill will answer it.
-    Follows(Reader),
-}
-
-impl Flights {
-    /// Joins the flight of a URL, or begins one. A flight of an older epoch is not joined: what it fetches has been
-    /// invalidated since.
-    pub(crate) fn board(&self, key: Key, epoch: Epoch) -> Boarding {
-        let mut table = self.table.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(flight) = table.get(&key).filter(|flight| flight.epoch == epoch)
-            && let Some(reader) = flight.join()
-        {
-            return Boarding::Follows(reader);
-        }
-        let flight = Flight::new(epoch);
-        let reader = flight.join().expect("a new flight can be joined");
-        table.insert(key, Arc::clone(&flight));
-        Boarding::Leads(flight, reader)
-    }
-
-    /// Begins a flight of its own for a request that may not be answered by one that began earlier.
-    pub(crate) fn lead(&self, key: Key, epoch: Epoch) -> (Arc<Flight>, Reader) {
-        let flight = Flight::new(epoch);
-        let reader = flight.join().expect("a new flight can be joined");
-        self.table.lock().unwrap_or_else(PoisonError::into_inner).insert(key, Arc::clone(&flight));
-        (flight, reader)
-    }
-
-    /// Takes a flight off the table, if it is still the URL's.
-    pub(crate) fn land(&self, key: Key, flight: &Arc<Flight>) {
-        let mut table = self.table.lock().unwrap_or_else(PoisonError::into_inner);
-        if table.get(&key).is_some_and(|other| Arc::ptr_eq(other, flight)) {
-            table.remove(&key);
-        }
     }
 }
 

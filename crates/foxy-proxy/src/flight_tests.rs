@@ -2,6 +2,8 @@
 
 use super::*;
 use crate::cache::test_epoch;
+use crate::flights::{Boarding, Flights};
+use foxy_store::Key;
 use std::future::Future;
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};

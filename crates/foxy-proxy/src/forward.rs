@@ -1,6 +1,6 @@
 //! Requests the cache is not asked about: sent on with their bodies, answered as the origin answers.
 
-use crate::answer::{self, After, Asked, Cut, Source, Told};
+use crate::answer::{self, After, Asked, Cut, Told};
 use crate::cache_status::CacheStatus;
 use crate::client_io::{ReadEnd, Receiver, Sender};
 use crate::counters::Counter;
@@ -9,6 +9,7 @@ use crate::fill::prepare;
 use crate::outgoing;
 use crate::reason::{ErrorReason, ForwardReason};
 use crate::stored::CacheKey;
+use crate::stream::{self, Source};
 use crate::upstream::{
     BodyPiece, BodySender, HeadEvent, Origin, RequestBody, UpstreamError, UpstreamExchange,
 };
@@ -144,7 +145,7 @@ async fn respond(
     };
     let source = Source::Exchange(&mut exchange);
     let (after, told) =
-        answer::streamed(worker, sender, request.asked, &head, length, (None, outcome), source).await?;
+        stream::streamed(worker, sender, request.asked, &head, length, (None, outcome), source).await?;
     Ok(Forwarded::Answered(after, told))
 }
 

@@ -3,6 +3,7 @@
 //! `exchange` holds the life of a request as pure decisions; `serve` carries it out for one connection, `cached` for
 //! what a cache may answer, `forward` for the rest. A miss is a `flight` that a `fill` feeds. `server` starts and stops.
 
+mod accept;
 pub mod access;
 mod answer;
 mod cache;
@@ -15,7 +16,9 @@ mod exchange;
 mod fields;
 mod fill;
 mod flight;
+mod flights;
 mod forward;
+mod keeper;
 pub mod memory;
 mod outgoing;
 pub mod reason;
@@ -24,5 +27,7 @@ pub mod server;
 pub mod settings;
 pub mod storage;
 pub mod stored;
+mod stream;
+mod tunnelling;
 pub mod upstream;
 mod worker;

@@ -4,7 +4,7 @@
 use crate::access::AccessSink;
 use crate::cache::Cache;
 use crate::counters::Counters;
-use crate::flight::Flights;
+use crate::flights::Flights;
 use crate::settings::ProxySettings;
 use crate::upstream::UpstreamClient;
 use foxy_base::WallTime;

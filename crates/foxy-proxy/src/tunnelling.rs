@@ -1,0 +1,89 @@
+//! Requests that become tunnels: CONNECT, and upgrades the origin agreed to.
+
+use crate::answer::{self, Asked, Cut, Told};
+use crate::cache_status::CacheStatus;
+use crate::client_io::ClientConnection;
+use crate::counters::Counter;
+use crate::reason::{ErrorReason, ForwardReason};
+use crate::serve::Ended;
+use crate::upstream::{Origin, Tunnel};
+use crate::worker::Worker;
+use bytes::{Bytes, BytesMut};
+use foxy_http::{RequestEvent, ResponseHead, encode};
+use std::rc::Rc;
+use tokio::net::TcpStream;
+
+pub(crate) async fn tunnel(
+    worker: &Rc<Worker>,
+    connection: &mut ClientConnection,
+    asked: Asked,
+    origin: Origin,
+) -> (Ended, u64) {
+    let opened = worker.upstream.connect(&origin).await;
+    let (mut receiver, mut sender) = connection.split(worker.settings().client_write);
+    let stream = match opened {
+        Ok(stream) => stream,
+        Err(error) => {
+            let reason = ErrorReason::Upstream(error.into());
+            let result = answer::error(worker, &mut sender, Asked { keep: false, ..asked }, reason).await;
+            let ended = result.map_or_else(Ended::Cut, |(after, told)| Ended::Answered(after, told));
+            return (ended, sender.sent);
+        }
+    };
+    // The request ends with its head: what is in the buffer after it belongs to the tunnel.
+    if !matches!(receiver.ready(), Ok(Some(RequestEvent::End))) {
+        return (Ended::Cut(Cut::Client), 0);
+    }
+    let outcome = forwarded(ForwardReason::Method, 200);
+    let text = format!("HTTP/1.1 200 Connection Established\r\nCache-Status: {outcome}\r\n\r\n");
+    if sender.write(&mut [text.into()]).await.is_err() {
+        return (Ended::Cut(Cut::Client), sender.sent);
+    }
+    let sent = sender.sent;
+    carry(worker, connection, stream, Bytes::new(), sent, Told { outcome, status: 200, body_bytes: 0 }).await
+}
+
+pub(crate) async fn switched(
+    worker: &Rc<Worker>,
+    connection: &mut ClientConnection,
+    mut head: ResponseHead,
+    stream: TcpStream,
+    rest: Bytes,
+    reason: ForwardReason,
+) -> (Ended, u64) {
+    let outcome = forwarded(reason, head.status);
+    let protocol = head.headers.get("upgrade").map(Bytes::copy_from_slice);
+    foxy_http::strip_hop_by_hop(&mut head.headers);
+    head.headers.append("Connection", "upgrade");
+    if let Some(protocol) = protocol {
+        head.headers.append("Upgrade", protocol);
+    }
+    head.headers.append("Cache-Status", outcome.to_string());
+    let mut out = BytesMut::new();
+    encode::response_head(&head, &mut out);
+    let (_, mut sender) = connection.split(worker.settings().client_write);
+    if sender.write(&mut [out.freeze()]).await.is_err() {
+        return (Ended::Cut(Cut::Client), sender.sent);
+    }
+    let sent = sender.sent;
+    carry(worker, connection, stream, rest, sent, Told { outcome, status: head.status, body_bytes: 0 }).await
+}
+
+const fn forwarded(reason: ForwardReason, status: u16) -> CacheStatus {
+    CacheStatus::Forwarded { reason, status: Some(status), stored: false, collapsed: false, detail: None }
+}
+
+async fn carry(
+    worker: &Rc<Worker>,
+    connection: &mut ClientConnection,
+    origin: TcpStream,
+    from_origin: Bytes,
+    sent: u64,
+    told: Told,
+) -> (Ended, u64) {
+    worker.counters.add(Counter::Tunnels, 1);
+    let from_client = connection.buffer.split().freeze();
+    let tunnel = Tunnel { client: &mut connection.stream, from_client, origin, from_origin };
+    let report = tunnel.run(worker.settings().tunnel_idle).await;
+    (Ended::Tunnelled(Told { body_bytes: report.to_client, ..told }), sent + report.to_client)
+}
