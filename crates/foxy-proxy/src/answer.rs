@@ -50,6 +50,34 @@ pub(crate) enum Cut {
     Source,
 }
 
+/// Why a stored response was not sent whole.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Short {
+    /// The client is gone.
+    Cut(Cut),
+    /// The store no longer has the body, and nothing was sent yet.
+    Gone,
+    /// The store no longer has the rest of the body.
+    Rest(Rest),
+}
+
+/// What is still to be sent of a stored response whose body is partly gone.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Rest {
+    /// The first byte of the body that was not sent.
+    pub(crate) at: u64,
+    /// One past the last byte to send.
+    pub(crate) end: u64,
+    /// What follows, once all is sent.
+    pub(crate) answered: (After, Told),
+}
+
+impl From<WriteEnd> for Short {
+    fn from(end: WriteEnd) -> Self {
+        Self::Cut(end.into())
+    }
+}
+
 impl From<WriteEnd> for Cut {
     fn from(_: WriteEnd) -> Self {
         Self::Client
@@ -171,8 +199,7 @@ pub(crate) async fn unsatisfiable(
     local(sender, asked, head, outcome, Bytes::new()).await
 }
 
-/// Sends a stored response, whole or one range of it. `Err(None)` means that its body turned out to be gone before
-/// anything was sent: it is a miss.
+/// Sends a stored response, whole or one range of it.
 pub(crate) async fn stored(
     worker: &Worker,
     sender: &mut Sender<'_>,
@@ -180,7 +207,7 @@ pub(crate) async fn stored(
     stored: &Stored,
     range: RangeAnswer,
     (age, outcome): (u64, CacheStatus),
-) -> Result<(After, Told), Option<Cut>> {
+) -> Result<(After, Told), Short> {
     let (first, last) = match range {
         RangeAnswer::Part { first, last } => (first, last + 1),
         RangeAnswer::Whole | RangeAnswer::Unsatisfiable => (0, stored.length),
@@ -202,29 +229,30 @@ pub(crate) async fn stored(
     let told = Told { outcome, status, body_bytes: if asked.head_only || empty { 0 } else { last - first } };
     match &stored.body {
         _ if asked.head_only || empty => {
-            sender.write(&mut [out.freeze()]).await.map_err(|end| Some(end.into()))?
+            sender.write(&mut [out.freeze()]).await?;
         }
         StoredBody::Whole(body) => {
             let slice = |at: u64| usize::try_from(at).unwrap_or(body.len());
             let body = body.slice(slice(first)..slice(last));
-            sender.write(&mut [out.freeze(), body]).await.map_err(|end| Some(end.into()))?;
+            sender.write(&mut [out.freeze(), body]).await?;
         }
         StoredBody::Parts { fill } => {
-            parts(worker, sender, out.freeze(), stored, *fill, (first, last)).await?
+            let rest = Rest { at: first, end: last, answered: (after, told) };
+            parts(worker, sender, out.freeze(), stored, *fill, rest).await?;
         }
     }
     Ok((after, told))
 }
 
-/// Sends the bytes `first..end` of a body in parts. The first part is read before the head goes out.
+/// Sends a body in parts. The first part is read before the head goes out.
 async fn parts(
     worker: &Worker,
     sender: &mut Sender<'_>,
     head: Bytes,
     stored: &Stored,
     fill: u64,
-    (first, end): (u64, u64),
-) -> Result<(), Option<Cut>> {
+    mut rest: Rest,
+) -> Result<(), Short> {
     let object = crate::stored::CacheKey::new(stored.key.clone()).hash;
     let size = PART as u64;
     let read = async |number: u64| {
@@ -234,21 +262,20 @@ async fn parts(
         (part.len() as u64 == expected).then_some(part)
     };
     let mut head = Some(head);
-    let mut at = first;
-    while at < end {
-        let number = at / size;
+    while rest.at < rest.end {
+        let number = rest.at / size;
         let Some(part) = read(number).await else {
             worker.counters.add(Counter::LostParts, 1);
-            return Err(if head.is_some() { None } else { Some(Cut::Source) });
+            return Err(if head.is_some() { Short::Gone } else { Short::Rest(rest) });
         };
-        let start = usize::try_from(at - number * size).unwrap_or(0);
-        let stop = usize::try_from((end - number * size).min(part.len() as u64)).unwrap_or(part.len());
+        let start = usize::try_from(rest.at - number * size).unwrap_or(0);
+        let stop = usize::try_from((rest.end - number * size).min(part.len() as u64)).unwrap_or(part.len());
         let pieces = &mut [head.take().unwrap_or_default(), part.slice(start..stop)];
-        sender.write(pieces).await.map_err(|end| Some(end.into()))?;
-        at = number * size + stop as u64;
+        sender.write(pieces).await?;
+        rest.at = number * size + stop as u64;
     }
     match head {
-        Some(head) => sender.write(&mut [head]).await.map_err(|end| Some(end.into())),
+        Some(head) => Ok(sender.write(&mut [head]).await?),
         None => Ok(()),
     }
 }

@@ -201,6 +201,15 @@ impl Cache {
         }
     }
 
+    /// Lets go of a response whose body is no longer whole, so that the next request fetches it. If a new one was put
+    /// in its place meanwhile, that is fetched again too.
+    pub(crate) fn drop_broken(&self, key: &CacheKey) {
+        self.memory.remove(key.hash);
+        if let Some(storage) = &self.storage {
+            drop(storage.remove(key.hash));
+        }
+    }
+
     /// The list of names for a new response: the one in force if it has the same names, else a new one.
     pub(crate) fn list_for(&self, vary: Vary, in_force: Option<&VaryList>) -> (VaryList, bool) {
         match in_force {

@@ -8,18 +8,19 @@ use crate::counters::Counter;
 use crate::exchange::{Next, decide, decide_without};
 use crate::fields::View;
 use crate::fill::{self, FillRequest};
-use crate::flight::{FlightHead, News, Outcome, Piece, Reader};
+use crate::flight::{Flight, FlightHead, News, Outcome, Piece, Reader};
 use crate::flights::Boarding;
 use crate::forward;
+use crate::hit::hit;
 use crate::outgoing;
 use crate::reason::{ErrorReason, ForwardReason};
 use crate::stored::{CacheKey, Stored, VaryList};
 use crate::stream::{self, Source};
 use crate::upstream::Origin;
 use crate::worker::Worker;
-use foxy_base::{WallTime, clock};
+use foxy_base::clock;
 use foxy_http::RequestHead;
-use foxy_rules::{Conditional, RangeAnswer, RequestControl, evaluate, requested_range};
+use foxy_rules::{Conditional, RequestControl, evaluate};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -71,20 +72,17 @@ pub(crate) async fn answer(
     };
     let reason = match next {
         Next::Serve { ttl } => {
-            let Some((stored, key)) = stored else { return Err(Cut::Source) };
-            match hit(worker, sender, wanted, &stored, (ttl, source), now).await {
-                Ok((after, told)) => return Ok(Got::Answered(after, told)),
-                Err(Some(cut)) => return Err(cut),
-                Err(None) => cache.memory.remove(key.hash),
+            let Some((stored, _)) = stored else { return Err(Cut::Source) };
+            if let Some((after, told)) = hit(worker, sender, wanted, &stored, (ttl, source), now).await? {
+                return Ok(Got::Answered(after, told));
+            }
+            if control.only_if_cached {
+                return only_if_cached(worker, sender, wanted.asked).await;
             }
             let miss = Miss { reason: ForwardReason::UriMiss, list, stale: None, epoch };
             return fetch(worker, sender, wanted, &control, miss).await;
         }
-        Next::GatewayTimeout => {
-            let (after, told) =
-                answer::error(worker, sender, wanted.asked, ErrorReason::OnlyIfCached).await?;
-            return Ok(Got::Answered(after, told));
-        }
+        Next::GatewayTimeout => return only_if_cached(worker, sender, wanted.asked).await,
         Next::Revalidate(reason) => {
             return fetch(worker, sender, wanted, &control, Miss { reason, list, stale: stored, epoch })
                 .await;
@@ -94,37 +92,9 @@ pub(crate) async fn answer(
     fetch(worker, sender, wanted, &control, Miss { reason, list, stale: None, epoch }).await
 }
 
-/// Serves a stored response: 304, a range, or all of it.
-async fn hit(
-    worker: &Worker,
-    sender: &mut Sender<'_>,
-    wanted: &Wanted<'_>,
-    stored: &Stored,
-    (ttl, source): (i64, HitSource),
-    now: WallTime,
-) -> Result<(After, Told), Option<Cut>> {
-    worker.counters.add(
-        match source {
-            HitSource::Memory => Counter::MemoryHits,
-            HitSource::Disk => Counter::DiskHits,
-            HitSource::Revalidated => Counter::Revalidated,
-        },
-        1,
-    );
-    let outcome = CacheStatus::Hit { source, ttl };
-    let age = stored.times.age(now);
-    let (request, head) = (View(&wanted.head.headers), View(&stored.head.headers));
-    if evaluate(&request, stored.head.status, &head, stored.times.received) == Conditional::NotModified {
-        return Ok(answer::not_modified(sender, wanted.asked, &stored.head.headers, age, outcome).await?);
-    }
-    let range = match stored.head.status {
-        200 if !wanted.asked.head_only => requested_range(&request, &head, stored.length),
-        _ => RangeAnswer::Whole,
-    };
-    if range == RangeAnswer::Unsatisfiable {
-        return Ok(answer::unsatisfiable(sender, wanted.asked, stored.length, outcome).await?);
-    }
-    answer::stored(worker, sender, wanted.asked, stored, range, (age, outcome)).await
+async fn only_if_cached(worker: &Worker, sender: &mut Sender<'_>, asked: Asked) -> Result<Got, Cut> {
+    let (after, told) = answer::error(worker, sender, asked, ErrorReason::OnlyIfCached).await?;
+    Ok(Got::Answered(after, told))
 }
 
 /// Gets it from the origin, alone or with others who want the same.
@@ -145,20 +115,30 @@ async fn fetch(
     } else {
         flights.board(wanted.key.hash, miss.epoch)
     };
-    if let Boarding::Follows(reader) = boarding {
-        worker.counters.add(Counter::Collapsed, 1);
-        if let Some(got) = follow(worker, sender, wanted, &miss, &reader).await? {
-            return Ok(got);
+    let (mut got, follows) = match boarding {
+        Boarding::Leads(flight, reader) => {
+            (lead(worker, sender, wanted, &miss, (flight, reader)).await?, false)
         }
-        drop(reader);
-        let flight = crate::flight::Flight::new(miss.epoch);
-        let Some(reader) = flight.join() else { return Err(Cut::Source) };
-        return lead(worker, sender, wanted, miss, (flight, reader)).await;
+        Boarding::Follows(reader) => {
+            worker.counters.add(Counter::Collapsed, 1);
+            (follow(worker, sender, wanted, &miss, &reader).await?, true)
+        }
+    };
+    if got.is_none() && follows {
+        got = lead(worker, sender, wanted, &miss, alone(miss.epoch)).await?;
     }
-    match boarding {
-        Boarding::Leads(flight, reader) => lead(worker, sender, wanted, miss, (flight, reader)).await,
-        Boarding::Follows(_) => Err(Cut::Source),
+    if got.is_none() {
+        let miss = Miss { stale: None, ..miss };
+        got = lead(worker, sender, wanted, &miss, alone(miss.epoch)).await?;
     }
+    got.ok_or(Cut::Source)
+}
+
+/// A flight nobody else can join.
+fn alone(epoch: Epoch) -> (Arc<Flight>, Reader) {
+    let flight = Flight::new(epoch);
+    let reader = flight.join().expect("a new flight can be joined");
+    (flight, reader)
 }
 
 /// Starts a fill and reads its flight. The fill goes on if this client leaves and others read, or little is missing.
@@ -166,9 +146,9 @@ async fn lead(
     worker: &Rc<Worker>,
     sender: &mut Sender<'_>,
     wanted: &Wanted<'_>,
-    miss: Miss,
-    (flight, reader): (Arc<crate::flight::Flight>, Reader),
-) -> Result<Got, Cut> {
+    miss: &Miss,
+    (flight, reader): (Arc<Flight>, Reader),
+) -> Result<Option<Got>, Cut> {
     worker.counters.add(Counter::Forwarded, 1);
     let stale = miss.stale.as_ref().map(|(stored, _)| &**stored);
     let outgoing = outgoing::for_cache(worker, wanted.head, wanted.origin.clone(), stale);
@@ -185,7 +165,7 @@ async fn lead(
         match reader.news(true).await {
             News::Interim(head) => forward::interim(sender, wanted.asked, head).await?,
             News::Outcome(outcome) => {
-                return settle(worker, sender, wanted, &miss, &reader, outcome, false).await;
+                return settle(worker, sender, wanted, miss, &reader, outcome, false).await;
             }
         }
     }
@@ -203,19 +183,22 @@ async fn follow(
         News::Outcome(outcome) => outcome,
         News::Interim(_) => return Ok(None),
     };
-    if let Outcome::Response(head) = &outcome {
-        let fits = match &head.list {
-            Some(list) => wanted.key.variant(list, &list.vary.key(&View(&wanted.head.headers))) == head.key,
-            None => true,
-        };
-        if head.not_stored.is_some() || !fits {
-            return Ok(None);
-        }
+    let fits = match &outcome {
+        Outcome::Response(head) if head.not_stored.is_some() => false,
+        Outcome::Response(head) => head.list.as_ref().is_none_or(|list| {
+            wanted.key.variant(list, &list.vary.key(&View(&wanted.head.headers))) == head.key
+        }),
+        // The leader may have asked about another variant.
+        Outcome::Revalidated(stored) => miss.stale.as_ref().is_some_and(|(_, key)| key.text == stored.key),
+        Outcome::Failed(_) => true,
+    };
+    if !fits {
+        return Ok(None);
     }
-    settle(worker, sender, wanted, miss, reader, outcome, true).await.map(Some)
+    settle(worker, sender, wanted, miss, reader, outcome, true).await
 }
 
-/// Answers with what a flight came to.
+/// Answers with what a flight came to. `None` when what was confirmed turned out to be gone.
 async fn settle(
     worker: &Rc<Worker>,
     sender: &mut Sender<'_>,
@@ -224,7 +207,7 @@ async fn settle(
     reader: &Reader,
     outcome: Outcome,
     collapsed: bool,
-) -> Result<Got, Cut> {
+) -> Result<Option<Got>, Cut> {
     let (after, told) = match outcome {
         Outcome::Failed(error) => {
             answer::error(worker, sender, wanted.asked, ErrorReason::Upstream(error)).await?
@@ -233,8 +216,10 @@ async fn settle(
             let now = clock::wall();
             let ttl = i64::try_from(stored.lifetime).unwrap_or(i64::MAX)
                 - i64::try_from(stored.times.age(now)).unwrap_or(i64::MAX);
-            let served = hit(worker, sender, wanted, &stored, (ttl, HitSource::Revalidated), now).await;
-            served.map_err(|cut| cut.unwrap_or(Cut::Source))?
+            match hit(worker, sender, wanted, &stored, (ttl, HitSource::Revalidated), now).await? {
+                Some(answered) => answered,
+                None => return Ok(None),
+            }
         }
         Outcome::Response(head) => {
             let outcome = CacheStatus::Forwarded {
@@ -247,7 +232,7 @@ async fn settle(
             respond(worker, sender, wanted, reader, &head, outcome).await?
         }
     };
-    Ok(Got::Answered(after, told))
+    Ok(Some(Got::Answered(after, told)))
 }
 
 async fn respond(

@@ -2,7 +2,9 @@
 //! the scripted origins and the raw client in `support`.
 
 mod clients;
+mod faulty_disk;
 mod flights;
+mod lost_parts;
 mod origins;
 mod support;
 mod upstream;

@@ -1,8 +1,9 @@
-//! Stores that do not work, each in its way.
+//! Stores that do not work, each in its way, and one that forgets what a test tells it to.
 
 use bytes::Bytes;
 use foxy_proxy::storage::{ObjectStore, Reply};
 use foxy_store::{AbsentReason, Answer, Key, PlacementHint, Record, RefusedReason};
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
 /// How a store fails.
@@ -76,5 +77,45 @@ impl ObjectStore for BrokenStore {
 
     fn remove(&self, _: Key, reply: Reply) {
         self.answer(reply, Answer::Refused(RefusedReason::NoSpace));
+    }
+}
+
+/// A store in memory. What it was given last, it can be made to forget.
+#[derive(Default)]
+pub struct ForgetfulStore {
+    records: Mutex<HashMap<Key, Record>>,
+    parts: Mutex<Vec<Key>>,
+}
+
+impl ForgetfulStore {
+    /// Forgets the n-th part of a body it was ever given; parts are the records without a head.
+    pub fn forget_part(&self, number: usize) {
+        let key = self.parts.lock().expect("no test panics within")[number];
+        self.records.lock().expect("no test panics within").remove(&key);
+    }
+
+    /// Parts it was given so far.
+    pub fn parts(&self) -> usize {
+        self.parts.lock().expect("no test panics within").len()
+    }
+}
+
+impl ObjectStore for ForgetfulStore {
+    fn get(&self, key: Key, reply: Reply) {
+        let found = self.records.lock().expect("no test panics within").get(&key).cloned();
+        reply(found.map_or(Answer::Absent(AbsentReason::NotIndexed), Answer::Found));
+    }
+
+    fn put(&self, key: Key, record: Record, _: PlacementHint, reply: Reply) {
+        if record.head.is_empty() {
+            self.parts.lock().expect("no test panics within").push(key);
+        }
+        self.records.lock().expect("no test panics within").insert(key, record);
+        reply(Answer::Stored);
+    }
+
+    fn remove(&self, key: Key, reply: Reply) {
+        self.records.lock().expect("no test panics within").remove(&key);
+        reply(Answer::Removed);
     }
 }

@@ -1,0 +1,58 @@
+//! A stored response that may answer: as a 304, a range, or all of it, even when the store has lost a part of it.
+
+use crate::answer::{self, After, Cut, Short, Told};
+use crate::cache_status::{CacheStatus, HitSource};
+use crate::cached::Wanted;
+use crate::client_io::Sender;
+use crate::counters::Counter;
+use crate::fields::View;
+use crate::resume;
+use crate::stored::{CacheKey, Stored};
+use crate::worker::Worker;
+use foxy_base::WallTime;
+use foxy_rules::{Conditional, RangeAnswer, evaluate, requested_range};
+
+/// Serves a stored response. `None` when its body turned out to be gone before anything was
+/// sent: then it is a miss. When it turns out later, the rest comes from the origin.
+pub(crate) async fn hit(
+    worker: &Worker,
+    sender: &mut Sender<'_>,
+    wanted: &Wanted<'_>,
+    stored: &Stored,
+    (ttl, source): (i64, HitSource),
+    now: WallTime,
+) -> Result<Option<(After, Told)>, Cut> {
+    worker.counters.add(
+        match source {
+            HitSource::Memory => Counter::MemoryHits,
+            HitSource::Disk => Counter::DiskHits,
+            HitSource::Revalidated => Counter::Revalidated,
+        },
+        1,
+    );
+    let outcome = CacheStatus::Hit { source, ttl };
+    let age = stored.times.age(now);
+    let (request, head) = (View(&wanted.head.headers), View(&stored.head.headers));
+    if evaluate(&request, stored.head.status, &head, stored.times.received) == Conditional::NotModified {
+        return answer::not_modified(sender, wanted.asked, &stored.head.headers, age, outcome)
+            .await
+            .map(Some);
+    }
+    let range = match stored.head.status {
+        200 if !wanted.asked.head_only => requested_range(&request, &head, stored.length),
+        _ => RangeAnswer::Whole,
+    };
+    if range == RangeAnswer::Unsatisfiable {
+        return answer::unsatisfiable(sender, wanted.asked, stored.length, outcome).await.map(Some);
+    }
+    let short = match answer::stored(worker, sender, wanted.asked, stored, range, (age, outcome)).await {
+        Ok(answered) => return Ok(Some(answered)),
+        Err(Short::Cut(cut)) => return Err(cut),
+        Err(short) => short,
+    };
+    worker.shared.cache.drop_broken(&CacheKey::new(stored.key.clone()));
+    match short {
+        Short::Rest(rest) => resume::rest(worker, sender, wanted, stored, rest).await.map(Some),
+        Short::Gone | Short::Cut(_) => Ok(None),
+    }
+}

@@ -1,0 +1,88 @@
+//! The rest of a stored response whose body turned out to be partly gone while it was sent: fetched from the origin, if
+//! the origin still has exactly that response. Otherwise the client's connection is cut; nothing else is put in its place.
+
+use crate::answer::{After, Cut, Rest, Told};
+use crate::cached::Wanted;
+use crate::client_io::Sender;
+use crate::counters::Counter;
+use crate::outgoing;
+use crate::stored::Stored;
+use crate::upstream::{BodyEvent, HeadEvent, UpstreamExchange};
+use crate::worker::Worker;
+use bytes::Bytes;
+use foxy_http::ResponseHead;
+
+/// Sends the rest.
+pub(crate) async fn rest(
+    worker: &Worker,
+    sender: &mut Sender<'_>,
+    wanted: &Wanted<'_>,
+    stored: &Stored,
+    rest: Rest,
+) -> Result<(After, Told), Cut> {
+    let etag = strong_etag(&stored.head).ok_or(Cut::Source)?;
+    worker.counters.add(Counter::Forwarded, 1);
+    let mut request = outgoing::for_cache(worker, wanted.head, wanted.origin.clone(), None);
+    request.headers.append("Range", format!("bytes={}-{}", rest.at, rest.end - 1));
+    request.headers.append("If-Range", etag);
+    let mut exchange = worker.upstream.exchange(request);
+    let head = loop {
+        match exchange.head().await {
+            Ok(HeadEvent::Final(head, _)) => break head,
+            Ok(HeadEvent::Continue | HeadEvent::Interim(_)) => {}
+            Err(_) => return Err(Cut::Source),
+        }
+    };
+    let skipped = before_the_rest(stored, etag, &head, &rest).ok_or(Cut::Source)?;
+    carry(worker, sender, &mut exchange, skipped, rest.end - rest.at).await?;
+    worker.counters.add(Counter::Resumed, 1);
+    Ok(rest.answered)
+}
+
+/// A validator that stands for the very bytes (RFC 9110 §8.8.1).
+fn strong_etag(head: &ResponseHead) -> Option<&[u8]> {
+    head.headers.get("etag").filter(|etag| etag.starts_with(b"\""))
+}
+
+/// How many bytes of an answer come before the rest; `None` if it is not of the same response.
+fn before_the_rest(stored: &Stored, etag: &[u8], head: &ResponseHead, rest: &Rest) -> Option<u64> {
+    let says = |name: &str, value: String| head.headers.get(name) == Some(value.as_bytes());
+    let range = || format!("bytes {}-{}/{}", rest.at, rest.end - 1, stored.length);
+    match head.status {
+        _ if head.headers.get("etag") != Some(etag) => None,
+        206 if says("content-range", range()) => Some(0),
+        200 if !head.headers.contains("content-length") => Some(rest.at),
+        200 if says("content-length", stored.length.to_string()) => Some(rest.at),
+        _ => None,
+    }
+}
+
+/// Sends `wanted` bytes of a body after the first `skipped`.
+async fn carry(
+    worker: &Worker,
+    sender: &mut Sender<'_>,
+    exchange: &mut UpstreamExchange,
+    mut skipped: u64,
+    mut wanted: u64,
+) -> Result<(), Cut> {
+    while wanted > 0 {
+        let mut data = match exchange.next().await {
+            Ok(BodyEvent::Data(data)) => data,
+            Ok(BodyEvent::Trailers(_) | BodyEvent::End) | Err(_) => return Err(Cut::Source),
+        };
+        worker.counters.add(Counter::BytesFromOrigins, data.len() as u64);
+        let start = skipped.min(data.len() as u64);
+        skipped -= start;
+        let end = (start + wanted).min(data.len() as u64);
+        wanted -= end - start;
+        data = slice(&data, start, end);
+        sender.write(&mut [data]).await?;
+    }
+    Ok(())
+}
+
+/// The bytes `start..end`, both within `data`.
+fn slice(data: &Bytes, start: u64, end: u64) -> Bytes {
+    let position = |at: u64| usize::try_from(at).unwrap_or(data.len());
+    data.slice(position(start)..position(end))
+}
