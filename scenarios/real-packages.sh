@@ -9,7 +9,7 @@ foxy=${FOXY:-target/release/foxy}
 port=${PORT:-23128}
 packages=${PACKAGES:-gcc-12 g++-12 cpp-12 perl-base perl-modules-5.36 python3.11-minimal libpython3.11-stdlib git git-man
     vim-runtime vim binutils-x86-64-linux-gnu libc6-dev linux-libc-dev emacs-common openssl coreutils dpkg bash cmake-data}
-records=${1:-/dev/stdout}
+records=$(realpath "${1:-/dev/stdout}")
 [ -x "$foxy" ] || { echo "$foxy is not there: run 'cargo build --release' first" >&2; exit 2; }
 for tool in apt-get curl jq; do command -v $tool >/dev/null || { echo "$tool is not installed" >&2; exit 2; }; done
 
@@ -54,6 +54,11 @@ download() {
         { echo "$1: $hits hits for $files files" >&2; cat "$scratch/access.log" >&2; exit 1; }
 }
 
+jq -cn --arg version "$("$foxy" --version | cut -d' ' -f2)" --argjson started "$(date +%s)" \
+    --arg cpu "$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -1)" --argjson cores "$(nproc)" \
+    --arg kernel "$(uname -sr)" '{kind:"setup", program:"scenarios/real-packages.sh", version:$version,
+    command:"scenarios/real-packages.sh", machine:{cpu:$cpu, cores:$cores, kernel:$kernel}, seed:0, scale:1,
+    started:$started}' >"$records"
 serve
 download cold
 download warm
@@ -61,4 +66,5 @@ kill -9 "$server"; wait "$server" 2>/dev/null || true
 serve
 download after-kill
 cmp "$scratch/cold.sums" "$scratch/warm.sums" && cmp "$scratch/cold.sums" "$scratch/after-kill.sums"
+echo '{"kind":"end","held":true}' >>"$records"
 echo "all three downloads are the same, and the last two came from foxy" >&2

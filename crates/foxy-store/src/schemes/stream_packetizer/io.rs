@@ -57,7 +57,8 @@ impl StreamPacketizer {
     pub(super) fn dispatch(&mut self, done: IoDone, now: Instant, out: &mut Outbox) {
         let IoDone { id, result, buffer } = done;
         let Some(pending) = self.pending.remove(&id.0) else { return };
-        if result.is_err() && !matches!(pending, Pending::CloseFile) {
+        let looked_for = matches!(pending, Pending::Open) && matches!(result, Err(IoError::NotFound));
+        if result.is_err() && !looked_for && !matches!(pending, Pending::CloseFile) {
             self.observer.statistics.device_errors.add(1);
         }
         if matches!(self.phase, Phase::Closed | Phase::Unusable) {
