@@ -41,6 +41,7 @@ pub(crate) async fn run(
     fill: FillRequest,
     mut exchange: UpstreamExchange,
 ) {
+    let _ending = Ending { worker: Rc::clone(&worker), flight: Arc::clone(&flight), base: fill.base.clone() };
     let requested = clock::wall();
     let head = loop {
         let next = tokio::select! {
@@ -63,6 +64,20 @@ pub(crate) async fn run(
             let times = (requested, clock::wall());
             answered(&worker, &flight, fill, exchange, (head, length), times).await;
         }
+    }
+}
+
+/// Ends a flight whose fill stops without a word, as a panic or the end of its worker would make it, so that no reader
+/// waits for ever. A flight that has ended stays as it ended.
+struct Ending {
+    worker: Rc<Worker>,
+    flight: Arc<Flight>,
+    base: CacheKey,
+}
+
+impl Drop for Ending {
+    fn drop(&mut self) {
+        finish(&self.worker, &self.flight, &self.base, Err(UpstreamError::NoResponse));
     }
 }
 

@@ -181,7 +181,7 @@ impl Flight {
         if let (Err(error), None) = (&result, &state.outcome) {
             state.outcome = Some(Outcome::Failed(*error));
         }
-        state.ended = Some(result);
+        state.ended.get_or_insert(result);
         drop(state);
         self.progress.notify_waiters();
     }
