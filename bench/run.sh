@@ -29,9 +29,11 @@ PATH=$PATH:/usr/sbin:/sbin
 for tool in curl jq; do
     command -v $tool >/dev/null || { echo "$tool is not installed: apt-get install $tool" >&2; exit 2; }
 done
+built_here=
 if [ -z "${FOXY:-}" ]; then
     cargo build --release --quiet --bin foxy
     FOXY=${CARGO_TARGET_DIR:-target}/release/foxy
+    built_here=1
 fi
 proxies=
 for proxy in $PROXIES; do
@@ -245,7 +247,7 @@ jq -rs -f bench/summary.jq "$folder/records.jsonl" >"$folder/summary.md"
 
 version() {
     case $1 in
-        foxy) "$FOXY" --version | cut -d' ' -f2; git rev-parse --short HEAD 2>/dev/null || true ;;
+        foxy) "$FOXY" --version | cut -d' ' -f2; [ -z "$built_here" ] || git rev-parse --short HEAD 2>/dev/null || true ;;
         squid) squid -v | sed -n 's/.*Version //p' ;;
         nginx) nginx -v 2>&1 | sed 's/.*nginx\///' ;;
     esac | paste -sd' '
