@@ -231,7 +231,7 @@ done
 # The records: the setup, all runs, and what they come to.
 machine=$(jq -c 'select(.kind == "setup") | .machine' "$scratch/run")
 folder=${RESULTS:-results}/$(date -u +%F)-$(jq -rn --argjson machine "$machine" '
-    "\($machine.cpu) \($machine.cores) cores" | ascii_downcase | gsub("[^a-z0-9]+"; "-")')
+    "\($machine.cpu) \($machine.cores) cores" | ascii_downcase | gsub("[^a-z0-9]+"; "-")')-proxies
 mkdir -p "$folder"
 {
     jq -c --argjson started "$started" --arg command "bench/run.sh${quick:+ --quick}" \
