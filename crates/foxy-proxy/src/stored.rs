@@ -89,7 +89,7 @@ pub struct Stored {
 }
 
 impl Stored {
-    /// A stored response from a head as [`strip`] left it.
+    /// A stored response from a head without hop-by-hop fields, Age and framing.
     #[must_use]
     pub fn new(key: Bytes, head: ResponseHead, times: StoredTimes, length: u64, body: StoredBody) -> Self {
         let view = View(&head.headers);
