@@ -10,7 +10,6 @@ pub mod layout;
 pub mod lru;
 pub mod observe;
 pub mod pages;
-pub mod parts;
 pub mod record;
 pub mod schemes;
 pub mod settings;

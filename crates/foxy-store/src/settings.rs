@@ -4,7 +4,7 @@ use crate::schemes::ufs::UfsMapping;
 use std::fmt;
 use std::time::Duration;
 
-/// The largest body of one record in bytes; larger objects are split by the caller (see `parts`).
+/// The largest body of one record in bytes; larger objects are split by the caller.
 pub const RECORD_BODY_LIMIT: usize = 1 << 20;
 
 /// The largest head of one record in bytes.

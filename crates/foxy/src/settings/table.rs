@@ -183,7 +183,7 @@ pub static SETTINGS: &[Setting] = &[
         area: Area::Limits,
         kind: Kind::Count { slot: |w| &mut w.connections, at_least: 1, at_most: 10_000_000 },
         default: Preset::Fixed(&["20000"]),
-        doc: "Client connections at a time. More wait in the system's queue.",
+        doc: "Client connections at a time. One more is answered 503 and closed.",
     },
     Setting {
         key: "limits.head-size",
