@@ -26,7 +26,7 @@ pub use contract::{
 pub use engine::Ask;
 pub use observe::Observer;
 pub use schemes::{SchemeName, UnknownScheme};
-pub use settings::{SettingsError, StoreSettings};
+pub use settings::{Recovery, SettingsError, StoreSettings};
 pub use shard::{Reply, Shard, ShardSettings, StoreHandle};
 pub use statistics::StoreStatistics;
 pub use status::{OpenStoreError, StoreStatus};

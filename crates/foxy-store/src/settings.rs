@@ -10,6 +10,16 @@ pub const RECORD_BODY_LIMIT: usize = 1 << 20;
 /// The largest head of one record in bytes.
 pub const RECORD_HEAD_LIMIT: usize = 64 << 10;
 
+/// What a store remembers of its records after it was not closed properly.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Recovery {
+    /// All that was durable. What must be forgotten is made durable first, which costs syncs (R39).
+    #[default]
+    AfterCrash,
+    /// Nothing: only a store that was closed comes back. No sync is ever waited for, as in the seeds' schemes.
+    AfterCleanStop,
+}
+
 /// Settings shared by the schemes. A scheme ignores what it has no use for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoreSettings {
@@ -35,6 +45,8 @@ pub struct StoreSettings {
     pub record_limit: u32,
     /// How the scheme `ufs` spreads its files over directories (R18).
     pub ufs_mapping: UfsMapping,
+    /// What comes back after a crash. Schemes that can recover from a clean stop only take no notice.
+    pub recovery: Recovery,
     /// Secret randomness for checksums, so that no body can pass for a record. From the system's entropy in
     /// production, from the seed in tests.
     pub seed: u64,
@@ -56,6 +68,7 @@ impl StoreSettings {
             waiting_reads: 256,
             record_limit: u32::try_from((size / 2048).clamp(1024, 1 << 27)).unwrap_or(1 << 27),
             ufs_mapping: UfsMapping::default(),
+            recovery: Recovery::default(),
             seed: 0,
         }
     }
