@@ -10,6 +10,7 @@ pub mod layout;
 pub mod lru;
 pub mod observe;
 pub mod pages;
+pub mod policy;
 pub mod record;
 pub mod schemes;
 pub mod settings;
@@ -25,6 +26,7 @@ pub use contract::{
 };
 pub use engine::Ask;
 pub use observe::Observer;
+pub use policy::{Policy, PolicyName, PolicySettings, UnknownPolicy};
 pub use schemes::{SchemeName, UnknownScheme};
 pub use settings::{Recovery, SettingsError, StoreSettings};
 pub use shard::{Reply, Shard, ShardSettings, StoreHandle};

@@ -22,6 +22,12 @@ pub trait LinkStore {
     fn links(&mut self, index: u32) -> &mut Links;
 }
 
+impl LinkStore for Vec<Links> {
+    fn links(&mut self, index: u32) -> &mut Links {
+        &mut self[index as usize]
+    }
+}
+
 /// The ends of the list.
 #[derive(Clone, Copy, Debug)]
 pub struct Lru {
@@ -85,12 +91,6 @@ impl Lru {
 mod tests {
     use super::*;
     use foxy_base::Random;
-
-    impl LinkStore for Vec<Links> {
-        fn links(&mut self, index: u32) -> &mut Links {
-            &mut self[index as usize]
-        }
-    }
 
     #[test]
     fn it_orders_as_a_plain_list_does() {
