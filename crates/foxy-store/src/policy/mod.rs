@@ -1,7 +1,17 @@
 //! Replacement policies: which entry goes when room is wanted (R71, R74). The trait, the table of policies, and their
 //! names. A policy knows entries by number and size only; it holds no content, frees no space and reads no clock.
 
+mod fifo;
+mod gdsf;
+mod heap;
+mod heap_lru;
+mod lfuda;
 mod lru;
+mod lru_th;
+mod ranked;
+mod s3_fifo;
+mod sieve;
+mod w_tiny_lfu;
 
 use std::fmt;
 use std::str::FromStr;
@@ -47,6 +57,22 @@ pub enum PolicyName {
     /// The one unused for longest goes.
     #[default]
     Lru,
+    /// The same, and nothing above a threshold comes in.
+    LruThreshold,
+    /// The oldest goes.
+    Fifo,
+    /// LRU kept in a heap, as Squid can.
+    HeapLru,
+    /// GreedyDual-Size with frequency, as Squid's.
+    Gdsf,
+    /// Least frequently used with dynamic aging, as Squid's.
+    Lfuda,
+    /// Small and main queue with a ghost.
+    S3Fifo,
+    /// A queue, a bit an entry and a hand.
+    Sieve,
+    /// A window, then admission by a sketch of frequencies.
+    WTinyLfu,
 }
 
 /// One row of the table.
@@ -61,12 +87,62 @@ pub struct PolicyRow {
 }
 
 /// Every policy there is.
-pub const POLICIES: &[PolicyRow] = &[PolicyRow {
-    name: PolicyName::Lru,
-    text: "lru",
-    summary: "the entry unused for longest goes",
-    make: |_| Box::new(lru::Lru::default()),
-}];
+pub const POLICIES: &[PolicyRow] = &[
+    PolicyRow {
+        name: PolicyName::Lru,
+        text: "lru",
+        summary: "the entry unused for longest goes",
+        make: |_| Box::new(lru::Lru::default()),
+    },
+    PolicyRow {
+        name: PolicyName::LruThreshold,
+        text: "lru-th",
+        summary: "lru that admits nothing above the object limit",
+        make: |settings| Box::new(lru_th::LruThreshold::new(settings)),
+    },
+    PolicyRow {
+        name: PolicyName::Fifo,
+        text: "fifo",
+        summary: "the oldest entry goes, used or not",
+        make: |_| Box::new(fifo::Fifo::default()),
+    },
+    PolicyRow {
+        name: PolicyName::HeapLru,
+        text: "heap-lru",
+        summary: "lru kept in a heap, as Squid can",
+        make: |_| Box::new(ranked::Ranked::new(heap_lru::key)),
+    },
+    PolicyRow {
+        name: PolicyName::Gdsf,
+        text: "gdsf",
+        summary: "small popular entries stay, as Squid's heap GDSF: most hits",
+        make: |_| Box::new(ranked::Ranked::new(gdsf::key)),
+    },
+    PolicyRow {
+        name: PolicyName::Lfuda,
+        text: "lfuda",
+        summary: "popular entries stay, as Squid's heap LFUDA: most bytes",
+        make: |_| Box::new(ranked::Ranked::new(lfuda::key)),
+    },
+    PolicyRow {
+        name: PolicyName::S3Fifo,
+        text: "s3-fifo",
+        summary: "a small queue sifts out what is used once, a ghost remembers it",
+        make: |settings| Box::new(s3_fifo::S3Fifo::new(settings)),
+    },
+    PolicyRow {
+        name: PolicyName::Sieve,
+        text: "sieve",
+        summary: "a queue, a bit an entry, and a hand that spares what was used",
+        make: |_| Box::new(sieve::Sieve::default()),
+    },
+    PolicyRow {
+        name: PolicyName::WTinyLfu,
+        text: "w-tiny-lfu",
+        summary: "a newcomer stays only if used more than whom it displaces",
+        make: |settings| Box::new(w_tiny_lfu::WTinyLfu::new(settings)),
+    },
+];
 
 impl PolicyName {
     /// Its row of the table.

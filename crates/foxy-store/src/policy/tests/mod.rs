@@ -18,7 +18,8 @@ struct Owner {
     sizes: BTreeMap<u32, (u64, u64)>,
     vacant: Vec<u32>,
     used: u64,
-    seed: u64,
+    /// Names the policy and the seed in failures.
+    run: String,
 }
 
 impl Owner {
@@ -30,7 +31,7 @@ impl Owner {
             sizes: BTreeMap::new(),
             vacant: Vec::new(),
             used: 0,
-            seed,
+            run: format!("{name}, seed {seed}"),
         }
     }
 
@@ -66,12 +67,12 @@ impl Owner {
 
     fn victim(&mut self) -> Option<u32> {
         let victim = self.policy.victim();
-        assert_eq!(self.policy.victim(), victim, "asking again changes nothing; seed {}", self.seed);
+        assert_eq!(self.policy.victim(), victim, "asking again changes nothing; {}", self.run);
         if let Some(model) = &mut self.model {
-            assert_eq!(victim, model.victim(), "the model names another; seed {}", self.seed);
+            assert_eq!(victim, model.victim(), "the model names another; {}", self.run);
         }
         if let Some(victim) = victim {
-            assert!(self.sizes.contains_key(&victim), "{victim} is not present; seed {}", self.seed);
+            assert!(self.sizes.contains_key(&victim), "{victim} is not present; {}", self.run);
         }
         victim
     }
@@ -91,13 +92,16 @@ impl Owner {
     /// A stream of look-ups with a skew, some removals, and evictions that nothing forced.
     fn drive(&mut self, random: &mut Random, steps: u32) {
         for _ in 0..steps {
-            let key = random.below(1 + random.clone().below(400));
+            let reach = random.below(400);
+            let key = random.below(1 + reach);
             match self.entry_of.get(&key) {
                 Some(&entry) => self.touch(entry),
                 None => {
                     let size = if random.chance(0.02) { random.below(1500) } else { random.below(120) };
-                    self.insert(key, size);
-                    self.make_room();
+                    if self.policy.admits(size) {
+                        self.insert(key, size);
+                        self.make_room();
+                    }
                 }
             }
             if random.chance(0.03)
@@ -134,7 +138,7 @@ fn every_entry_of_every_policy_can_be_evicted_and_then_there_is_no_victim() {
             while let Some(victim) = owner.victim() {
                 owner.remove(victim);
             }
-            assert!(owner.sizes.is_empty(), "{} forgot {:?}; seed {seed}", row.text, owner.sizes);
+            assert!(owner.sizes.is_empty(), "forgot {:?}; {}", owner.sizes, owner.run);
         }
     }
 }
@@ -150,7 +154,7 @@ fn any_entry_of_every_policy_can_be_removed_at_any_time() {
                 owner.remove(entry);
                 owner.victim();
             }
-            assert_eq!(owner.policy.victim(), None, "{}; seed {seed}", row.text);
+            assert_eq!(owner.policy.victim(), None, "{}", owner.run);
         }
     }
 }
@@ -167,4 +171,13 @@ fn every_name_reads_back_as_itself() {
 fn an_unknown_name_is_answered_with_the_known_ones() {
     let error = "coffee".parse::<PolicyName>().expect_err("no such policy");
     assert!(error.to_string().contains("lru"), "{error}");
+}
+
+#[test]
+fn only_the_threshold_policy_refuses_by_size() {
+    for row in POLICIES {
+        let policy = row.name.make(&SETTINGS);
+        assert!(policy.admits(150), "{}", row.text);
+        assert_eq!(policy.admits(151), row.name != PolicyName::LruThreshold, "{}", row.text);
+    }
 }

@@ -1,0 +1,32 @@
+//! First in, first out: hits change nothing. The floor that other policies stand on.
+
+use super::{Policy, place};
+use crate::lru::{Links, Lru as Order};
+
+/// The policy.
+#[derive(Default)]
+pub(super) struct Fifo {
+    links: Vec<Links>,
+    order: Order,
+}
+
+impl Policy for Fifo {
+    fn insert(&mut self, entry: u32, _key_hash: u64, _size: u64) {
+        place(&mut self.links, entry);
+        self.order.push(&mut self.links, entry);
+    }
+
+    fn touch(&mut self, _entry: u32) {}
+
+    fn victim(&mut self) -> Option<u32> {
+        self.order.coldest()
+    }
+
+    fn remove(&mut self, entry: u32) {
+        self.order.remove(&mut self.links, entry);
+    }
+
+    fn memory(&self) -> usize {
+        self.links.capacity() * size_of::<Links>()
+    }
+}

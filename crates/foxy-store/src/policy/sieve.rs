@@ -1,0 +1,48 @@
+//! SIEVE (Zhang, Yang, Yue, Vigfusson and Rashmi, NSDI 2024): a queue in order of arrival, one bit an entry that a hit
+//! sets, and a hand that moves from the oldest to the newest, clears bits, and stops at the first that is clear.
+
+use super::{Policy, place};
+use crate::lru::{Links, Lru as Order};
+
+/// The policy.
+#[derive(Default)]
+pub(super) struct Sieve {
+    links: Vec<Links>,
+    visited: Vec<bool>,
+    order: Order,
+    /// Where the hand is; at the oldest when nowhere.
+    hand: Option<u32>,
+}
+
+impl Policy for Sieve {
+    fn insert(&mut self, entry: u32, _key_hash: u64, _size: u64) {
+        *place(&mut self.visited, entry) = false;
+        place(&mut self.links, entry);
+        self.order.push(&mut self.links, entry);
+    }
+
+    fn touch(&mut self, entry: u32) {
+        self.visited[entry as usize] = true;
+    }
+
+    fn victim(&mut self) -> Option<u32> {
+        let mut at = self.hand.or_else(|| self.order.coldest())?;
+        while self.visited[at as usize] {
+            self.visited[at as usize] = false;
+            at = Order::hotter(&mut self.links, at).or_else(|| self.order.coldest())?;
+        }
+        self.hand = Some(at);
+        self.hand
+    }
+
+    fn remove(&mut self, entry: u32) {
+        if self.hand == Some(entry) {
+            self.hand = Order::hotter(&mut self.links, entry);
+        }
+        self.order.remove(&mut self.links, entry);
+    }
+
+    fn memory(&self) -> usize {
+        self.links.capacity() * size_of::<Links>() + self.visited.capacity()
+    }
+}
