@@ -218,4 +218,9 @@ pub trait Scheme {
     fn deadline(&self) -> Option<Instant>;
     /// Called once the deadline has passed.
     fn on_deadline(&mut self, now: Instant, out: &mut Outbox);
+    /// The free runs of slots in its file, as first slot and length, for pictures of fragmentation (R31, R32); none
+    /// from schemes that do not keep records in slots of one file.
+    fn free_runs(&self) -> Vec<(u32, u32)> {
+        Vec::new()
+    }
 }

@@ -126,6 +126,12 @@ impl<D: Device, R> Engine<D, R> {
         self.closed
     }
 
+    /// The scheme, to look at it.
+    #[must_use]
+    pub fn scheme(&self) -> &dyn Scheme {
+        &*self.scheme
+    }
+
     /// The device, to wait on it.
     pub const fn device(&mut self) -> &mut D {
         &mut self.device

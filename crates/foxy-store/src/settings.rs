@@ -1,5 +1,6 @@
 //! What every scheme is made with: sizes, watermarks, limits on what may wait. Values only; the binary fills them in.
 
+use crate::schemes::slotted::BufferChoice;
 use crate::schemes::ufs::UfsMapping;
 use std::fmt;
 use std::time::Duration;
@@ -45,6 +46,12 @@ pub struct StoreSettings {
     pub record_limit: u32,
     /// How the scheme `ufs` spreads its files over directories (R18).
     pub ufs_mapping: UfsMapping,
+    /// The largest record, in slots of 512 bytes, that the scheme `buddy` keeps in a file with others (R20, R21).
+    pub buddy_threshold: u32,
+    /// Buffers of 64 KiB in which the scheme `lazy-reads-loc` gathers records by origin server (R28).
+    pub locality_buffers: u16,
+    /// Which of them is emptied when a server needs one (R29).
+    pub locality_choice: BufferChoice,
     /// What comes back after a crash. Schemes that can recover from a clean stop only take no notice.
     pub recovery: Recovery,
     /// Secret randomness for checksums, so that no body can pass for a record. From the system's entropy in
@@ -68,6 +75,9 @@ impl StoreSettings {
             waiting_reads: 256,
             record_limit: u32::try_from((size / 2048).clamp(1024, 1 << 27)).unwrap_or(1 << 27),
             ufs_mapping: UfsMapping::default(),
+            buddy_threshold: 256,
+            locality_buffers: 128,
+            locality_choice: BufferChoice::default(),
             recovery: Recovery::default(),
             seed: 0,
         }

@@ -127,6 +127,12 @@ impl<D: Device> StepDriver<D> {
         self.now
     }
 
+    /// The scheme, to look at it.
+    #[must_use]
+    pub fn scheme(&self) -> &dyn Scheme {
+        self.engine.scheme()
+    }
+
     /// The device.
     pub const fn device(&mut self) -> &mut D {
         self.engine.device()

@@ -31,6 +31,12 @@ pub struct Subject {
 
 /// The schemes of `foxy-store`.
 pub const SCHEMES: &[Subject] = &[
+    plain("buddy", |seed| SchemeName::Buddy.make(&settings(seed), Observer::default())),
+    plain("coss", |seed| SchemeName::Coss.make(&settings(seed), Observer::default())),
+    plain("lazy-reads", |seed| SchemeName::LazyReads.make(&settings(seed), Observer::default())),
+    plain("lazy-reads-loc", |seed| SchemeName::LazyReadsLoc.make(&settings(seed), Observer::default())),
+    plain("packetizer", |seed| SchemeName::Packetizer.make(&settings(seed), Observer::default())),
+    plain("stream", |seed| SchemeName::Stream.make(&settings(seed), Observer::default())),
     Subject {
         name: "stream-packetizer",
         scheme: |seed| SchemeName::StreamPacketizer.make(&settings(seed), Observer::default()),
@@ -111,6 +117,10 @@ pub fn all() -> impl Iterator<Item = &'static Subject> {
 #[must_use]
 pub fn find(name: &str) -> Option<&'static Subject> {
     all().find(|subject| subject.name == name)
+}
+
+const fn plain(name: &'static str, scheme: fn(u64) -> Box<dyn Scheme>) -> Subject {
+    Subject { name, scheme, capacity: SIZE, limits: LIMITS }
 }
 
 const fn canary(name: &'static str, scheme: fn(u64) -> Box<dyn Scheme>) -> Subject {

@@ -1,6 +1,7 @@
 //! The table of schemes: name, what it is, constructor. Adding a scheme touches its file and this table.
 
 pub mod null;
+pub mod slotted;
 pub mod stream_packetizer;
 pub mod ufs;
 
@@ -13,8 +14,20 @@ use std::str::FromStr;
 /// A scheme's name, as in settings and reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum SchemeName {
+    /// A file for each size of records.
+    Buddy,
+    /// A ring of stripes, as Squid's coss.
+    Coss,
+    /// As `Packetizer`, reads gathered and sorted.
+    LazyReads,
+    /// As `LazyReads`, writes gathered by origin server first.
+    LazyReadsLoc,
     /// Stores nothing.
     Null,
+    /// As `Stream`, contiguous records gathered into pages.
+    Packetizer,
+    /// One file, records in the next free slots.
+    Stream,
     /// One file, records gathered in a page buffer.
     StreamPacketizer,
     /// One file a record, in two levels of directories, as Squid does.
@@ -35,10 +48,48 @@ pub struct SchemeRow {
 /// Every scheme there is.
 pub const SCHEMES: &[SchemeRow] = &[
     SchemeRow {
+        name: SchemeName::Buddy,
+        text: "buddy",
+        summary: "a file for each size of records; only a clean stop is recovered from",
+        make: |settings, observer| Box::new(slotted::Slotted::new(slotted::BUDDY, settings, observer)),
+    },
+    SchemeRow {
+        name: SchemeName::Coss,
+        text: "coss",
+        summary: "a ring of 1 MiB stripes, as Squid's coss; only a clean stop is recovered from",
+        make: |settings, observer| Box::new(slotted::Slotted::new(slotted::COSS, settings, observer)),
+    },
+    SchemeRow {
+        name: SchemeName::LazyReads,
+        text: "lazy-reads",
+        summary: "packetizer, reads gathered by ten and sorted",
+        make: |settings, observer| Box::new(slotted::Slotted::new(slotted::LAZY_READS, settings, observer)),
+    },
+    SchemeRow {
+        name: SchemeName::LazyReadsLoc,
+        text: "lazy-reads-loc",
+        summary: "lazy-reads, writes gathered by origin server",
+        make: |settings, observer| {
+            Box::new(slotted::Slotted::new(slotted::LAZY_READS_LOC, settings, observer))
+        },
+    },
+    SchemeRow {
         name: SchemeName::Null,
         text: "null",
         summary: "stores nothing; only the memory tier caches",
         make: |_, observer| Box::new(null::Null::new(observer)),
+    },
+    SchemeRow {
+        name: SchemeName::Packetizer,
+        text: "packetizer",
+        summary: "stream, contiguous records gathered into pages",
+        make: |settings, observer| Box::new(slotted::Slotted::new(slotted::PACKETIZER, settings, observer)),
+    },
+    SchemeRow {
+        name: SchemeName::Stream,
+        text: "stream",
+        summary: "one file, written cyclically, a write a record; only a clean stop is recovered from",
+        make: |settings, observer| Box::new(slotted::Slotted::new(slotted::STREAM, settings, observer)),
     },
     SchemeRow {
         name: SchemeName::StreamPacketizer,

@@ -1,0 +1,266 @@
+//! BUDDY's layout (R20): a file for each size holds records of just so many slots, each in the first free place; a
+//! record above the threshold has a file of its own. Room once given to a file of one size comes back only when that
+//! file is empty, so a store that is full puts a record into the next larger place that is free.
+
+use super::layout::{FileKind, Layout, Piece, Placement};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+/// The low bits of a file's number say how many slots its places have; 0 for a file of one record.
+const SIZE_BITS: u32 = 16;
+
+/// A file of records of one size.
+#[derive(Debug)]
+struct Class {
+    file: u64,
+    places: u32,
+    free: BTreeSet<u32>,
+}
+
+impl Class {
+    fn is_empty(&self) -> bool {
+        self.free.len() == self.places as usize
+    }
+}
+
+/// The files.
+#[derive(Debug)]
+pub struct Classes {
+    slots: u32,
+    threshold: u32,
+    /// Slots in all files.
+    taken: u32,
+    next_serial: u64,
+    /// By slots of a place.
+    classes: BTreeMap<u32, Class>,
+    singles: HashMap<u64, u32>,
+    abandoned: Vec<u64>,
+}
+
+const fn size_of(file: u64) -> u32 {
+    (file & ((1 << SIZE_BITS) - 1)) as u32
+}
+
+impl Classes {
+    /// No file yet; all of them together will take at most `slots`. Records of more than `threshold` slots get a file
+    /// of their own.
+    #[must_use]
+    pub fn new(slots: u32, threshold: u32) -> Self {
+        Self {
+            slots,
+            threshold: threshold.clamp(1, (1 << SIZE_BITS) - 1),
+            taken: 0,
+            next_serial: 0,
+            classes: BTreeMap::new(),
+            singles: HashMap::new(),
+            abandoned: Vec::new(),
+        }
+    }
+
+    fn new_file(&mut self, size: u32) -> u64 {
+        self.next_serial += 1;
+        (self.next_serial << SIZE_BITS) + u64::from(size)
+    }
+
+    fn has_room(&self, slots: u32) -> bool {
+        self.slots - self.taken >= slots
+    }
+
+    /// Gives up files without a record until there is room.
+    fn make_room(&mut self, slots: u32) {
+        while !self.has_room(slots)
+            && let Some(size) = self.classes.iter().find(|(_, class)| class.is_empty()).map(|(&size, _)| size)
+            && let Some(class) = self.classes.remove(&size)
+        {
+            self.taken -= class.places * size;
+            self.abandoned.push(class.file);
+        }
+    }
+
+    fn take_from(&mut self, size: u32, slots: u32) -> Option<Piece> {
+        let class = self.classes.get_mut(&size)?;
+        let place = class.free.pop_first()?;
+        Some(Piece { file: class.file, first: place * size, slots })
+    }
+
+    fn place_alone(&mut self, slots: u32) -> Option<Piece> {
+        self.make_room(slots);
+        self.has_room(slots).then(|| {
+            let file = self.new_file(0);
+            self.taken += slots;
+            self.singles.insert(file, slots);
+            Piece { file, first: 0, slots }
+        })
+    }
+
+    fn place_among(&mut self, slots: u32) -> Option<Piece> {
+        if let Some(piece) = self.take_from(slots, slots) {
+            return Some(piece);
+        }
+        self.make_room(slots);
+        if self.has_room(slots) {
+            if !self.classes.contains_key(&slots) {
+                let file = self.new_file(slots);
+                self.classes.insert(slots, Class { file, places: 0, free: BTreeSet::new() });
+            }
+            self.taken += slots;
+            let class = self.classes.get_mut(&slots)?;
+            class.free.insert(class.places);
+            class.places += 1;
+            return self.take_from(slots, slots);
+        }
+        let larger = self.classes.range(slots..).find(|(_, class)| !class.free.is_empty());
+        let size = *larger?.0;
+        self.take_from(size, slots)
+    }
+
+    fn adopt_single(&mut self, Piece { file, first, slots }: Piece) -> bool {
+        let sound = first == 0 && self.has_room(slots) && !self.singles.contains_key(&file);
+        if sound {
+            self.taken += slots;
+            self.singles.insert(file, slots);
+        }
+        sound
+    }
+
+    fn adopt_among(&mut self, Piece { file, first, slots }: Piece) -> bool {
+        let size = size_of(file);
+        let place = first / size;
+        let class =
+            self.classes.entry(size).or_insert_with(|| Class { file, places: 0, free: BTreeSet::new() });
+        if class.file != file || slots > size || !first.is_multiple_of(size) {
+            return false;
+        }
+        if place < class.places {
+            return class.free.remove(&place);
+        }
+        let more = u64::from(place + 1 - class.places) * u64::from(size);
+        let sound = more <= u64::from(self.slots - self.taken);
+        if sound {
+            self.taken += (place + 1 - class.places) * size;
+            class.free.extend(class.places..place);
+            class.places = place + 1;
+        }
+        sound
+    }
+}
+
+impl Layout for Classes {
+    fn place(&mut self, slots: u32) -> Placement {
+        let piece = if slots > self.threshold { self.place_alone(slots) } else { self.place_among(slots) };
+        piece.map_or(Placement::Full, |piece| Placement::At(vec![piece]))
+    }
+
+    fn free(&mut self, pieces: &[Piece]) -> Vec<u64> {
+        for piece in pieces {
+            if let Some(slots) = self.singles.remove(&piece.file) {
+                self.taken -= slots;
+                self.abandoned.push(piece.file);
+            } else {
+                let size = size_of(piece.file);
+                let class = self.classes.get_mut(&size).filter(|class| class.file == piece.file);
+                let class = class.expect("a file with a record is kept");
+                assert!(class.free.insert(piece.first / size), "a place is given back once");
+            }
+        }
+        std::mem::take(&mut self.abandoned)
+    }
+
+    fn adopt(&mut self, pieces: &[Piece]) -> bool {
+        let [piece] = *pieces else { return false };
+        self.next_serial = self.next_serial.max(piece.file >> SIZE_BITS);
+        if size_of(piece.file) == 0 { self.adopt_single(piece) } else { self.adopt_among(piece) }
+    }
+
+    fn kind(&self, file: u64) -> FileKind {
+        if size_of(file) == 0 { FileKind::Single } else { FileKind::Shared(0) }
+    }
+
+    fn capacity(&self) -> u64 {
+        u64::from(self.slots)
+    }
+
+    fn largest(&self) -> u64 {
+        u64::from(self.slots / 4)
+    }
+
+    fn memory(&self) -> usize {
+        self.classes.values().map(|class| class.free.len() * 8 + 64).sum::<usize>()
+            + self.singles.capacity() * 16
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use foxy_base::Random;
+
+    fn placed(layout: &mut Classes, slots: u32) -> Piece {
+        match layout.place(slots) {
+            Placement::At(pieces) => pieces[0],
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_record_takes_the_first_free_place_among_its_size() {
+        let mut layout = Classes::new(1000, 50);
+        let records = [7, 7, 9, 7].map(|slots| placed(&mut layout, slots));
+        assert_eq!(records.map(|piece| piece.first), [0, 7, 0, 14]);
+        assert_ne!(records[0].file, records[2].file);
+        assert_eq!(layout.free(&[records[1]]), Vec::<u64>::new());
+        assert_eq!(placed(&mut layout, 7), records[1]);
+    }
+
+    #[test]
+    fn a_record_above_the_threshold_has_a_file_that_goes_with_it() {
+        let mut layout = Classes::new(1000, 50);
+        let record = placed(&mut layout, 51);
+        assert_eq!(layout.kind(record.file), FileKind::Single);
+        assert_eq!(layout.free(&[record]), [record.file]);
+    }
+
+    #[test]
+    fn a_full_store_uses_larger_places_and_gives_up_empty_files() {
+        let mut layout = Classes::new(100, 50);
+        let records: Vec<_> = (0..10).map(|_| placed(&mut layout, 10)).collect();
+        assert_eq!(layout.place(5), Placement::Full);
+        layout.free(&records[..1]);
+        assert_eq!(placed(&mut layout, 5), Piece { slots: 5, ..records[0] });
+        layout.free(&records[..1]);
+        assert_eq!(layout.place(20), Placement::Full);
+        layout.free(&records[1..]);
+        let fresh = placed(&mut layout, 20);
+        assert_ne!(fresh.file, records[0].file);
+        assert_eq!(layout.free(&[fresh]), [records[0].file]);
+    }
+
+    #[test]
+    fn room_is_accounted_for_and_survives_adoption() {
+        for seed in 0..20 {
+            let mut random = Random::new(seed);
+            let mut layout = Classes::new(2000, 30);
+            let mut records = Vec::new();
+            for _ in 0..1000 {
+                match layout.place(1 + u32::try_from(random.below(40)).expect("small")) {
+                    Placement::At(pieces) => records.push(pieces[0]),
+                    _ => {
+                        let place = usize::try_from(random.below(records.len() as u64)).expect("small");
+                        layout.free(&[records.swap_remove(place)]);
+                    }
+                }
+            }
+            let used: u32 = records.iter().map(|piece| piece.slots).sum();
+            assert!(used <= layout.taken && layout.taken <= 2000, "seed {seed}");
+            let mut again = Classes::new(2000, 30);
+            for piece in &records {
+                assert!(again.adopt(&[*piece]), "seed {seed}: {piece:?}");
+                assert!(!again.adopt(&[*piece]), "seed {seed}: twice");
+            }
+            assert!(again.taken <= layout.taken, "seed {seed}");
+            for piece in records {
+                again.free(&[piece]);
+            }
+            assert!(again.classes.values().all(Class::is_empty) && again.singles.is_empty());
+        }
+    }
+}

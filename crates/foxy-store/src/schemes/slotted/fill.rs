@@ -1,0 +1,210 @@
+//! Puts: admission, eviction, placing, and the writes. A record is visible at once and held until it is on disk.
+
+use super::entries::{EntryId, Pieces};
+use super::files::Access;
+use super::gather::Batch;
+use super::layout::{Piece, Placement};
+use super::work::Job;
+use super::{LayoutKind, Slotted};
+use crate::contract::{Key, Outbox, PlacementHint, Record, RefusedReason};
+use crate::layout::SLOT;
+use crate::record::{self, slots_for};
+use crate::settings::{RECORD_BODY_LIMIT, RECORD_HEAD_LIMIT};
+use foxy_base::Instant;
+use foxy_device::{IoBuffer, IoError};
+
+/// The most pieces a record may be cut into.
+const PIECES_LIMIT: usize = 1024;
+
+impl Slotted {
+    pub(super) fn put(
+        &mut self,
+        key: Key,
+        record: Record,
+        hint: PlacementHint,
+        now: Instant,
+        out: &mut Outbox,
+    ) -> Result<(), RefusedReason> {
+        let fits = record.head.len() <= RECORD_HEAD_LIMIT && record.body.len() <= RECORD_BODY_LIMIT;
+        let whole = hint.size.max(record.len() as u64);
+        let slots = slots_for(record.len());
+        if !fits || whole > self.settings.object_limit || u64::from(slots) > self.layout.largest() {
+            return Err(RefusedReason::TooLarge);
+        }
+        if self.waiting > 0 && self.waiting + record.len() > self.settings.waiting_bytes {
+            return Err(RefusedReason::Busy);
+        }
+        if let Some(old) = self.entries.find(key) {
+            self.drop_live(old, out);
+        }
+        self.make_room(slots, out);
+        let id = self.insert(key, record);
+        let leaving = match &mut self.locality {
+            Some(locality) => locality.add(hint.site, id, slots, now),
+            None => vec![id],
+        };
+        self.place_all(&leaving, now, out);
+        if self.entries.get(id).live { Ok(()) } else { Err(RefusedReason::Busy) }
+    }
+
+    fn insert(&mut self, key: Key, record: Record) -> EntryId {
+        self.sequence += 1;
+        let content = u32::try_from(record.len()).expect("records are limited");
+        self.entries.insert(key, self.sequence, content, Some(record))
+    }
+
+    /// Evicts until the record fits under the high watermark, then on to the low one (R50).
+    fn make_room(&mut self, slots: u32, out: &mut Outbox) {
+        let share = |percent: u8| self.layout.capacity() * u64::from(percent) / 100;
+        let (high, low) = (share(self.settings.high_watermark), share(self.settings.low_watermark));
+        let needed = u64::from(slots);
+        if self.entries.live_slots() + needed > high || self.entries.live() >= self.settings.record_limit {
+            while self.entries.live_slots() + needed > low
+                || self.entries.live() >= self.settings.record_limit
+            {
+                if !self.evict_coldest(None, out) {
+                    break;
+                }
+            }
+        }
+    }
+
+    fn evict_coldest(&mut self, but: Option<EntryId>, out: &mut Outbox) -> bool {
+        let Some(id) = self.entries.coldest().filter(|&id| Some(id) != but) else { return false };
+        self.observer.statistics.evicted.add(1);
+        self.drop_live(id, out);
+        true
+    }
+
+    /// Sends records on their way to disk, in order. One that finds no room is dropped.
+    pub(super) fn place_all(&mut self, records: &[EntryId], now: Instant, out: &mut Outbox) {
+        for &id in records {
+            let entry = self.entries.get(id);
+            if entry.live && entry.pieces.is_empty() {
+                match self.find_room(id, out) {
+                    Some(pieces) => self.write(id, pieces, now, out),
+                    None => self.drop_live(id, out),
+                }
+            }
+        }
+    }
+
+    fn find_room(&mut self, id: EntryId, out: &mut Outbox) -> Option<Pieces> {
+        let slots = self.entries.get(id).slots();
+        loop {
+            let placement = self.layout.place(slots);
+            let given_up = self.layout.free(&[]);
+            self.give_up_files(given_up, out);
+            match placement {
+                Placement::At(pieces) if pieces.len() > PIECES_LIMIT => {
+                    self.layout.free(&pieces);
+                    return None;
+                }
+                Placement::At(pieces) => return Some(pieces.into()),
+                Placement::AfterClearing(piece) => {
+                    if !self.clear(piece, out) {
+                        return None;
+                    }
+                    self.layout.cleared();
+                }
+                Placement::Full => {
+                    if !self.evict_coldest(Some(id), out) {
+                        return None;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Drops every record that begins in a piece. False while one of them is still being written.
+    fn clear(&mut self, piece: Piece, out: &mut Outbox) -> bool {
+        let range = (piece.first, 0)..(piece.first + piece.slots, 0);
+        let inside: Vec<EntryId> = self.begins.range(range.clone()).map(|&(_, id)| id).collect();
+        for id in inside {
+            if self.entries.get(id).live {
+                self.observer.statistics.evicted.add(1);
+                self.drop_live(id, out);
+            }
+        }
+        self.begins.range(range).next().is_none()
+    }
+
+    fn write(&mut self, id: EntryId, pieces: Pieces, now: Instant, out: &mut Outbox) {
+        let entry = self.entries.get(id);
+        let (key, sequence, slots) = (entry.key, entry.sequence, entry.slots() as usize);
+        let Some(record) = &entry.held else { return };
+        let mut bytes = vec![0; slots * SLOT];
+        record::encode(&mut bytes, key, sequence, record, &self.secret);
+        if self.plan.layout == LayoutKind::Ring
+            && let Some(piece) = pieces.first()
+        {
+            self.begins.insert((piece.first, id));
+        }
+        self.waiting += bytes.len();
+        let (mut batches, mut rest, mut writes) = (Vec::new(), &bytes[..], 0);
+        for &piece in &pieces {
+            let (part, after) = rest.split_at(piece.slots as usize * SLOT);
+            writes += self.gather.add(piece, part, id, now, &mut batches);
+            rest = after;
+        }
+        let entry = self.entries.get_mut(id);
+        entry.pieces = pieces;
+        entry.writes = writes;
+        for batch in batches {
+            self.write_batch(batch, out);
+        }
+    }
+
+    pub(super) fn write_batch(&mut self, batch: Batch, out: &mut Outbox) {
+        let Batch { file, first, bytes, records } = batch;
+        let offset = u64::from(first) * SLOT as u64;
+        let job = Job::Write { file, bytes: bytes.len(), records };
+        self.access(file, Access::Write(offset, IoBuffer::copy_of(&bytes)), job, out);
+    }
+
+    /// A batch is on disk, or it failed and the records in it are gone.
+    pub(super) fn batch_written(
+        &mut self,
+        bytes: usize,
+        records: Vec<EntryId>,
+        result: Result<(), IoError>,
+        out: &mut Outbox,
+    ) {
+        self.waiting -= bytes;
+        for id in records {
+            let entry = self.entries.get_mut(id);
+            entry.writes -= 1;
+            if entry.writes == 0 {
+                entry.held = None;
+            }
+            if result.is_err() && entry.live {
+                self.entries.unlist(id);
+            }
+            self.release_if_free(id, out);
+        }
+    }
+
+    /// Writes what has waited for long enough.
+    pub(super) fn flush_old(&mut self, now: Instant, out: &mut Outbox) {
+        let then = now - self.settings.flush_after;
+        if let Some(locality) = &mut self.locality {
+            let leaving = locality.flush(then);
+            self.place_all(&leaving, now, out);
+        }
+        if self.gather.waiting_since().is_some_and(|since| since <= then)
+            && let Some(batch) = self.gather.flush()
+        {
+            self.write_batch(batch, out);
+        }
+    }
+
+    /// Writes a record that was read again at the head, as coss does.
+    pub(super) fn rewrite(&mut self, id: EntryId, record: &Record, now: Instant, out: &mut Outbox) {
+        if self.waiting + record.len() <= self.settings.waiting_bytes {
+            let key = self.entries.get(id).key;
+            self.drop_live(id, out);
+            let id = self.insert(key, record.clone());
+            self.place_all(&[id], now, out);
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! Where records lie, as slots of files: the seam between the scheme and its layouts. Pure bookkeeping, no IO.
+
+use super::classes::Classes;
+use super::cyclic::Cyclic;
+use super::ring::Ring;
+
+/// A run of slots in one of the scheme's files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Piece {
+    /// Which file; a number is never used again for another file.
+    pub file: u64,
+    /// Its first slot.
+    pub first: u32,
+    /// How many slots.
+    pub slots: u32,
+}
+
+/// Where a record may go.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Placement {
+    /// Into these pieces, in order. They are taken.
+    At(Vec<Piece>),
+    /// Nowhere before all records in this piece are dropped; then ask again.
+    AfterClearing(Piece),
+    /// Nowhere before some record is dropped; then ask again.
+    Full,
+}
+
+/// What kind of file a number names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FileKind {
+    /// Opened once, of this many bytes from the start; 0 when it grows with what is written.
+    Shared(u64),
+    /// Holds one record, is opened for it and removed with it.
+    Single,
+}
+
+/// A layout.
+pub trait Layout: Send {
+    /// Takes room for a record of so many slots.
+    fn place(&mut self, slots: u32) -> Placement;
+
+    /// The piece that was to be cleared is clear.
+    fn cleared(&mut self) {}
+
+    /// Gives room back. Names files that are not needed any more, those that placing gave up included.
+    fn free(&mut self, pieces: &[Piece]) -> Vec<u64>;
+
+    /// Takes the pieces of a record that a closed store left behind. False when they cannot be right.
+    fn adopt(&mut self, pieces: &[Piece]) -> bool;
+
+    /// What kind of file it is.
+    fn kind(&self, file: u64) -> FileKind;
+
+    /// Slots that records can use.
+    fn capacity(&self) -> u64;
+
+    /// The most slots one record can take.
+    fn largest(&self) -> u64;
+
+    /// The free runs of its one file, as first slot and length; none for layouts of many files.
+    fn free_runs(&self) -> Vec<(u32, u32)> {
+        Vec::new()
+    }
+
+    /// Memory taken, in bytes.
+    fn memory(&self) -> usize;
+}
+
+/// The layouts there are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LayoutKind {
+    /// One file, the next free slots cyclically (R22).
+    Cyclic,
+    /// A file for each size, the first free slot; a file of its own for what is larger (R20).
+    Classes,
+    /// One file as a ring of stripes; what lies in the next stripe is dropped (R61).
+    Ring,
+}
+
+impl LayoutKind {
+    /// Makes the layout for so many slots. `threshold` is the largest record, in slots, that shares a file.
+    #[must_use]
+    pub fn make(self, slots: u32, threshold: u32) -> Box<dyn Layout> {
+        match self {
+            Self::Cyclic => Box::new(Cyclic::new(slots)),
+            Self::Classes => Box::new(Classes::new(slots, threshold)),
+            Self::Ring => Box::new(Ring::new(slots)),
+        }
+    }
+}

@@ -1,0 +1,254 @@
+//! Opening: the control file, the index that the last closing wrote, the data files; then the store is claimed durably.
+
+use super::image::{self, Listed};
+use super::work::{Job, filled, written};
+use super::{CONTROL, Phase, Slotted, slots_of};
+use crate::contract::Outbox;
+use crate::layout::PAGE;
+use crate::record::slots_for;
+use crate::status::{OpenStoreError, StoreStatus};
+use crate::superblock::{Found, Superblock};
+use foxy_base::Random;
+use foxy_device::{IoBuffer, IoDone, IoError, IoOp, IoOutput, StorePath};
+use std::collections::VecDeque;
+
+/// Bytes of the index read at once.
+const READ_AT_ONCE: usize = 1 << 20;
+
+/// How far the opening is.
+#[derive(Debug)]
+pub enum Opening {
+    /// The control file is being opened.
+    Control,
+    /// It is being created.
+    Creating,
+    /// Its superblocks are being read.
+    Superblocks,
+    /// The index is being read; so many bytes of it are wanted in all, once that is known.
+    Index(Vec<u8>, Option<usize>),
+    /// The directory of the data files is being made.
+    Directory,
+    /// It is being listed.
+    Listing,
+    /// So many files that are no record's any more are being removed.
+    Removing(usize),
+    /// These steps make the claim durable.
+    Claiming(VecDeque<Step>),
+}
+
+/// A step of the claim.
+#[derive(Debug)]
+pub enum Step {
+    /// Writes the superblock's copy of this number.
+    Write(usize),
+    /// Makes it durable.
+    Sync,
+}
+
+impl Slotted {
+    fn control_path(&self) -> StorePath {
+        StorePath::new(format!("{}.foxy", self.plan.name))
+    }
+
+    fn go(&mut self, opening: Opening, op: IoOp, out: &mut Outbox) {
+        self.phase = Phase::Opening(opening);
+        self.submit(op, Job::Open, out);
+    }
+
+    pub(super) fn begin_opening(&mut self, out: &mut Outbox) {
+        let op = IoOp::Open { file: CONTROL, path: self.control_path() };
+        self.go(Opening::Control, op, out);
+    }
+
+    fn fail(&mut self, error: OpenStoreError) {
+        self.phase = Phase::Unusable(error);
+        self.observer.status.set(StoreStatus::Unusable(error));
+    }
+
+    pub(super) fn opening_step(&mut self, done: IoDone, out: &mut Outbox) {
+        let Phase::Opening(opening) = std::mem::replace(&mut self.phase, Phase::New) else { return };
+        match opening {
+            Opening::Control => match done.result {
+                Ok(IoOutput::Opened { size: 0 }) | Err(IoError::NotFound) => self.create_control(out),
+                Ok(_) => self.go(Opening::Superblocks, read(0, 2 * PAGE), out),
+                Err(error) => self.fail(OpenStoreError::Device(error)),
+            },
+            Opening::Creating => match done.result {
+                Ok(_) => self.begin_anew(out),
+                Err(IoError::NoSpace) => self.fail(OpenStoreError::NoSpace),
+                Err(error) => self.fail(OpenStoreError::Device(error)),
+            },
+            Opening::Superblocks => self.superblocks_read(done, out),
+            Opening::Index(bytes, wanted) => self.index_read(bytes, wanted, done, out),
+            Opening::Directory => match done.result {
+                Ok(_) => self.go(Opening::Listing, IoOp::List { path: self.directory() }, out),
+                Err(error) => self.fail(OpenStoreError::Device(error)),
+            },
+            Opening::Listing => match done.result {
+                Ok(IoOutput::Listing(listed)) => {
+                    self.remove_stale(listed.into_iter().map(|entry| entry.name), out);
+                }
+                result => self.fail(OpenStoreError::Device(result.err().unwrap_or(IoError::Device))),
+            },
+            Opening::Removing(left) => self.phase = Phase::Opening(Opening::Removing(left)),
+            Opening::Claiming(steps) => match written(&done) {
+                Ok(()) => self.claim_next(steps, out),
+                Err(error) => self.fail(OpenStoreError::Device(error)),
+            },
+        }
+    }
+
+    fn create_control(&mut self, out: &mut Outbox) {
+        let op = IoOp::Create { file: CONTROL, path: self.control_path(), size: 2 * PAGE as u64 };
+        self.go(Opening::Creating, op, out);
+    }
+
+    fn superblocks_read(&mut self, done: IoDone, out: &mut Outbox) {
+        let buffer = match (done.result, done.buffer) {
+            (Ok(IoOutput::Moved { count }), Some(mut buffer)) => {
+                buffer.truncate(count.min(buffer.len()));
+                buffer
+            }
+            (result, _) => {
+                return self.fail(OpenStoreError::Device(result.err().unwrap_or(IoError::Device)));
+            }
+        };
+        let bytes = buffer.as_ref();
+        let (first, second) = bytes.split_at(bytes.len().min(PAGE));
+        match Superblock::judge(first, second) {
+            Err(error) => self.fail(error),
+            Ok(Found::Ours(superblock)) if superblock.requested == self.settings.size => {
+                self.superblock = superblock;
+                self.secret = superblock.secret();
+                self.sequence = (superblock.opens + 1) << 40;
+                self.go(Opening::Index(Vec::new(), None), read(2 * PAGE as u64, PAGE), out);
+            }
+            Ok(Found::Ours(superblock)) => {
+                self.superblock = superblock;
+                self.begin_anew(out);
+            }
+            Ok(Found::Blank | Found::Damaged) => self.begin_anew(out),
+        }
+    }
+
+    /// The store begins empty: a new secret makes all old records unreadable.
+    fn begin_anew(&mut self, out: &mut Outbox) {
+        let old = self.superblock;
+        let mut random = Random::new(self.settings.seed ^ old.salt.rotate_left(17) ^ (old.generation + 1));
+        self.superblock.salt = random.next_u64();
+        self.secret = self.superblock.secret();
+        self.sequence = (old.opens + 1) << 40;
+        self.make_directory(out);
+    }
+
+    fn index_read(&mut self, mut bytes: Vec<u8>, wanted: Option<usize>, done: IoDone, out: &mut Outbox) {
+        let generation = self.superblock.generation;
+        let Ok(buffer) = filled(done) else { return self.begin_anew(out) };
+        bytes.extend_from_slice(buffer.as_ref());
+        let wanted = wanted.or_else(|| {
+            let length = usize::try_from(image::length(&bytes, generation, &self.secret)?).ok()?;
+            let most = usize::try_from(super::index_bytes(self.settings.size)).ok()?;
+            Some((image::HEAD + length).next_multiple_of(PAGE)).filter(|&all| all <= most)
+        });
+        match wanted {
+            None => self.begin_anew(out),
+            Some(all) if bytes.len() < all => {
+                let offset = (2 * PAGE + bytes.len()) as u64;
+                let length = (all - bytes.len()).min(READ_AT_ONCE);
+                self.go(Opening::Index(bytes, wanted), read(offset, length), out);
+            }
+            Some(_) => match image::decode(&bytes, generation, &self.secret) {
+                Some(listed) => self.adopt(listed, out),
+                None => self.begin_anew(out),
+            },
+        }
+    }
+
+    fn adopt(&mut self, listed: Vec<Listed>, out: &mut Outbox) {
+        for record in listed {
+            let slots: u64 = record.pieces.iter().map(|piece| u64::from(piece.slots)).sum();
+            let sound = slots == u64::from(slots_for(record.content as usize))
+                && self.entries.find(record.key).is_none()
+                && self.layout.adopt(&record.pieces);
+            if sound {
+                for piece in &record.pieces {
+                    self.files.adopt(piece.file);
+                }
+                let id = self.entries.insert(record.key, record.sequence, record.content, None);
+                if self.plan.layout == super::LayoutKind::Ring
+                    && let Some(piece) = record.pieces.first()
+                {
+                    self.begins.insert((piece.first, id));
+                }
+                self.entries.get_mut(id).pieces = record.pieces;
+            }
+        }
+        let live = u64::from(self.entries.live());
+        self.observer.statistics.recovered.add(live);
+        self.observer.statistics.recovered_from_checkpoint.add(live);
+        self.make_directory(out);
+    }
+
+    fn make_directory(&mut self, out: &mut Outbox) {
+        self.go(Opening::Directory, IoOp::MakeDir { path: self.directory() }, out);
+    }
+
+    /// Removes data files that hold no record; files that are not ours are left alone.
+    fn remove_stale(&mut self, names: impl Iterator<Item = String>, out: &mut Outbox) {
+        let mut count = 0;
+        for name in names {
+            match u64::from_str_radix(&name, 16) {
+                Ok(file) if !self.files.exists(file) => {
+                    let path = StorePath::new(format!("{}/{name}", self.directory().as_str()));
+                    self.submit(IoOp::Remove { path }, Job::Remove, out);
+                    count += 1;
+                }
+                Ok(_) => {}
+                Err(_) => self.observer.statistics.foreign_files.set(1),
+            }
+        }
+        self.phase = Phase::Opening(Opening::Removing(count));
+        if count == 0 {
+            self.claim(out);
+        }
+    }
+
+    pub(super) fn removed_stale(&mut self, out: &mut Outbox) {
+        if let Phase::Opening(Opening::Removing(left)) = &mut self.phase {
+            *left -= 1;
+            if *left == 0 {
+                self.claim(out);
+            }
+        }
+    }
+
+    /// From here on, the index on disk belongs to an older generation.
+    fn claim(&mut self, out: &mut Outbox) {
+        self.superblock.generation += 1;
+        self.superblock.opens += 1;
+        self.superblock.requested = self.settings.size;
+        self.superblock.size = self.settings.size;
+        self.claim_next([Step::Write(0), Step::Sync, Step::Write(1), Step::Sync].into(), out);
+    }
+
+    fn claim_next(&mut self, mut steps: VecDeque<Step>, out: &mut Outbox) {
+        let op = match steps.pop_front() {
+            Some(Step::Write(copy)) => IoOp::Write {
+                file: CONTROL,
+                offset: (copy * PAGE) as u64,
+                buffer: IoBuffer::copy_of(&self.superblock.encode()),
+            },
+            Some(Step::Sync) => IoOp::Sync { file: CONTROL },
+            None => {
+                assert!(u64::from(slots_of(self.settings.size)) >= self.layout.capacity(), "within the size");
+                self.phase = Phase::Serving;
+                return self.observer.status.set(StoreStatus::Serving);
+            }
+        };
+        self.go(Opening::Claiming(steps), op, out);
+    }
+}
+
+fn read(offset: u64, length: usize) -> IoOp {
+    IoOp::Read { file: CONTROL, offset, buffer: IoBuffer::zeroed(length) }
+}
