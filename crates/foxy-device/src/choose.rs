@@ -1,5 +1,6 @@
-//! Which device to run on a real folder: io_uring where it works, else threads. The choice says its reason.
+//! Which device to run on a real folder: io_uring where it works, else threads; or blocking calls. The choice says its reason.
 
+use crate::blocking::Blocking;
 use crate::park::BlockingDevice;
 use crate::root::Root;
 use crate::threads::{DirectIo, Threads};
@@ -13,6 +14,8 @@ pub enum Preference {
     Fastest,
     /// Threads, whatever else there is.
     Threads,
+    /// Blocking calls in the owner's own thread, as schemes do that are measured for it.
+    Blocking,
 }
 
 /// How to run a real device.
@@ -41,6 +44,8 @@ pub enum DeviceKind {
     Uring,
     /// Threads, because they were asked for.
     Threads,
+    /// Blocking calls, because they were asked for.
+    Blocking,
     /// Threads, because there is no io_uring to use.
     ThreadsInstead(UringError),
 }
@@ -50,6 +55,7 @@ impl fmt::Display for DeviceKind {
         match self {
             Self::Uring => f.write_str("io_uring"),
             Self::Threads => f.write_str("threads"),
+            Self::Blocking => f.write_str("blocking"),
             Self::ThreadsInstead(reason) => write!(f, "threads ({reason})"),
         }
     }
@@ -65,6 +71,9 @@ pub fn open_device(
 ) -> std::io::Result<(Box<dyn BlockingDevice>, DeviceKind)> {
     let kind = match settings.preference {
         Preference::Threads => DeviceKind::Threads,
+        Preference::Blocking => {
+            return Ok((Box::new(Blocking::new(root, settings.direct)), DeviceKind::Blocking));
+        }
         Preference::Fastest => match Uring::new(root, settings.depth, settings.direct) {
             Ok(device) => return Ok((Box::new(device), DeviceKind::Uring)),
             Err(reason) => DeviceKind::ThreadsInstead(reason),
@@ -91,8 +100,11 @@ mod tests {
     }
 
     #[test]
-    fn threads_can_be_asked_for() {
-        let settings = DeviceSettings { preference: Preference::Threads, ..DeviceSettings::default() };
-        assert_eq!(kind_of(settings), DeviceKind::Threads);
+    fn threads_and_blocking_calls_can_be_asked_for() {
+        for (preference, kind) in
+            [(Preference::Threads, DeviceKind::Threads), (Preference::Blocking, DeviceKind::Blocking)]
+        {
+            assert_eq!(kind_of(DeviceSettings { preference, ..DeviceSettings::default() }), kind);
+        }
     }
 }

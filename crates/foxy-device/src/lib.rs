@@ -1,6 +1,7 @@
 //! Disk work as data ([`IoOp`], [`IoDone`]) and the devices that carry it out.
 //! Devices know nothing of objects, keys or HTTP; this is the only crate that touches disks or has `unsafe`.
 
+pub mod blocking;
 pub mod buffer;
 pub mod choose;
 mod errno;
@@ -17,6 +18,7 @@ mod transfer;
 mod tree;
 pub mod uring;
 
+pub use blocking::Blocking;
 pub use buffer::IoBuffer;
 pub use choose::{DeviceKind, DeviceSettings, Preference, open_device};
 pub use faulty::{FaultCounts, FaultKind, FaultPlan, Faulty};

@@ -236,35 +236,11 @@ impl Shared {
             Job::Sync { file } => (tree::sync(&self.root, &file).map(|()| IoOutput::Done), None, None),
             Job::Trim { file, offset, length } => (transfer::trim(&file, offset, length), None, None),
             Job::Named(op) => {
-                let (result, opened) = self.named(op);
+                let direct = self.direct == DirectIo::WhenAligned;
+                let (result, opened) = tree::carry_out(&self.root, op, direct);
                 return Finished { done: IoDone { id, result, buffer: None }, opened };
             }
         };
         Finished { done: IoDone { id, result: result.map_err(IoError::from), buffer }, opened }
-    }
-
-    fn named(&self, op: IoOp) -> (Result<IoOutput, IoError>, Option<(FileId, OpenFile)>) {
-        let (root, direct) = (&*self.root, self.direct == DirectIo::WhenAligned);
-        let result = match op {
-            IoOp::Open { file, path } => match tree::open_file(root, &path, direct) {
-                Ok((open, size)) => return (Ok(IoOutput::Opened { size }), Some((file, open))),
-                Err(error) => Err(error),
-            },
-            IoOp::Create { file, path, size } => match tree::create(root, &path, size, direct) {
-                Ok(open) => return (Ok(IoOutput::Done), Some((file, open))),
-                Err(error) => Err(error),
-            },
-            IoOp::Remove { path } => tree::remove(root, &path).map(|()| IoOutput::Done),
-            IoOp::MakeDir { path } => tree::make_directory(root, &path).map(|()| IoOutput::Done),
-            IoOp::List { path } => tree::list(root, &path).map(IoOutput::Listing),
-            IoOp::Read { .. }
-            | IoOp::Write { .. }
-            | IoOp::Sync { .. }
-            | IoOp::Trim { .. }
-            | IoOp::Close { .. } => {
-                unreachable!("operations on open files are prepared as jobs of their own")
-            }
-        };
-        (result, None)
     }
 }

@@ -2,7 +2,7 @@
 //! a symbolic link in the last component.
 
 use crate::buffer::ALIGNMENT;
-use crate::io::{DirectoryEntry, IoError, StorePath};
+use crate::io::{DirectoryEntry, FileId, IoError, IoOp, IoOutput, StorePath};
 use crate::root::LOCK;
 use rustix::fs::{
     AtFlags, Dir, FallocateFlags, FileType, Mode, OFlags, fallocate, fdatasync, fstat, fsync, ftruncate,
@@ -76,6 +76,35 @@ impl OpenFile {
     }
 }
 
+/// Carries out an operation on a name; an `Open` or `Create` that succeeds gives the file with the id it gets.
+pub(crate) fn carry_out(
+    root: &OwnedFd,
+    op: IoOp,
+    direct: bool,
+) -> (Result<IoOutput, IoError>, Option<(FileId, OpenFile)>) {
+    let result = match op {
+        IoOp::Open { file, path } => match open_file(root, &path, direct) {
+            Ok((open, size)) => return (Ok(IoOutput::Opened { size }), Some((file, open))),
+            Err(error) => Err(error),
+        },
+        IoOp::Create { file, path, size } => match create(root, &path, size, direct) {
+            Ok(open) => return (Ok(IoOutput::Done), Some((file, open))),
+            Err(error) => Err(error),
+        },
+        IoOp::Remove { path } => remove(root, &path).map(|()| IoOutput::Done),
+        IoOp::MakeDir { path } => make_directory(root, &path).map(|()| IoOutput::Done),
+        IoOp::List { path } => list(root, &path).map(IoOutput::Listing),
+        IoOp::Read { .. }
+        | IoOp::Write { .. }
+        | IoOp::Sync { .. }
+        | IoOp::Trim { .. }
+        | IoOp::Close { .. } => {
+            unreachable!("operations on open files are carried out by who has them open")
+        }
+    };
+    (result, None)
+}
+
 /// Makes a file's bytes and size durable, and at the first time after its creation its name.
 pub(crate) fn sync(root: &OwnedFd, file: &OpenFile) -> Result<(), Errno> {
     retry_on_intr(|| fdatasync(&file.buffered))?;
@@ -105,7 +134,7 @@ fn flags() -> OFlags {
     OFlags::RDWR | OFlags::CLOEXEC | OFlags::NOFOLLOW
 }
 
-pub(crate) fn open_file(root: &OwnedFd, path: &StorePath, direct: bool) -> Result<(OpenFile, u64), IoError> {
+fn open_file(root: &OwnedFd, path: &StorePath, direct: bool) -> Result<(OpenFile, u64), IoError> {
     let buffered = openat(root, path.as_str(), flags(), Mode::empty())?;
     let size = u64::try_from(fstat(&buffered)?.st_size).unwrap_or(0);
     let direct = direct && size >= DIRECT_FROM;
@@ -135,11 +164,11 @@ fn open_direct(root: &OwnedFd, path: &StorePath) -> Option<OwnedFd> {
     openat(root, path.as_str(), flags() | OFlags::DIRECT, Mode::empty()).ok()
 }
 
-pub(crate) fn remove(root: &OwnedFd, path: &StorePath) -> Result<(), IoError> {
+fn remove(root: &OwnedFd, path: &StorePath) -> Result<(), IoError> {
     Ok(unlinkat(root, path.as_str(), AtFlags::empty())?)
 }
 
-pub(crate) fn make_directory(root: &OwnedFd, path: &StorePath) -> Result<(), IoError> {
+fn make_directory(root: &OwnedFd, path: &StorePath) -> Result<(), IoError> {
     match mkdirat(root, path.as_str(), Mode::RWXU) {
         Ok(()) => Ok(sync_directory(root, &path.parent())?),
         Err(Errno::EXIST) => Ok(open_directory(root, path).map(drop)?),
@@ -147,7 +176,7 @@ pub(crate) fn make_directory(root: &OwnedFd, path: &StorePath) -> Result<(), IoE
     }
 }
 
-pub(crate) fn list(root: &OwnedFd, path: &StorePath) -> Result<Vec<DirectoryEntry>, IoError> {
+fn list(root: &OwnedFd, path: &StorePath) -> Result<Vec<DirectoryEntry>, IoError> {
     let directory = open_directory(root, path)?;
     let mut entries = Vec::new();
     for entry in Dir::read_from(&directory)? {

@@ -1,97 +1,12 @@
 //! One suite for every device that keeps what it is given: the promises of `io::Device`, operation by operation, and
 //! random sequences on which all devices must agree.
 
+mod subject;
+
 use foxy_base::{Instant, Random};
-use foxy_device::{
-    BlockingDevice, DirectIo, DirectoryEntry, FaultPlan, Faulty, FileId, IoBuffer, IoDone, IoError, IoId,
-    IoOp, IoOutput, Memory, Root, StorePath, Threads, Traced, Uring,
-};
+use foxy_device::{FileId, IoBuffer, IoError, IoId, IoOp, IoOutput, StorePath};
 use std::time::Duration;
-use tempfile::TempDir;
-
-/// A device under test, with the folder it lives in.
-struct Subject {
-    name: &'static str,
-    device: Box<dyn BlockingDevice>,
-    folder: Option<TempDir>,
-}
-
-fn threads(name: &'static str, direct: DirectIo) -> Subject {
-    let folder = TempDir::new().expect("a temporary folder");
-    let root = Root::open(folder.path()).expect("a new folder");
-    let device = Box::new(Threads::new(&root, 2, direct).expect("threads start"));
-    Subject { name, device, folder: Some(folder) }
-}
-
-fn decorated() -> impl BlockingDevice {
-    Traced::new(Faulty::new(Memory::volatile(), FaultPlan::default(), 1), 10)
-}
-
-/// None where the kernel or a container's filter has no io_uring.
-fn uring(name: &'static str, direct: DirectIo) -> Option<Subject> {
-    let folder = TempDir::new().expect("a temporary folder");
-    let root = Root::open(folder.path()).expect("a new folder");
-    let device = Box::new(Uring::new(&root, 4, direct).ok()?);
-    Some(Subject { name, device, folder: Some(folder) })
-}
-
-fn subjects() -> Vec<Subject> {
-    let mut subjects = vec![
-        Subject { name: "memory", device: Box::new(Memory::default()), folder: None },
-        Subject { name: "decorated volatile memory", device: Box::new(decorated()), folder: None },
-        threads("threads", DirectIo::Off),
-        threads("threads, direct", DirectIo::WhenAligned),
-    ];
-    subjects.extend(uring("uring", DirectIo::Off));
-    subjects.extend(uring("uring, direct", DirectIo::WhenAligned));
-    subjects
-}
-
-impl Subject {
-    fn run(&mut self, op: IoOp) -> IoDone {
-        self.device.submit(IoId(1), op, Instant::ZERO);
-        let mut done = Vec::new();
-        while done.is_empty() {
-            self.device.wait(None);
-            self.device.reap(Instant::ZERO, &mut done);
-        }
-        assert_eq!(self.device.in_flight(), 0);
-        done.pop().expect("one completion")
-    }
-
-    fn write(&mut self, file: u32, offset: u64, bytes: &[u8]) -> Result<usize, IoError> {
-        let done = self.run(IoOp::Write { file: FileId(file), offset, buffer: IoBuffer::copy_of(bytes) });
-        moved(&done)
-    }
-
-    fn read(&mut self, file: u32, offset: u64, length: usize) -> Result<Vec<u8>, IoError> {
-        let done = self.run(IoOp::Read { file: FileId(file), offset, buffer: IoBuffer::zeroed(length) });
-        let count = moved(&done)?;
-        Ok(done.buffer.expect("reads hand their buffer back").as_ref()[..count].to_vec())
-    }
-
-    /// Without the lock that real folders have.
-    fn listing(&mut self, path: StorePath) -> Result<Vec<DirectoryEntry>, IoError> {
-        match self.run(IoOp::List { path }).result? {
-            IoOutput::Listing(entries) => {
-                Ok(entries.into_iter().filter(|entry| entry.name != "foxy.lock").collect())
-            }
-            other => panic!("{}: a list gave {other:?}", self.name),
-        }
-    }
-
-    fn create(&mut self, file: u32, path: &str, size: u64) -> Result<(), IoError> {
-        self.run(IoOp::Create { file: FileId(file), path: StorePath::new(path), size }).result.map(|_| ())
-    }
-}
-
-fn moved(done: &IoDone) -> Result<usize, IoError> {
-    match &done.result {
-        Ok(IoOutput::Moved { count }) => Ok(*count),
-        Ok(other) => panic!("a transfer gave {other:?}"),
-        Err(error) => Err(*error),
-    }
-}
+use subject::subjects;
 
 #[test]
 fn what_is_written_is_read_and_the_end_of_the_file_is_short() {

@@ -1,0 +1,93 @@
+//! The devices under test behind one handle that runs an operation to its end.
+
+use foxy_base::Instant;
+use foxy_device::{
+    Blocking, BlockingDevice, DirectIo, DirectoryEntry, FaultPlan, Faulty, FileId, IoBuffer, IoDone, IoError,
+    IoId, IoOp, IoOutput, Memory, Root, StorePath, Threads, Traced, Uring,
+};
+use tempfile::TempDir;
+
+/// A device under test, with the folder it lives in.
+pub struct Subject {
+    pub name: &'static str,
+    pub device: Box<dyn BlockingDevice>,
+    pub folder: Option<TempDir>,
+}
+
+/// A device on a folder of its own; none where `make` finds that it cannot run here.
+fn real<D: BlockingDevice + 'static>(
+    name: &'static str,
+    make: impl FnOnce(&Root) -> Option<D>,
+) -> Option<Subject> {
+    let folder = TempDir::new().expect("a temporary folder");
+    let root = Root::open(folder.path()).expect("a new folder");
+    let device = Box::new(make(&root)?);
+    Some(Subject { name, device, folder: Some(folder) })
+}
+
+fn decorated() -> impl BlockingDevice {
+    Traced::new(Faulty::new(Memory::volatile(), FaultPlan::default(), 1), 10)
+}
+
+/// Io_uring is left out where the kernel or a container's filter has none.
+pub fn subjects() -> Vec<Subject> {
+    let mut subjects = vec![
+        Subject { name: "memory", device: Box::new(Memory::default()), folder: None },
+        Subject { name: "decorated volatile memory", device: Box::new(decorated()), folder: None },
+    ];
+    for (direct, names) in [
+        (DirectIo::Off, ["blocking", "threads", "uring"]),
+        (DirectIo::WhenAligned, ["blocking, direct", "threads, direct", "uring, direct"]),
+    ] {
+        subjects.extend(real(names[0], |root| Some(Blocking::new(root, direct))));
+        subjects.extend(real(names[1], |root| Some(Threads::new(root, 2, direct).expect("threads start"))));
+        subjects.extend(real(names[2], |root| Uring::new(root, 4, direct).ok()));
+    }
+    subjects
+}
+
+impl Subject {
+    pub fn run(&mut self, op: IoOp) -> IoDone {
+        self.device.submit(IoId(1), op, Instant::ZERO);
+        let mut done = Vec::new();
+        while done.is_empty() {
+            self.device.wait(None);
+            self.device.reap(Instant::ZERO, &mut done);
+        }
+        assert_eq!(self.device.in_flight(), 0);
+        done.pop().expect("one completion")
+    }
+
+    pub fn write(&mut self, file: u32, offset: u64, bytes: &[u8]) -> Result<usize, IoError> {
+        let done = self.run(IoOp::Write { file: FileId(file), offset, buffer: IoBuffer::copy_of(bytes) });
+        moved(&done)
+    }
+
+    pub fn read(&mut self, file: u32, offset: u64, length: usize) -> Result<Vec<u8>, IoError> {
+        let done = self.run(IoOp::Read { file: FileId(file), offset, buffer: IoBuffer::zeroed(length) });
+        let count = moved(&done)?;
+        Ok(done.buffer.expect("reads hand their buffer back").as_ref()[..count].to_vec())
+    }
+
+    /// Without the lock that real folders have.
+    pub fn listing(&mut self, path: StorePath) -> Result<Vec<DirectoryEntry>, IoError> {
+        match self.run(IoOp::List { path }).result? {
+            IoOutput::Listing(entries) => {
+                Ok(entries.into_iter().filter(|entry| entry.name != "foxy.lock").collect())
+            }
+            other => panic!("{}: a list gave {other:?}", self.name),
+        }
+    }
+
+    pub fn create(&mut self, file: u32, path: &str, size: u64) -> Result<(), IoError> {
+        self.run(IoOp::Create { file: FileId(file), path: StorePath::new(path), size }).result.map(|_| ())
+    }
+}
+
+fn moved(done: &IoDone) -> Result<usize, IoError> {
+    match &done.result {
+        Ok(IoOutput::Moved { count }) => Ok(*count),
+        Ok(other) => panic!("a transfer gave {other:?}"),
+        Err(error) => Err(*error),
+    }
+}
