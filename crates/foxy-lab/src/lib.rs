@@ -6,6 +6,7 @@ mod client;
 pub mod load;
 pub mod origin;
 pub mod outcome;
+pub mod sim;
 
 pub use load::{LoadOptions, Mode, Pace, Stop, run};
 pub use origin::{Origin, OriginOptions};

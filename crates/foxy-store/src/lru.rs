@@ -48,6 +48,12 @@ impl Lru {
         (self.coldest != NONE).then_some(self.coldest)
     }
 
+    /// The entry used last.
+    #[must_use]
+    pub fn hottest(&self) -> Option<u32> {
+        (self.hottest != NONE).then_some(self.hottest)
+    }
+
     /// The entry used just after `index`; for walks from the coldest to the hottest.
     pub fn hotter(store: &mut impl LinkStore, index: u32) -> Option<u32> {
         let hotter = store.links(index).hotter;

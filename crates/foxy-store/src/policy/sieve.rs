@@ -1,5 +1,6 @@
 //! SIEVE (Zhang, Yang, Yue, Vigfusson and Rashmi, NSDI 2024): a queue in order of arrival, one bit an entry that a hit
-//! sets, and a hand that moves from the oldest to the newest, clears bits, and stops at the first that is clear.
+//! sets, and a hand that moves from the oldest to the newest, clears bits, and stops at the first that is clear. Room is
+//! made for a newcomer that is in the queue already, so the hand passes over the newest.
 
 use super::{Policy, place};
 use crate::lru::{Links, Lru as Order};
@@ -14,6 +15,17 @@ pub(super) struct Sieve {
     hand: Option<u32>,
 }
 
+impl Sieve {
+    /// Where the hand goes from an entry; `None` is back to the oldest.
+    fn after(&mut self, entry: u32) -> Option<u32> {
+        Order::hotter(&mut self.links, entry).filter(|&next| !self.is_newest(next))
+    }
+
+    fn is_newest(&self, entry: u32) -> bool {
+        self.order.hottest() == Some(entry)
+    }
+}
+
 impl Policy for Sieve {
     fn insert(&mut self, entry: u32, _key_hash: u64, _size: u64) {
         *place(&mut self.visited, entry) = false;
@@ -26,10 +38,11 @@ impl Policy for Sieve {
     }
 
     fn victim(&mut self) -> Option<u32> {
-        let mut at = self.hand.or_else(|| self.order.coldest())?;
+        let oldest = self.order.coldest()?;
+        let mut at = self.hand.filter(|&hand| !self.is_newest(hand)).unwrap_or(oldest);
         while self.visited[at as usize] {
             self.visited[at as usize] = false;
-            at = Order::hotter(&mut self.links, at).or_else(|| self.order.coldest())?;
+            at = self.after(at).unwrap_or(oldest);
         }
         self.hand = Some(at);
         self.hand
@@ -37,7 +50,7 @@ impl Policy for Sieve {
 
     fn remove(&mut self, entry: u32) {
         if self.hand == Some(entry) {
-            self.hand = Order::hotter(&mut self.links, entry);
+            self.hand = self.after(entry);
         }
         self.order.remove(&mut self.links, entry);
     }

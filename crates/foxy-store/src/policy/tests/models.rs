@@ -95,7 +95,7 @@ impl Model for Ranked {
     }
 }
 
-/// Oldest first, with the bit; the hand is an entry.
+/// Oldest first, with the bit; the hand is an entry and goes round among all but the newest.
 #[derive(Default)]
 struct Sieve {
     items: Vec<(u32, bool)>,
@@ -119,7 +119,8 @@ impl Model for Sieve {
     }
 
     fn victim(&mut self) -> Option<u32> {
-        let mut index = self.hand.map_or(0, |hand| self.index(hand));
+        let turns = self.items.len().saturating_sub(1).max(1);
+        let mut index = self.hand.map_or(0, |hand| self.index(hand)) % turns;
         loop {
             let (entry, visited) = self.items.get_mut(index)?;
             if !*visited {
@@ -127,7 +128,7 @@ impl Model for Sieve {
                 return self.hand;
             }
             *visited = false;
-            index = (index + 1) % self.items.len();
+            index = (index + 1) % turns;
         }
     }
 
@@ -135,7 +136,7 @@ impl Model for Sieve {
         let index = self.index(entry);
         self.items.remove(index);
         if self.hand == Some(entry) {
-            self.hand = self.items.get(index).map(|item| item.0);
+            self.hand = self.items.get(index).map(|item| item.0).filter(|_| index + 1 < self.items.len());
         }
     }
 }

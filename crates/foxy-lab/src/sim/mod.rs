@@ -1,0 +1,4 @@
+//! Simulations that take no sockets and no disk: a trace's look-ups through a policy, for hit ratios against sizes.
+
+pub mod belady;
+pub mod cache;
