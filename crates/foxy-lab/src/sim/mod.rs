@@ -2,3 +2,6 @@
 
 pub mod belady;
 pub mod cache;
+pub mod drive;
+pub mod levels;
+pub mod operation;

@@ -1,0 +1,320 @@
+//! Drives the production code of a scheme with a stream of URL operations, as the paper's file-space simulator did
+//! (R9, R14): on a modelled disk in virtual time, or on real files. One process works through the stream; it waits for
+//! each answer, except that schemes which gather reads are asked for several at once.
+
+use super::operation::{Operation, OperationKind};
+use bytes::Bytes;
+use foxy_base::{Instant, clock};
+use foxy_device::{BlockingDevice, Device};
+use foxy_store::engine::{Engine, Wake};
+use foxy_store::{
+    AbsentReason, Answer, Ask, Key, Observer, PlacementHint, Record, RefusedReason, Scheme, SchemeName, Site,
+    StoreSettings,
+};
+use std::time::Duration;
+
+/// The largest piece of a URL that is one record; what is larger is written as several.
+const PIECE: u64 = 1 << 20;
+
+/// How long a real device may take for one operation before the run is given up.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Where time comes from.
+pub trait Pace<D> {
+    /// The time now.
+    fn now(&self) -> Instant;
+    /// Lets time pass until something can be reaped, or until `deadline`. False when nothing is to come.
+    fn wait(&mut self, device: &mut D, deadline: Option<Instant>) -> bool;
+}
+
+/// Virtual time: it is what the device and the scheme say comes next.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Virtual(pub Instant);
+
+impl<D: Device> Pace<D> for Virtual {
+    fn now(&self) -> Instant {
+        self.0
+    }
+
+    fn wait(&mut self, device: &mut D, deadline: Option<Instant>) -> bool {
+        let next = device.next_completion().into_iter().chain(deadline).min();
+        self.0 = self.0.max(next.unwrap_or(self.0));
+        next.is_some()
+    }
+}
+
+/// Real time, on a real device.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Real;
+
+impl<D: BlockingDevice> Pace<D> for Real {
+    fn now(&self) -> Instant {
+        clock::monotonic()
+    }
+
+    fn wait(&mut self, device: &mut D, deadline: Option<Instant>) -> bool {
+        let busy = device.in_flight() > 0;
+        if busy || deadline.is_some() {
+            let now = clock::monotonic();
+            device.wait(deadline.map(|deadline| deadline.since(now)).or(Some(PATIENCE)));
+        }
+        busy || deadline.is_some()
+    }
+}
+
+/// What a run came to.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// From the first operation until the last has ended and all is on disk.
+    pub took: Duration,
+    /// Operations carried out.
+    pub operations: u64,
+    /// URL-reads that found what was written.
+    pub found: u64,
+    /// URL-reads that did not, though it was written: the scheme had given it up.
+    pub lost: u64,
+    /// URL-writes that were refused for good.
+    pub refused: u64,
+    /// How long each URL-read and URL-write took until its answer, in microseconds, sorted.
+    pub latencies: Vec<u32>,
+}
+
+impl Outcome {
+    /// The latency that a share of the operations stayed within, in microseconds.
+    #[must_use]
+    pub fn latency(&self, share: f64) -> u32 {
+        let place = (share * self.latencies.len() as f64).ceil() as usize;
+        self.latencies.get(place.saturating_sub(1)).copied().unwrap_or(0)
+    }
+}
+
+/// Why a run ended early.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DriveError {
+    /// The store could not be opened.
+    Unusable(RefusedReason),
+    /// An operation was never answered.
+    Stalled,
+}
+
+impl std::fmt::Display for DriveError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Unusable(reason) => write!(f, "the store cannot be used: {reason:?}"),
+            Self::Stalled => f.write_str("the store left an operation without an answer"),
+        }
+    }
+}
+
+impl std::error::Error for DriveError {}
+
+/// A scheme to drive.
+#[derive(Clone, Debug)]
+pub struct Subject {
+    /// Which.
+    pub scheme: SchemeName,
+    /// As it is made.
+    pub settings: StoreSettings,
+    /// URL-reads asked for before the first is answered; 1 for a process that waits for each.
+    pub reads_at_once: usize,
+    /// URL-writes under way at once; 1 for a process that waits for each.
+    pub writes_at_once: usize,
+}
+
+struct Waiting {
+    kind: OperationKind,
+    asked: Instant,
+}
+
+/// A run under way.
+pub struct Drive<D, P> {
+    engine: Engine<D, Waiting>,
+    pace: P,
+    subject: Subject,
+    reads: usize,
+    writes: usize,
+    busy: bool,
+    outcome: Outcome,
+    body: Bytes,
+    began: Instant,
+}
+
+impl<D: Device, P: Pace<D>> Drive<D, P> {
+    /// Opens the store.
+    ///
+    /// # Errors
+    /// When it cannot be used.
+    pub fn start(subject: Subject, device: D, pace: P, observer: Observer) -> Result<Self, DriveError> {
+        let scheme = subject.scheme.make(&subject.settings, observer.clone());
+        let outcome = Outcome {
+            took: Duration::ZERO,
+            operations: 0,
+            found: 0,
+            lost: 0,
+            refused: 0,
+            latencies: Vec::new(),
+        };
+        let body = Bytes::from(vec![0x5a; PIECE as usize]);
+        let engine = Engine::new(scheme, device, observer);
+        let began = pace.now();
+        let mut drive =
+            Self { engine, pace, subject, reads: 0, writes: 0, busy: false, outcome, body, began };
+        let now = drive.pace.now();
+        drive.engine.start(now, &mut |_, _| {});
+        drive.settle();
+        drive.ask(OperationKind::Delete, Ask::Remove(Key([0xff; 16])));
+        drive.settle();
+        if drive.outcome.refused > 0 {
+            return Err(DriveError::Unusable(RefusedReason::Closed));
+        }
+        drive.began = drive.pace.now();
+        Ok(drive)
+    }
+
+    /// Carries one operation out; returns when the next may follow.
+    ///
+    /// # Errors
+    /// When the store does not answer.
+    pub fn operation(&mut self, operation: Operation) -> Result<(), DriveError> {
+        self.outcome.operations += 1;
+        let Operation { kind, url, site, size } = operation;
+        let pieces = size.div_ceil(PIECE).max(1);
+        for piece in 0..pieces {
+            let key = key_of(url, piece);
+            loop {
+                self.busy = false;
+                let length = (size - piece * PIECE).min(PIECE) as usize;
+                let ask = match kind {
+                    OperationKind::Read => Ask::Get(key),
+                    OperationKind::Delete => Ask::Remove(key),
+                    OperationKind::Write => {
+                        let record = Record { head: Bytes::new(), body: self.body.slice(..length) };
+                        let hint =
+                            PlacementHint { site: Site(u64::from(site)), size, ..PlacementHint::default() };
+                        Ask::Put(key, record, hint)
+                    }
+                };
+                self.ask(kind, ask);
+                self.make_progress()?;
+                if !self.busy {
+                    break;
+                }
+                if !self.turn() && !self.wait(self.engine.deadline()) {
+                    self.outcome.refused += 1;
+                    break;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn ask(&mut self, kind: OperationKind, ask: Ask) {
+        match kind {
+            OperationKind::Read => self.reads += 1,
+            OperationKind::Write | OperationKind::Delete => self.writes += 1,
+        }
+        let now = self.pace.now();
+        let mut answers = Vec::new();
+        let waiting = Waiting { kind, asked: now };
+        self.engine.wake(Wake::Request(ask, waiting), now, &mut |who, answer| answers.push((who, answer)));
+        self.take(answers);
+    }
+
+    /// Waits until no more is under way than may be.
+    fn make_progress(&mut self) -> Result<(), DriveError> {
+        while self.reads >= self.subject.reads_at_once || self.writes >= self.subject.writes_at_once {
+            if !self.turn() && !self.wait(self.engine.deadline()) {
+                return Err(DriveError::Stalled);
+            }
+        }
+        while self.turn() {}
+        Ok(())
+    }
+
+    fn turn(&mut self) -> bool {
+        let now = self.pace.now();
+        let mut answers = Vec::new();
+        let anything = self.engine.turn(now, &mut |who, answer| answers.push((who, answer)));
+        self.take(answers);
+        anything
+    }
+
+    fn wait(&mut self, deadline: Option<Instant>) -> bool {
+        self.pace.wait(self.engine.device(), deadline)
+    }
+
+    fn take(&mut self, answers: Vec<(Waiting, Answer)>) {
+        for (Waiting { kind, asked }, answer) in answers {
+            match kind {
+                OperationKind::Read => self.reads -= 1,
+                OperationKind::Write | OperationKind::Delete => self.writes -= 1,
+            }
+            match answer {
+                Answer::Absent(AbsentReason::Busy) | Answer::Refused(RefusedReason::Busy) => {
+                    self.busy = true;
+                    continue;
+                }
+                Answer::Found(_) => self.outcome.found += 1,
+                Answer::Absent(_) => self.outcome.lost += 1,
+                Answer::Refused(_) => self.outcome.refused += 1,
+                Answer::Stored | Answer::Removed | Answer::Closed => {}
+            }
+            if kind != OperationKind::Delete {
+                let took = self.pace.now().since(asked).as_micros();
+                self.outcome.latencies.push(u32::try_from(took).unwrap_or(u32::MAX));
+            }
+        }
+    }
+
+    /// Waits until nothing is under way.
+    fn settle(&mut self) {
+        loop {
+            while self.turn() {}
+            let deadline = if self.engine.waiting() > 0 { self.engine.deadline() } else { None };
+            if !self.wait(deadline) {
+                return;
+            }
+        }
+    }
+
+    /// The scheme, to look at it.
+    #[must_use]
+    pub fn scheme(&self) -> &dyn Scheme {
+        self.engine.scheme()
+    }
+
+    /// The device.
+    pub const fn device(&mut self) -> &mut D {
+        self.engine.device()
+    }
+
+    /// Time since the first operation.
+    #[must_use]
+    pub fn elapsed(&self) -> Duration {
+        self.pace.now().since(self.began)
+    }
+
+    /// Waits until all is on disk, and gives what the run came to, and the device.
+    #[must_use]
+    pub fn finish(mut self) -> (Outcome, D) {
+        self.settle();
+        self.outcome.took = self.elapsed();
+        self.outcome.latencies.sort_unstable();
+        (self.outcome, self.engine.into_device())
+    }
+}
+
+/// The key of a piece of a URL.
+#[must_use]
+pub fn key_of(url: u32, piece: u64) -> Key {
+    let mut key = [0; 16];
+    key[..4].copy_from_slice(&url.to_le_bytes());
+    key[4..12].copy_from_slice(&piece.to_le_bytes());
+    let mut seed = u64::from(url) ^ piece << 32;
+    key[8..].copy_from_slice(&foxy_base::random::split_mix(&mut seed).to_le_bytes());
+    Key(key)
+}
+
+#[cfg(test)]
+#[path = "drive_tests.rs"]
+mod tests;

@@ -1,0 +1,108 @@
+//! The two cache levels of the paper's simulator (R9): URL-gets go to a memory cache, what it misses to a disk cache, and
+//! what that does becomes URL operations.
+
+use super::cache::{Cache, Counts, Lookup};
+use super::operation::{Operation, OperationKind, Operations};
+use foxy_store::{PolicyName, PolicySettings};
+
+/// A URL-get.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UrlGet {
+    /// Which URL, numbered from 0.
+    pub url: u32,
+    /// Its origin server's number.
+    pub site: u32,
+    /// Bytes of its content.
+    pub size: u64,
+}
+
+/// The two levels.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Levels {
+    /// Bytes of memory.
+    pub memory: u64,
+    /// Bytes of disk.
+    pub disk: u64,
+    /// What the disk replaces by; memory is LRU.
+    pub policy: PolicyName,
+    /// Objects above so many bytes are not stored.
+    pub object_limit: u64,
+}
+
+/// What went by at each level.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LevelCounts {
+    /// Look-ups in memory.
+    pub memory: Counts,
+    /// Look-ups on disk: what memory missed.
+    pub disk: Counts,
+}
+
+/// Turns URL-gets into URL operations. URLs are numbered below `urls`.
+///
+/// # Panics
+/// If a URL is not below `urls`.
+pub fn operations(
+    gets: impl Iterator<Item = UrlGet>,
+    urls: u32,
+    levels: &Levels,
+) -> (Operations, LevelCounts) {
+    let settings = |capacity| PolicySettings { capacity, object_limit: levels.object_limit };
+    let mut memory = Cache::new(PolicyName::Lru.make(&settings(levels.memory)), levels.memory, urls);
+    let mut disk = Cache::new(levels.policy.make(&settings(levels.disk)), levels.disk, urls);
+    let mut about = vec![(0, 0); urls as usize];
+    let mut list = Vec::new();
+    for UrlGet { url, site, size } in gets {
+        if memory.get(url, size) == Lookup::Hit {
+            continue;
+        }
+        match disk.get(url, size) {
+            Lookup::Hit => {
+                let (site, size) = about[url as usize];
+                list.push(Operation { kind: OperationKind::Read, url, site, size });
+            }
+            Lookup::Miss { is_stored, evicted } => {
+                list.extend(evicted.iter().map(|&url| {
+                    let (site, size) = about[url as usize];
+                    Operation { kind: OperationKind::Delete, url, site, size }
+                }));
+                if is_stored {
+                    about[url as usize] = (site, size);
+                    list.push(Operation { kind: OperationKind::Write, url, site, size });
+                }
+            }
+        }
+    }
+    let counts = LevelCounts { memory: memory.counts(), disk: disk.counts() };
+    let operations =
+        Operations { list, gets: counts.memory.gets, memory_hits: counts.memory.hits, disk: levels.disk };
+    (operations, counts)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use OperationKind::{Delete, Read, Write};
+
+    #[test]
+    fn misses_write_what_memory_forgot_is_read_and_what_is_displaced_is_deleted() {
+        let gets = [0, 1, 0, 2, 0, 3, 1].map(|url| UrlGet { url, site: url + 10, size: 100 });
+        let levels = Levels { memory: 100, disk: 300, policy: PolicyName::Lru, object_limit: u64::MAX };
+        let (operations, counts) = operations(gets.into_iter(), 4, &levels);
+        let list: Vec<_> = operations.list.iter().map(|operation| (operation.kind, operation.url)).collect();
+        let expected = [
+            (Write, 0),
+            (Write, 1),
+            (Read, 0),
+            (Write, 2),
+            (Read, 0),
+            (Delete, 1),
+            (Write, 3),
+            (Delete, 2),
+            (Write, 1),
+        ];
+        assert_eq!(list, expected);
+        assert_eq!((operations.gets, counts.memory.hits, counts.disk.hits), (7, 0, 2));
+        assert!(operations.list.iter().all(|operation| operation.site == operation.url + 10));
+    }
+}
