@@ -2,8 +2,8 @@
 //! Pure memory; it decides nothing about space or durability.
 
 use crate::contract::Key;
-use crate::layout::SLOTS_PER_PAGE;
-use crate::lru::{LinkStore, Links, Lru};
+use crate::layout::{SLOT, SLOTS_PER_PAGE};
+use crate::policy::Policy;
 use crate::record::SLOTS_LIMIT;
 use foxy_base::random::split_mix;
 use hashbrown::HashTable;
@@ -42,7 +42,6 @@ pub struct Entry {
     pub buffered: bool,
     /// Stands for a damaged header whose key is not known.
     pub doubtful: bool,
-    links: Links,
 }
 
 impl Entry {
@@ -50,16 +49,7 @@ impl Entry {
     #[must_use]
     pub fn new(key: Key, sequence: u64, first_slot: u32, slots: u32, state: EntryState) -> Self {
         let slots = u16::try_from(slots).expect("records have at most SLOTS_LIMIT slots");
-        Self {
-            key,
-            sequence,
-            first_slot,
-            slots,
-            state,
-            buffered: false,
-            doubtful: false,
-            links: Links::default(),
-        }
+        Self { key, sequence, first_slot, slots, state, buffered: false, doubtful: false }
     }
 
     /// The same, with its bytes still in a buffer of ours.
@@ -89,21 +79,13 @@ impl Entry {
     }
 }
 
-struct Slab(Vec<Entry>);
-
-impl LinkStore for Slab {
-    fn links(&mut self, index: u32) -> &mut Links {
-        &mut self.0[index as usize].links
-    }
-}
-
 /// The index.
 pub struct Index {
-    slab: Slab,
+    slab: Vec<Entry>,
     vacant: Vec<EntryId>,
     by_key: HashTable<EntryId>,
     by_slot: BTreeSet<(u32, EntryId)>,
-    order: Lru,
+    policy: Box<dyn Policy>,
     mix: u64,
     live: u32,
     live_slots: u64,
@@ -111,15 +93,15 @@ pub struct Index {
 }
 
 impl Index {
-    /// An empty index. `mix` is a secret that keeps callers from choosing keys that collide.
+    /// An empty index. The policy, an empty one too, says which live entry goes first. `mix` is a secret that keeps callers from choosing keys that collide.
     #[must_use]
-    pub fn new(mix: u64) -> Self {
+    pub fn new(mix: u64, policy: Box<dyn Policy>) -> Self {
         Self {
-            slab: Slab(Vec::new()),
+            slab: Vec::new(),
             vacant: Vec::new(),
             by_key: HashTable::new(),
             by_slot: BTreeSet::new(),
-            order: Lru::default(),
+            policy,
             mix,
             live: 0,
             live_slots: 0,
@@ -127,7 +109,8 @@ impl Index {
         }
     }
 
-    fn hash(mix: u64, key: &Key) -> u64 {
+    /// A well-mixed hash of a key that nobody without the secret `mix` can foresee.
+    pub(crate) fn hash(mix: u64, key: &Key) -> u64 {
         let (mut low, mut high) = ([0; 8], [0; 8]);
         low.copy_from_slice(&key.0[..8]);
         high.copy_from_slice(&key.0[8..]);
@@ -137,17 +120,17 @@ impl Index {
     /// An entry.
     #[must_use]
     pub fn get(&self, id: EntryId) -> &Entry {
-        &self.slab.0[id as usize]
+        &self.slab[id as usize]
     }
 
     /// Sets whether an entry's bytes are in a buffer of ours.
     pub fn set_buffered(&mut self, id: EntryId, buffered: bool) {
-        self.slab.0[id as usize].buffered = buffered;
+        self.slab[id as usize].buffered = buffered;
     }
 
     /// Every entry of a key, live or not.
     pub fn of_key(&self, key: Key) -> impl Iterator<Item = EntryId> + '_ {
-        let slab = &self.slab.0;
+        let slab = &self.slab;
         self.by_key
             .iter_hash(Self::hash(self.mix, &key))
             .copied()
@@ -160,14 +143,14 @@ impl Index {
         self.of_key(key).find(|&id| self.get(id).state == EntryState::Live)
     }
 
-    /// Adds an entry; a live one becomes the hottest. There must be no other live entry of its key.
+    /// Adds an entry; a live one is new to the policy. There must be no other live entry of its key.
     pub fn insert(&mut self, entry: Entry) -> EntryId {
         let id = self.vacant.pop().unwrap_or_else(|| {
-            self.slab.0.push(entry);
-            EntryId::try_from(self.slab.0.len() - 1).expect("fewer records than slots")
+            self.slab.push(entry);
+            EntryId::try_from(self.slab.len() - 1).expect("fewer records than slots")
         });
-        self.slab.0[id as usize] = entry;
-        let (slab, mix) = (&self.slab.0, self.mix);
+        self.slab[id as usize] = entry;
+        let (slab, mix) = (&self.slab, self.mix);
         let hash = Self::hash(mix, &entry.key);
         self.by_key.insert_unique(hash, id, |&other| Self::hash(mix, &slab[other as usize].key));
         self.by_slot.insert((entry.first_slot, id));
@@ -175,7 +158,7 @@ impl Index {
         if entry.state == EntryState::Live {
             self.live += 1;
             self.live_slots += u64::from(entry.slots);
-            self.order.push(&mut self.slab, id);
+            self.policy.insert(id, hash, u64::from(entry.slots) * SLOT as u64);
         }
         id
     }
@@ -186,9 +169,9 @@ impl Index {
         if self.get(id).state == EntryState::Live {
             self.live -= 1;
             self.live_slots -= u64::from(self.get(id).slots);
-            self.order.remove(&mut self.slab, id);
+            self.policy.remove(id);
         }
-        self.slab.0[id as usize].state = state;
+        self.slab[id as usize].state = state;
     }
 
     /// Drops an entry that is not live.
@@ -201,24 +184,29 @@ impl Index {
         }
         self.by_slot.remove(&(entry.first_slot, id));
         self.doubtful -= u32::from(entry.doubtful);
-        self.slab.0[id as usize].state = EntryState::Vacant;
+        self.slab[id as usize].state = EntryState::Vacant;
         self.vacant.push(id);
     }
 
     /// Marks a live entry as just used.
     pub fn touch(&mut self, id: EntryId) {
-        self.order.touch(&mut self.slab, id);
+        self.policy.touch(id);
     }
 
-    /// The live entry unused for longest.
+    /// Whether the policy lets an object of that many bytes in.
     #[must_use]
-    pub fn coldest(&self) -> Option<EntryId> {
-        self.order.coldest()
+    pub fn admits(&self, size: u64) -> bool {
+        self.policy.admits(size)
     }
 
-    /// The live entry used just after `id`.
-    pub fn hotter(&mut self, id: EntryId) -> Option<EntryId> {
-        Lru::hotter(&mut self.slab, id)
+    /// The live entry that should go next.
+    pub fn victim(&mut self) -> Option<EntryId> {
+        self.policy.victim()
+    }
+
+    /// All live entries, about in the order in which they would go.
+    pub fn coldest_first(&mut self) -> Vec<EntryId> {
+        self.policy.coldest_first()
     }
 
     /// Entries whose header lies in a range of slots.
@@ -238,7 +226,7 @@ impl Index {
     /// Entries of any state, by place in the slab, from `start` on; for walks in steps.
     #[must_use]
     pub fn slab(&self) -> &[Entry] {
-        &self.slab.0
+        &self.slab
     }
 
     /// Number of live entries.
@@ -256,7 +244,7 @@ impl Index {
     /// Number of entries, leftovers included.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.slab.0.len() - self.vacant.len()
+        self.slab.len() - self.vacant.len()
     }
 
     /// Whether there is no entry at all.
@@ -274,10 +262,11 @@ impl Index {
     /// Memory taken, in bytes, as far as it is known.
     #[must_use]
     pub fn memory(&self) -> usize {
-        self.slab.0.capacity() * size_of::<Entry>()
+        self.slab.capacity() * size_of::<Entry>()
             + self.vacant.capacity() * size_of::<EntryId>()
             + self.by_key.capacity() * (size_of::<EntryId>() + 1)
             + self.by_slot.len() * 12
+            + self.policy.memory()
     }
 }
 

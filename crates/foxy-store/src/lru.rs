@@ -60,6 +60,11 @@ impl Lru {
         (hotter != NONE).then_some(hotter)
     }
 
+    /// All entries, the coldest first.
+    pub fn coldest_first(&self, store: &mut impl LinkStore) -> Vec<u32> {
+        std::iter::successors(self.coldest(), |&index| Self::hotter(store, index)).collect()
+    }
+
     /// Adds an entry that is not in the list as the hottest.
     pub fn push(&mut self, store: &mut impl LinkStore, index: u32) {
         *store.links(index) = Links { colder: self.hottest, hotter: NONE };

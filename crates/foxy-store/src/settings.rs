@@ -1,5 +1,6 @@
 //! What every scheme is made with: sizes, watermarks, limits on what may wait. Values only; the binary fills them in.
 
+use crate::policy::{Policy, PolicyName, PolicySettings};
 use crate::schemes::slotted::BufferChoice;
 use crate::schemes::ufs::UfsMapping;
 use std::fmt;
@@ -44,6 +45,8 @@ pub struct StoreSettings {
     pub waiting_reads: usize,
     /// Records that may be stored; with the free space's leftovers it bounds the index's memory.
     pub record_limit: u32,
+    /// Which record goes when room is wanted (R71, R74).
+    pub policy: PolicyName,
     /// How the scheme `ufs` spreads its files over directories (R18).
     pub ufs_mapping: UfsMapping,
     /// The largest record, in slots of 512 bytes, that the scheme `buddy` keeps in a file with others (R20, R21).
@@ -74,6 +77,7 @@ impl StoreSettings {
             waiting_bytes: 16 << 20,
             waiting_reads: 256,
             record_limit: u32::try_from((size / 2048).clamp(1024, 1 << 27)).unwrap_or(1 << 27),
+            policy: PolicyName::default(),
             ufs_mapping: UfsMapping::default(),
             buddy_threshold: 256,
             locality_buffers: 128,
@@ -81,6 +85,13 @@ impl StoreSettings {
             recovery: Recovery::default(),
             seed: 0,
         }
+    }
+
+    /// An empty policy for the records of this store.
+    #[must_use]
+    pub fn make_policy(&self) -> Box<dyn Policy> {
+        let capacity = self.size / 100 * u64::from(self.high_watermark);
+        self.policy.make(&PolicySettings { capacity, object_limit: self.object_limit })
     }
 
     /// Whether the values make sense together.

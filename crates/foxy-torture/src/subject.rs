@@ -1,6 +1,7 @@
 //! What can be tortured: a table of schemes, each with the limits it was made with. New schemes only need a row.
 
 use crate::canary::{Flaw, Slots, Unsynced};
+use foxy_store::policy::POLICIES;
 use foxy_store::schemes::ufs::UfsMapping;
 use foxy_store::settings::MINIMUM_SIZE;
 use foxy_store::{Observer, Scheme, SchemeName, StoreSettings};
@@ -71,7 +72,7 @@ const SIZE: u64 = MINIMUM_SIZE;
 
 const LIMITS: Limits = Limits { disk_bytes: SIZE, operations: 256, buffer_bytes: 512 << 10 };
 
-/// Settings as small as the store, so that every limit is met now and then.
+/// Settings as small as the store, so that every limit is met now and then. The seed chooses the policy.
 fn settings(seed: u64) -> StoreSettings {
     StoreSettings {
         page_buffer: 16 << 10,
@@ -79,6 +80,7 @@ fn settings(seed: u64) -> StoreSettings {
         waiting_reads: 16,
         record_limit: 48,
         object_limit: 64 << 10,
+        policy: POLICIES[(seed % POLICIES.len() as u64) as usize].name,
         seed,
         ..StoreSettings::with_size(SIZE)
     }

@@ -26,6 +26,10 @@ impl Policy for Fifo {
         self.order.remove(&mut self.links, entry);
     }
 
+    fn coldest_first(&mut self) -> Vec<u32> {
+        self.order.coldest_first(&mut self.links)
+    }
+
     fn memory(&self) -> usize {
         self.links.capacity() * size_of::<Links>()
     }

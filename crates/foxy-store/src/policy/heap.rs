@@ -1,6 +1,7 @@
 //! A binary heap of entries by key that knows where each entry is, so that any can be moved or removed in O(log n).
 
 use super::place;
+use std::cmp::Ordering;
 
 /// An entry and what it is ordered by. Of equal keys the one used longer ago is smaller.
 #[derive(Clone, Copy, Debug)]
@@ -12,8 +13,12 @@ pub(super) struct Node {
 }
 
 impl Node {
+    fn compare(&self, other: &Self) -> Ordering {
+        self.key.total_cmp(&other.key).then(self.used.cmp(&other.used))
+    }
+
     fn is_less(&self, other: &Self) -> bool {
-        self.key.total_cmp(&other.key).then(self.used.cmp(&other.used)).is_lt()
+        self.compare(other).is_lt()
     }
 }
 
@@ -52,6 +57,13 @@ impl Heap {
         if at < self.nodes.len() {
             self.settle(at);
         }
+    }
+
+    /// All entries, the smallest first.
+    pub(super) fn in_order(&self) -> Vec<u32> {
+        let mut nodes = self.nodes.clone();
+        nodes.sort_unstable_by(Node::compare);
+        nodes.iter().map(|node| node.entry).collect()
     }
 
     /// Memory taken in bytes.

@@ -28,6 +28,10 @@ impl Policy for Lru {
         self.order.remove(&mut self.links, entry);
     }
 
+    fn coldest_first(&mut self) -> Vec<u32> {
+        self.order.coldest_first(&mut self.links)
+    }
+
     fn memory(&self) -> usize {
         self.links.capacity() * size_of::<Links>()
     }

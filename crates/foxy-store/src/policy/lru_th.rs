@@ -36,6 +36,10 @@ impl Policy for LruThreshold {
         self.lru.remove(entry);
     }
 
+    fn coldest_first(&mut self) -> Vec<u32> {
+        self.lru.coldest_first()
+    }
+
     fn memory(&self) -> usize {
         self.lru.memory()
     }

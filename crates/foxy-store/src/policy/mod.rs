@@ -38,6 +38,10 @@ pub trait Policy: Send {
     /// A present entry is gone, whoever decided so.
     fn remove(&mut self, entry: u32);
 
+    /// All entries, about in the order in which they would go. Entries inserted in this order into a new policy of
+    /// the same kind stand much as they did; how often each was used is lost.
+    fn coldest_first(&mut self) -> Vec<u32>;
+
     /// Memory taken in bytes.
     fn memory(&self) -> usize;
 }

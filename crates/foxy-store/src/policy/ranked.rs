@@ -69,6 +69,10 @@ impl Policy for Ranked {
         self.heap.remove(entry);
     }
 
+    fn coldest_first(&mut self) -> Vec<u32> {
+        self.heap.in_order()
+    }
+
     fn memory(&self) -> usize {
         self.heap.memory() + self.slots.capacity() * size_of::<Slot>()
     }

@@ -118,6 +118,12 @@ impl Policy for S3Fifo {
         self.named = self.named.filter(|&named| named != entry);
     }
 
+    fn coldest_first(&mut self) -> Vec<u32> {
+        let mut all = self.small.coldest_first(&mut self.links);
+        all.append(&mut self.main.coldest_first(&mut self.links));
+        all
+    }
+
     fn memory(&self) -> usize {
         self.links.capacity() * size_of::<Links>()
             + self.slots.capacity() * size_of::<Slot>()

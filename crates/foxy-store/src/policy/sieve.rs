@@ -55,6 +55,10 @@ impl Policy for Sieve {
         self.order.remove(&mut self.links, entry);
     }
 
+    fn coldest_first(&mut self) -> Vec<u32> {
+        self.order.coldest_first(&mut self.links)
+    }
+
     fn memory(&self) -> usize {
         self.links.capacity() * size_of::<Links>() + self.visited.capacity()
     }

@@ -1,7 +1,8 @@
 //! W-TinyLFU (Einziger, Friedman and Manes, ACM ToS 2017), weighted by bytes: newcomers live in a window of a hundredth
 //! of the space; what leaves it is a candidate that stays only if it was asked for more often, by the sketch, than
 //! whoever would go for it. The rest is a segmented LRU, four fifths of it protected. A candidate that loses is named
-//! as the victim; one that nobody had to make room for by the next insertion is in.
+//! as the victim; one that nobody had to make room for by the next insertion is in, so an owner that evicts in batches
+//! has fewer judged.
 
 mod sketch;
 
@@ -136,6 +137,12 @@ impl Policy for WTinyLfu {
     fn remove(&mut self, entry: u32) {
         self.unlink(entry);
         self.entries -= 1;
+    }
+
+    fn coldest_first(&mut self) -> Vec<u32> {
+        let segments = [Segment::Candidate, Segment::Probation, Segment::Protected, Segment::Window];
+        let (links, queues) = (&mut self.links, &self.queues);
+        segments.iter().flat_map(|&segment| queues[segment as usize].order.coldest_first(links)).collect()
     }
 
     fn memory(&self) -> usize {

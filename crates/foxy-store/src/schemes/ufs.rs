@@ -112,7 +112,7 @@ impl Ufs {
             observer,
             phase: Phase::Opening,
             secret: Secret::new(settings.seed),
-            shelf: Shelf::new(settings.record_limit),
+            shelf: Shelf::new(settings),
             ledger: Ledger::default(),
             commit: Commit::default(),
             sequence: 1,

@@ -2,6 +2,7 @@
 //! needs a row in a table. Crashes and faults are the business of the torture tests.
 
 mod place;
+mod policies;
 mod store;
 
 use foxy_base::Random;

@@ -144,6 +144,29 @@ fn every_entry_of_every_policy_can_be_evicted_and_then_there_is_no_victim() {
 }
 
 #[test]
+fn every_policy_lists_each_entry_once_and_a_list_is_in_order_of_use() {
+    for row in POLICIES {
+        for seed in 30..33 {
+            let mut owner = Owner::new(row.name, None, seed);
+            owner.drive(&mut Random::new(seed), 2000);
+            let listed = owner.policy.coldest_first();
+            let mut sorted = listed.clone();
+            sorted.sort_unstable();
+            assert_eq!(sorted, owner.sizes.keys().copied().collect::<Vec<_>>(), "{}", owner.run);
+            if matches!(
+                row.name,
+                PolicyName::Lru | PolicyName::HeapLru | PolicyName::Gdsf | PolicyName::Lfuda
+            ) {
+                for entry in listed {
+                    assert_eq!(owner.victim(), Some(entry), "{}", owner.run);
+                    owner.remove(entry);
+                }
+            }
+        }
+    }
+}
+
+#[test]
 fn any_entry_of_every_policy_can_be_removed_at_any_time() {
     for row in POLICIES {
         for seed in 20..26 {

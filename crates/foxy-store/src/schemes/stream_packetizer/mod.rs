@@ -100,7 +100,7 @@ impl StreamPacketizer {
             layout,
             superblock: Superblock::default(),
             secret: Secret::new(0),
-            index: Index::new(settings.seed),
+            index: Index::new(settings.seed, settings.make_policy()),
             pages: Pages::new(layout.data.pages),
             sequence: 0,
             durable: 0,

@@ -118,7 +118,7 @@ impl StreamPacketizer {
         self.superblock = superblock;
         self.secret = superblock.secret();
         self.layout = Layout::of(superblock.size);
-        self.index = Index::new(superblock.salt);
+        self.index = Index::new(superblock.salt, self.settings.make_policy());
         self.pages = Pages::new(self.layout.data.pages);
         self.sequence = superblock.opens << 40;
         self.durable = superblock.durable;

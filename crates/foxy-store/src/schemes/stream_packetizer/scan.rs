@@ -214,7 +214,7 @@ impl StreamPacketizer {
             }
         }
         while self.index.live() > self.settings.record_limit {
-            self.evict_coldest();
+            self.evict_next();
         }
         self.changed = true;
         self.recovered(now);

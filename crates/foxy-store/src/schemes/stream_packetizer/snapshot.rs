@@ -58,11 +58,7 @@ impl StreamPacketizer {
         let is_leftover = |entry: &Entry| matches!(entry.state, EntryState::Leftover | EntryState::Dying);
         let slab = (0..).zip(self.index.slab());
         let mut list: Vec<EntryId> = slab.filter(|(_, entry)| is_leftover(entry)).map(|(id, _)| id).collect();
-        let mut next = self.index.coldest();
-        while let Some(id) = next {
-            list.push(id);
-            next = self.index.hotter(id);
-        }
+        list.append(&mut self.index.coldest_first());
         self.begin_snapshot(Source::List(list, 0), true, out);
         true
     }

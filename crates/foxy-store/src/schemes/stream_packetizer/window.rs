@@ -72,7 +72,8 @@ impl StreamPacketizer {
         let fits = record.head.len() <= RECORD_HEAD_LIMIT && record.body.len() <= RECORD_BODY_LIMIT;
         let whole = hint.size.max(record.len() as u64);
         let share = self.pages.count() * SLOTS_PER_PAGE / LARGEST_SHARE;
-        if !fits || whole > self.settings.object_limit || slots_for(record.len()) > share {
+        let admitted = whole <= self.settings.object_limit && self.index.admits(whole);
+        if !fits || !admitted || slots_for(record.len()) > share {
             return Err(RefusedReason::TooLarge);
         }
         let limit = self.settings.waiting_bytes.max(2 * self.settings.page_buffer);
@@ -130,21 +131,21 @@ impl StreamPacketizer {
             scheme.index.live_slots() + needed > high || scheme.index.live() >= scheme.settings.record_limit
         };
         self.evicting |= over(self);
-        while over(self) && self.evict_coldest() {}
+        while over(self) && self.evict_next() {}
         for _ in 0..EVICTIONS_AT_ONCE {
             self.evicting &= self.index.live_slots() + needed > low;
-            if !self.evicting || !self.evict_coldest() {
+            if !self.evicting || !self.evict_next() {
                 break;
             }
         }
     }
 
-    pub(super) fn evict_coldest(&mut self) -> bool {
-        let coldest = self.index.coldest();
-        if let Some(id) = coldest {
+    pub(super) fn evict_next(&mut self) -> bool {
+        let victim = self.index.victim();
+        if let Some(id) = victim {
             self.evict(id);
         }
-        coldest.is_some()
+        victim.is_some()
     }
 
     fn evict(&mut self, id: EntryId) {

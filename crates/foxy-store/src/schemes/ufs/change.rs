@@ -54,7 +54,9 @@ impl Ufs {
         hint: &PlacementHint,
         out: &mut Outbox,
     ) {
-        let too_large = hint.size.max(record.len() as u64) > self.settings.object_limit
+        let whole = hint.size.max(record.len() as u64);
+        let too_large = whole > self.settings.object_limit
+            || !self.shelf.admits(whole)
             || record.body.len() > RECORD_BODY_LIMIT
             || record.head.len() > RECORD_HEAD_LIMIT
             || disk_bytes(record.len()) > self.capacity();
@@ -136,7 +138,7 @@ impl Ufs {
         let (low, high) = (share(self.settings.low_watermark), share(self.settings.high_watermark));
         if self.shelf.living() + wanted > high {
             while self.shelf.living() + wanted > low
-                && let Some(number) = self.shelf.coldest()
+                && let Some(number) = self.shelf.victim()
             {
                 self.observer.statistics.evicted.add(1);
                 self.forget(number, out);
@@ -144,7 +146,7 @@ impl Ufs {
         }
         if self.shelf.is_full()
             && self.unlinking == 0
-            && let Some(number) = self.shelf.coldest()
+            && let Some(number) = self.shelf.victim()
         {
             self.observer.statistics.evicted.add(1);
             self.forget(number, out);

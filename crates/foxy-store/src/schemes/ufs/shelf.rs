@@ -2,9 +2,11 @@
 //! file number. No IO, no file names.
 
 use crate::contract::Key;
+use crate::index::Index;
 use crate::layout::{PAGE, SLOT};
-use crate::lru::{LinkStore, Links, Lru};
+use crate::policy::Policy;
 use crate::record::slots_for;
+use crate::settings::StoreSettings;
 use std::collections::{BTreeSet, HashMap};
 
 /// What a file number stands for.
@@ -29,12 +31,11 @@ pub(super) struct Slot {
     /// Bytes of head and body.
     pub(super) content: u32,
     pub(super) state: State,
-    links: Links,
 }
 
 impl Slot {
     fn new(key: Key, sequence: u64, content: u32, state: State) -> Self {
-        Self { key, sequence, content, state, links: Links::default() }
+        Self { key, sequence, content, state }
     }
 
     fn free() -> Self {
@@ -42,20 +43,14 @@ impl Slot {
     }
 }
 
-struct Slab(Vec<Slot>);
-
-impl LinkStore for Slab {
-    fn links(&mut self, index: u32) -> &mut Links {
-        &mut self.0[index as usize].links
-    }
-}
-
 /// The index.
 pub(super) struct Shelf {
-    slab: Slab,
+    slab: Vec<Slot>,
     by_key: HashMap<Key, u32>,
     free: BTreeSet<u32>,
-    order: Lru,
+    policy: Box<dyn Policy>,
+    /// A secret; keeps callers from choosing keys that collide.
+    mix: u64,
     used: u64,
     living: u64,
     limit: u32,
@@ -74,22 +69,22 @@ pub(super) const fn file_bytes(content: usize) -> usize {
 }
 
 impl Shelf {
-    /// An empty index of at most `limit` files.
-    pub(super) fn new(limit: u32) -> Self {
-        let slab = Slab(Vec::new());
+    /// An empty index of at most as many files as records are allowed.
+    pub(super) fn new(settings: &StoreSettings) -> Self {
         Self {
-            slab,
+            slab: Vec::new(),
             by_key: HashMap::new(),
             free: BTreeSet::new(),
-            order: Lru::default(),
+            policy: settings.make_policy(),
+            mix: settings.seed,
             used: 0,
             living: 0,
-            limit,
+            limit: settings.record_limit,
         }
     }
 
     pub(super) fn slot(&self, number: u32) -> Slot {
-        self.slab.0.get(number as usize).copied().unwrap_or_else(Slot::free)
+        self.slab.get(number as usize).copied().unwrap_or_else(Slot::free)
     }
 
     /// The file of a key's record.
@@ -114,12 +109,12 @@ impl Shelf {
 
     /// The number above all that are or were in use.
     pub(super) fn numbers(&self) -> u32 {
-        u32::try_from(self.slab.0.len()).unwrap_or(u32::MAX)
+        u32::try_from(self.slab.len()).unwrap_or(u32::MAX)
     }
 
     /// The sequence number of the record in a file, if there is one.
     pub(super) fn live_sequence(&self, number: u32) -> Option<u64> {
-        let slot = self.slab.0.get(number as usize)?;
+        let slot = self.slab.get(number as usize)?;
         (slot.state == State::Live).then_some(slot.sequence)
     }
 
@@ -129,16 +124,17 @@ impl Shelf {
 
     /// Memory of the index in bytes.
     pub(super) fn memory(&self) -> usize {
-        self.slab.0.capacity() * size_of::<Slot>()
+        self.slab.capacity() * size_of::<Slot>()
             + self.by_key.capacity() * (size_of::<(Key, u32)>() + 1)
             + self.free.len() * 8
+            + self.policy.memory()
     }
 
     /// Takes the lowest free number for a file about to be written.
     pub(super) fn take(&mut self, key: Key, sequence: u64, content: u32) -> Option<u32> {
         let number = match self.free.pop_first() {
             Some(number) => number,
-            None => u32::try_from(self.slab.0.len()).ok().filter(|&next| next < self.limit)?,
+            None => u32::try_from(self.slab.len()).ok().filter(|&next| next < self.limit)?,
         };
         self.occupy(number, key, sequence, content);
         Some(number)
@@ -146,51 +142,57 @@ impl Shelf {
 
     /// Takes a certain number, as recovery finds it; the numbers below it that are not in use become free.
     pub(super) fn occupy(&mut self, number: u32, key: Key, sequence: u64, content: u32) {
-        while self.slab.0.len() <= number as usize {
-            self.free.insert(u32::try_from(self.slab.0.len()).unwrap_or(u32::MAX));
-            self.slab.0.push(Slot::free());
+        while self.slab.len() <= number as usize {
+            self.free.insert(u32::try_from(self.slab.len()).unwrap_or(u32::MAX));
+            self.slab.push(Slot::free());
         }
         self.free.remove(&number);
         self.used += disk_bytes(content as usize);
         self.living += disk_bytes(content as usize);
-        self.slab.0[number as usize] = Slot::new(key, sequence, content, State::Filling);
+        self.slab[number as usize] = Slot::new(key, sequence, content, State::Filling);
     }
 
     /// A written file becomes its key's record, the most recently used. There must be no other record of that key.
     pub(super) fn enliven(&mut self, number: u32) {
-        let slot = &mut self.slab.0[number as usize];
+        let slot = &mut self.slab[number as usize];
         slot.state = State::Live;
         let other = self.by_key.insert(slot.key, number);
         assert!(other.is_none(), "a key has one record");
-        self.order.push(&mut self.slab, number);
+        let (hash, size) = (Index::hash(self.mix, &slot.key), disk_bytes(slot.content as usize));
+        self.policy.insert(number, hash, size);
     }
 
     /// A record or a half-written file is no more; its number stays taken until the file is gone.
     pub(super) fn condemn(&mut self, number: u32) {
-        let slot = self.slab.0[number as usize];
+        let slot = self.slab[number as usize];
         if slot.state == State::Live {
             self.by_key.remove(&slot.key);
-            self.order.remove(&mut self.slab, number);
+            self.policy.remove(number);
         }
         self.living -= disk_bytes(slot.content as usize);
-        self.slab.0[number as usize].state = State::Dying;
+        self.slab[number as usize].state = State::Dying;
     }
 
     /// The file is gone.
     pub(super) fn release(&mut self, number: u32) {
-        let slot = &mut self.slab.0[number as usize];
+        let slot = &mut self.slab[number as usize];
         self.used -= disk_bytes(slot.content as usize);
         slot.state = State::Free;
         self.free.insert(number);
     }
 
     pub(super) fn touch(&mut self, number: u32) {
-        self.order.touch(&mut self.slab, number);
+        self.policy.touch(number);
     }
 
-    /// The record unused for longest.
-    pub(super) fn coldest(&self) -> Option<u32> {
-        self.order.coldest()
+    /// Whether the policy lets an object of that many bytes in.
+    pub(super) fn admits(&self, size: u64) -> bool {
+        self.policy.admits(size)
+    }
+
+    /// The record that should go next.
+    pub(super) fn victim(&mut self) -> Option<u32> {
+        self.policy.victim()
     }
 }
 
@@ -198,9 +200,13 @@ impl Shelf {
 mod tests {
     use super::*;
 
+    fn shelf(record_limit: u32) -> Shelf {
+        Shelf::new(&StoreSettings { record_limit, ..StoreSettings::with_size(1 << 20) })
+    }
+
     #[test]
     fn the_lowest_free_number_is_taken_and_the_limit_holds() {
-        let mut shelf = Shelf::new(3);
+        let mut shelf = shelf(3);
         let take = |shelf: &mut Shelf, n| shelf.take(Key([n; 16]), u64::from(n), 100);
         assert_eq!(
             [take(&mut shelf, 1), take(&mut shelf, 2), take(&mut shelf, 3)],
@@ -217,11 +223,11 @@ mod tests {
 
     #[test]
     fn numbers_below_a_found_file_are_free() {
-        let mut shelf = Shelf::new(10);
+        let mut shelf = shelf(10);
         shelf.occupy(3, Key([1; 16]), 1, 5000);
         shelf.enliven(3);
         assert_eq!(shelf.find(Key([1; 16])), Some(3));
         assert_eq!(shelf.take(Key([2; 16]), 2, 1), Some(0));
-        assert_eq!(shelf.coldest(), Some(3));
+        assert_eq!(shelf.victim(), Some(3));
     }
 }

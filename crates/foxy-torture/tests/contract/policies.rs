@@ -1,0 +1,60 @@
+//! The contract under every replacement policy, and that the policy is what decides who goes.
+
+use crate::place::{Kind, Place};
+use crate::store::Store;
+use crate::{fill, small};
+use foxy_store::policy::POLICIES;
+use foxy_store::{Answer, PolicyName, SchemeName, StoreSettings};
+
+/// The schemes that ask a policy.
+const SCHEMES: [SchemeName; 2] = [SchemeName::StreamPacketizer, SchemeName::Ufs];
+
+/// Runs a test in memory, with nothing evicted before its room is wanted: then W-TinyLFU judges every newcomer.
+fn with(policy: PolicyName, scheme: SchemeName, test: impl FnOnce(&mut Store)) {
+    let place = Place::new(Kind::Memory);
+    let settings = StoreSettings { policy, low_watermark: 95, ..small() };
+    let mut store = Store::open(&place, scheme, settings).expect("memory is always there");
+    test(&mut store);
+    store.finish();
+}
+
+#[test]
+fn under_every_policy_three_wraps_are_exact_and_no_record_is_lost_by_reopening() {
+    for (row, scheme) in POLICIES.iter().flat_map(|row| SCHEMES.map(|scheme| (row, scheme))) {
+        with(row.name, scheme, |store| {
+            let keys = fill(store, 3 * store.settings.size, 17);
+            assert!(store.observer.statistics.evicted.get() > 0, "{scheme} {}", row.text);
+            let held = |store: &mut Store| keys.iter().filter(|&&key| store.has(key)).count();
+            let before = held(store);
+            assert!(before > 10, "{scheme} {}: {before}", row.text);
+            store.reopen();
+            assert_eq!(held(store), before, "{scheme} {}", row.text);
+            fill(store, store.settings.size, 18);
+        });
+    }
+}
+
+/// Whether a record used ten times at first is there after others filled the store twice, used once each.
+fn popular_survives(policy: PolicyName, scheme: SchemeName) -> bool {
+    let mut survives = false;
+    with(policy, scheme, |store| {
+        assert_eq!(store.put(0, 1, 3000), Answer::Stored);
+        assert!((0..10).all(|_| store.has(0)));
+        for key in 1..1200 {
+            assert_eq!(store.put(key, 1, 3000), Answer::Stored);
+        }
+        survives = store.has(0);
+    });
+    survives
+}
+
+#[test]
+fn the_policy_decides_who_goes() {
+    for scheme in SCHEMES {
+        assert!(!popular_survives(PolicyName::Lru, scheme), "{scheme}");
+        assert!(!popular_survives(PolicyName::Fifo, scheme), "{scheme}");
+        for policy in [PolicyName::Gdsf, PolicyName::Lfuda, PolicyName::S3Fifo, PolicyName::WTinyLfu] {
+            assert!(popular_survives(policy, scheme), "{policy} in {scheme}");
+        }
+    }
+}
