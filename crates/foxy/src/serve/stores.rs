@@ -54,8 +54,12 @@ fn start(settings: &Settings, folder: &Path, seed: u64) -> Result<RunningStore, 
     let size = settings.size.or_else(|| existing_size(folder)).unwrap_or_else(|| default_size(&root));
     let refuse =
         |reason: &dyn std::fmt::Display| Failure::Unusable(format!("store {}: {reason}", folder.display()));
-    let store_settings =
-        StoreSettings { object_limit: settings.object_limit.0, seed, ..StoreSettings::with_size(size.0) };
+    let store_settings = StoreSettings {
+        object_limit: settings.object_limit.0,
+        policy: settings.policy,
+        seed,
+        ..StoreSettings::with_size(size.0)
+    };
     store_settings.validate().map_err(|error| refuse(&error))?;
     let preference = if settings.device == "threads" { Preference::Threads } else { Preference::Fastest };
     let opened = open_device(&root, DeviceSettings { preference, ..DeviceSettings::default() });

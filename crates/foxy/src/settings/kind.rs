@@ -3,8 +3,9 @@
 use super::written::Written;
 use foxy_base::ByteSize;
 use foxy_proxy::upstream::Cidr;
-use foxy_store::SchemeName;
+use foxy_store::policy::POLICIES;
 use foxy_store::schemes::SCHEMES;
+use foxy_store::{PolicyName, SchemeName};
 use std::fmt;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -107,6 +108,8 @@ pub enum Kind {
     },
     /// A row of the store's table of schemes.
     Scheme(Slot<SchemeName>),
+    /// A row of the store's table of replacement policies.
+    Policy(Slot<PolicyName>),
     /// One or more networks in CIDR notation.
     Networks(Slot<Vec<Cidr>>),
     /// One or more TCP ports.
@@ -131,6 +134,7 @@ impl Kind {
         match self {
             Self::Choice { words, .. } => words.to_vec(),
             Self::Scheme(_) => SCHEMES.iter().map(|row| (row.text, row.summary)).collect(),
+            Self::Policy(_) => POLICIES.iter().map(|row| (row.text, row.summary)).collect(),
             _ => Vec::new(),
         }
     }
@@ -152,6 +156,7 @@ impl Kind {
             Self::Count { .. } => "2",
             Self::Choice { words, .. } => return format!("{:?}", words[0].0),
             Self::Scheme(_) => return format!("{:?}", SCHEMES[0].text),
+            Self::Policy(_) => return format!("{:?}", POLICIES[0].text),
             Self::Networks(_) => "\"10.0.0.0/8\" or [\"10.0.0.0/8\", \"fd00::/8\"]",
             Self::Ports(_) => "443 or [443, 8443]",
             Self::Origin(_) => "\"http://127.0.0.1:8080\"",
@@ -169,7 +174,7 @@ impl Kind {
             Self::Size { .. } => "SIZE",
             Self::Span { .. } => "TIME",
             Self::Count { .. } => "N",
-            Self::Choice { .. } | Self::Scheme(_) => "NAME",
+            Self::Choice { .. } | Self::Scheme(_) | Self::Policy(_) => "NAME",
             Self::Networks(_) => "CIDR",
             Self::Ports(_) => "PORT",
             Self::Origin(_) => "URL",

@@ -8,6 +8,7 @@ pub mod kind;
 pub mod machine;
 mod parse;
 pub mod resolve;
+mod rows;
 mod show;
 mod table;
 pub mod units;

@@ -37,6 +37,9 @@ pub fn put(kind: &Kind, texts: &[&OsStr], written: &mut Written) -> Result<(), S
         Kind::Scheme(slot) => {
             *slot(written) = Some(one(texts)?.parse().map_err(|error| format!("{error}"))?);
         }
+        Kind::Policy(slot) => {
+            *slot(written) = Some(one(texts)?.parse().map_err(|error| format!("{error}"))?);
+        }
         Kind::Networks(slot) => {
             *slot(written) = Some(each(texts, |text| text.parse().map_err(|error| format!("{error}")))?)
         }

@@ -9,7 +9,7 @@ use super::table::SETTINGS;
 use super::written::Written;
 use foxy_base::ByteSize;
 use foxy_proxy::upstream::Cidr;
-use foxy_store::SchemeName;
+use foxy_store::{PolicyName, SchemeName};
 use std::ffi::OsStr;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -47,6 +47,8 @@ pub struct Settings {
     pub size: Option<ByteSize>,
     /// How objects lie on disk.
     pub scheme: SchemeName,
+    /// Which record goes when the disk is full.
+    pub policy: PolicyName,
     /// The device's name, or `auto`.
     pub device: &'static str,
     /// Larger responses are not stored.
@@ -151,6 +153,7 @@ pub fn resolve(written: &Written) -> Result<Settings, Complaints> {
         store: set(&written.store),
         size: written.size,
         scheme: set(&written.scheme),
+        policy: set(&written.policy),
         device: set(&written.device),
         object_limit: set(&written.object_limit),
         memory: set(&written.memory),

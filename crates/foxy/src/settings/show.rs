@@ -19,6 +19,7 @@ pub fn value(kind: &Kind, written: &mut Written) -> Option<String> {
         Kind::Span { slot, .. } => quoted(&show_duration(slot(written).as_ref().copied()?)),
         Kind::Count { slot, .. } => slot(written).as_ref()?.to_string(),
         Kind::Scheme(slot) => quoted(slot(written).as_ref()?),
+        Kind::Policy(slot) => quoted(slot(written).as_ref()?),
         Kind::Choice { slot, .. } => quoted(slot(written).as_ref()?),
         Kind::Networks(slot) => list(slot(written).as_ref()?, quoted),
         Kind::Ports(slot) => list(slot(written).as_ref()?, u16::to_string),

@@ -1,9 +1,8 @@
 //! The one table of settings. Command line, configuration file, `foxy check` and `docs/configuration.md` all come
 //! from it; nothing about a setting is written down twice.
 
-use super::kind::{Area, Kind, Preset, Setting, Slot};
-use foxy_base::ByteSize;
-use std::time::Duration;
+use super::kind::{Area, Kind, Preset, Setting};
+use super::rows::{count, size, span, timeout};
 
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
@@ -90,6 +89,15 @@ pub static SETTINGS: &[Setting] = &[
         kind: Kind::Scheme(|w| &mut w.scheme),
         default: Preset::Fixed(&["stream-packetizer"]),
         doc: "How objects are laid out on disk.",
+    },
+    Setting {
+        key: "policy",
+        flag: Some("policy"),
+        area: Area::Store,
+        kind: Kind::Policy(|w| &mut w.policy),
+        default: Preset::Fixed(&["lru"]),
+        doc: "Which record goes when the disk is full. \
+              The schemes `stream-packetizer` and `ufs` ask it; the others have an order of their own.",
     },
     Setting {
         key: "device",
@@ -263,32 +271,3 @@ pub static SETTINGS: &[Setting] = &[
 
 const STORE_PATIENCE: &str =
     "For the store to answer. After that the request goes to the origin server, as if nothing were stored.";
-
-const fn timeout(
-    key: &'static str,
-    default: &'static [&'static str],
-    slot: Slot<Duration>,
-    doc: &'static str,
-) -> Setting {
-    Setting { key, flag: None, area: Area::Timeouts, kind: span(slot), default: Preset::Fixed(default), doc }
-}
-
-const fn count(
-    key: &'static str,
-    at_least: usize,
-    at_most: usize,
-    default: &'static [&'static str],
-    slot: Slot<usize>,
-    doc: &'static str,
-) -> Setting {
-    let kind = Kind::Count { slot, at_least, at_most };
-    Setting { key, flag: None, area: Area::Limits, kind, default: Preset::Fixed(default), doc }
-}
-
-const fn size(slot: Slot<ByteSize>, at_least: u64, at_most: u64) -> Kind {
-    Kind::Size { slot, at_least: ByteSize(at_least), at_most: ByteSize(at_most) }
-}
-
-const fn span(slot: Slot<Duration>) -> Kind {
-    Kind::Span { slot, at_least: Duration::from_millis(10), at_most: Duration::from_secs(86_400) }
-}

@@ -5,7 +5,7 @@ use super::complaint::Source;
 use super::kind::{OriginUrl, Output};
 use foxy_base::ByteSize;
 use foxy_proxy::upstream::Cidr;
-use foxy_store::SchemeName;
+use foxy_store::{PolicyName, SchemeName};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -23,6 +23,7 @@ pub struct Written {
     pub store: Option<Vec<PathBuf>>,
     pub size: Option<ByteSize>,
     pub scheme: Option<SchemeName>,
+    pub policy: Option<PolicyName>,
     pub device: Option<&'static str>,
     pub object_limit: Option<ByteSize>,
     pub memory: Option<ByteSize>,
