@@ -36,8 +36,59 @@ pub struct AccessRecord<'a> {
     pub user_agent: Option<&'a [u8]>,
 }
 
+/// The media type of a response, without its parameters; a very long one is cut.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MediaType {
+    bytes: [u8; Self::LONGEST],
+    length: u8,
+}
+
+impl Default for MediaType {
+    fn default() -> Self {
+        Self { bytes: [0; Self::LONGEST], length: 0 }
+    }
+}
+
+impl MediaType {
+    const LONGEST: usize = 79;
+
+    /// Takes it from a `Content-Type`; none from none.
+    #[must_use]
+    pub fn of(content_type: Option<&[u8]>) -> Self {
+        let value = content_type.unwrap_or_default();
+        let ends = |byte: &u8| matches!(byte, b';' | b' ' | b'\t');
+        let end = value.iter().position(ends).unwrap_or(value.len()).min(Self::LONGEST);
+        let mut media_type = Self { length: end as u8, ..Self::default() };
+        media_type.bytes[..end].copy_from_slice(&value[..end]);
+        media_type
+    }
+
+    /// As it was sent; `None` when there was none.
+    #[must_use]
+    pub fn as_bytes(&self) -> Option<&[u8]> {
+        self.bytes.get(..usize::from(self.length)).filter(|bytes| !bytes.is_empty())
+    }
+}
+
 /// Takes records. Called on a worker's thread: it must not wait.
 pub trait AccessSink: Send + Sync {
     /// Takes one.
     fn record(&self, record: &AccessRecord<'_>);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_media_type_is_what_stands_before_its_parameters() {
+        let check = |value: &[u8], expected: Option<&[u8]>| {
+            assert_eq!(MediaType::of(Some(value)).as_bytes(), expected, "{value:?}");
+        };
+        check(b"text/html; charset=utf-8", Some(b"text/html"));
+        check(b"image/png", Some(b"image/png"));
+        check(b"", None);
+        check(&[b'x'; 100], Some(&[b'x'; 79]));
+        assert_eq!(MediaType::of(None).as_bytes(), None);
+    }
 }

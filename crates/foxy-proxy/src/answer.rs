@@ -1,5 +1,6 @@
 //! Answers on their way to a client: heads, framing and bodies. What to answer has been decided before.
 
+use crate::access::MediaType;
 use crate::cache_status::CacheStatus;
 use crate::client_io::{Sender, WriteEnd};
 use crate::counters::Counter;
@@ -39,6 +40,7 @@ pub(crate) struct Told {
     pub(crate) outcome: CacheStatus,
     pub(crate) status: u16,
     pub(crate) body_bytes: u64,
+    pub(crate) media_type: MediaType,
 }
 
 /// Why an answer did not reach its end.
@@ -162,7 +164,8 @@ pub(crate) async fn local(
     encode::header_lines(&head.headers, &mut out);
     let after = end_head(&mut out, asked, None, outcome, Framing::Length(body.len() as u64));
     let body = if asked.head_only { Bytes::new() } else { body };
-    let told = Told { outcome, status: head.status, body_bytes: body.len() as u64 };
+    let media_type = MediaType::of(head.headers.get("content-type"));
+    let told = Told { outcome, status: head.status, body_bytes: body.len() as u64, media_type };
     sender.write(&mut [out.freeze(), body]).await?;
     Ok((after, told))
 }
@@ -184,7 +187,7 @@ pub(crate) async fn not_modified(
     encode::header_lines(&headers, &mut out);
     let after = end_head(&mut out, asked, Some(age), outcome, Framing::Empty);
     sender.write(&mut [out.freeze()]).await?;
-    Ok((after, Told { outcome, status: 304, body_bytes: 0 }))
+    Ok((after, Told { outcome, status: 304, body_bytes: 0, media_type: MediaType::default() }))
 }
 
 /// Sends 416 for a range that lies outside a stored response.
@@ -226,7 +229,9 @@ pub(crate) async fn stored(
     let empty = matches!(status, 204 | 304);
     let framing = if empty { Framing::Empty } else { Framing::Length(last - first) };
     let after = end_head(&mut out, asked, Some(age), outcome, framing);
-    let told = Told { outcome, status, body_bytes: if asked.head_only || empty { 0 } else { last - first } };
+    let body_bytes = if asked.head_only || empty { 0 } else { last - first };
+    let media_type = MediaType::of(stored.head.headers.get("content-type"));
+    let told = Told { outcome, status, body_bytes, media_type };
     match &stored.body {
         _ if asked.head_only || empty => {
             sender.write(&mut [out.freeze()]).await?;

@@ -245,6 +245,7 @@ fn log(
 ) {
     let Some(sink) = &worker.shared.sink else { return };
     let outcome = told.map_or(CacheStatus::Local { detail: "cut" }, |told| told.outcome);
+    let media_type = told.map(|told| told.media_type).unwrap_or_default();
     let header = |name: &str| head.and_then(|head| head.headers.get(name));
     sink.record(&AccessRecord {
         end: clock::wall(),
@@ -257,7 +258,7 @@ fn log(
         method: head.map_or("", |head| head.method.as_str()),
         url: head.map_or(b"", |head| head.target.raw()),
         version: head.map_or("", |head| head.version.as_str()),
-        content_type: None,
+        content_type: media_type.as_bytes(),
         referer: header("referer"),
         user_agent: header("user-agent"),
     });

@@ -96,7 +96,7 @@ impl Default for ProxySettings {
             client_write: Duration::from_secs(60),
             tunnel_idle: Duration::from_secs(600),
             store_patience: Duration::from_secs(1),
-            connections: 20_000,
+            connections: 8192,
             limits: foxy_http::Limits::default(),
             drain_limit: 256 << 10,
             via_name: "foxy".into(),

@@ -1,5 +1,6 @@
 //! Responses sent on as they come, from a flight or from an exchange of one request alone.
 
+use crate::access::MediaType;
 use crate::answer::{After, Asked, Cut, Framing, Told, end_head};
 use crate::cache_status::CacheStatus;
 use crate::client_io::Sender;
@@ -66,7 +67,8 @@ pub(crate) async fn streamed(
         (_, None, Version::Http10) => Framing::UntilClose,
     };
     let after = end_head(&mut out, asked, age, outcome, framing);
-    let mut told = Told { outcome, status: head.status, body_bytes: 0 };
+    let media_type = MediaType::of(head.headers.get("content-type"));
+    let mut told = Told { outcome, status: head.status, body_bytes: 0, media_type };
     let mut pending = out.freeze();
     loop {
         let piece = {

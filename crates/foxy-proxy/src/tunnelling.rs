@@ -1,5 +1,6 @@
 //! Requests that become tunnels: CONNECT, and upgrades the origin agreed to.
 
+use crate::access::MediaType;
 use crate::answer::{self, Asked, Cut, Told};
 use crate::cache_status::CacheStatus;
 use crate::client_io::ClientConnection;
@@ -40,7 +41,15 @@ pub(crate) async fn tunnel(
         return (Ended::Cut(Cut::Client), sender.sent);
     }
     let sent = sender.sent;
-    carry(worker, connection, stream, Bytes::new(), sent, Told { outcome, status: 200, body_bytes: 0 }).await
+    carry(
+        worker,
+        connection,
+        stream,
+        Bytes::new(),
+        sent,
+        Told { outcome, status: 200, body_bytes: 0, media_type: MediaType::default() },
+    )
+    .await
 }
 
 pub(crate) async fn switched(
@@ -66,7 +75,15 @@ pub(crate) async fn switched(
         return (Ended::Cut(Cut::Client), sender.sent);
     }
     let sent = sender.sent;
-    carry(worker, connection, stream, rest, sent, Told { outcome, status: head.status, body_bytes: 0 }).await
+    carry(
+        worker,
+        connection,
+        stream,
+        rest,
+        sent,
+        Told { outcome, status: head.status, body_bytes: 0, media_type: MediaType::default() },
+    )
+    .await
 }
 
 const fn forwarded(reason: ForwardReason, status: u16) -> CacheStatus {

@@ -126,9 +126,9 @@ fn each_request_is_a_line_and_the_log_is_opened_anew_on_sighup() {
     let fields: Vec<Vec<&str>> = text.lines().map(|line| line.split_whitespace().collect()).collect();
     let url = origin.url("a");
     assert_eq!(fields[0][2..4], ["127.0.0.1", "TCP_MISS/200"], "{text}");
-    assert_eq!(fields[0][5..], ["GET", &url, "-", "HIER_DIRECT/127.0.0.1", "-"], "{text}");
+    assert_eq!(fields[0][5..], ["GET", &url, "-", "HIER_DIRECT/127.0.0.1", "text/plain"], "{text}");
     assert_eq!(fields[1][3], "TCP_MEM_HIT/200", "{text}");
-    assert_eq!(fields[1][8], "HIER_NONE/-", "{text}");
+    assert_eq!(fields[1][8..], ["HIER_NONE/-", "text/plain"], "{text}");
     std::fs::rename(&log, &old).expect("moved");
     foxy.signal("HUP");
     until("reopening", || log.exists().then_some(()));

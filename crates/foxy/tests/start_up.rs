@@ -4,7 +4,7 @@ mod support;
 
 use std::net::TcpListener;
 use std::path::Path;
-use support::{Foxy, refused};
+use support::{Foxy, Origin, refused, refused_on};
 
 fn check(folder: &Path, more: &[&str], expected: &[&str]) {
     let (code, report) = refused(folder, more);
@@ -74,4 +74,32 @@ fn an_access_log_that_cannot_be_opened_is_refused() {
     let log = folder.path().join("none/access.log");
     let log = log.to_str().expect("UTF-8");
     check(folder.path(), &["--access-log", log], &["cannot open the access log", log, "(--access-log)"]);
+}
+
+#[test]
+fn a_full_disk_and_a_read_only_one_are_refused_with_what_would_be_right() {
+    for (options, expected) in [
+        ("size=64k", "no room for even the smallest store; free some space"),
+        ("ro", "no permission to write there"),
+    ] {
+        let folder = tempfile::tempdir().expect("a folder");
+        let Some((code, report)) = refused_on(options, folder.path()) else { return };
+        assert_eq!(code, Some(2), "{options}: {report}");
+        assert!(report.contains(expected), "{options}: {report:?}");
+        assert!(report.contains(folder.path().to_str().expect("UTF-8")), "{options}: {report:?}");
+    }
+}
+
+#[test]
+fn the_next_start_does_not_wait_for_the_killed_one_to_be_gone() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let origin = Origin::start();
+    let mut foxy = Foxy::start(folder.path(), &[]);
+    let address = foxy.proxy.to_string();
+    for _ in 0..5 {
+        foxy.signal("KILL");
+        let next = Foxy::start(folder.path(), &["--listen", &address]);
+        drop(std::mem::replace(&mut foxy, next));
+        assert!(foxy.get(&origin.url("page")).body.starts_with("the page /page"));
+    }
 }

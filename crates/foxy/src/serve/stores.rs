@@ -1,11 +1,12 @@
 //! The stores: opens each folder, its device and its shard, and refuses to start with one that cannot be used.
 
+use super::patiently;
 use super::welcome::OpenStore;
 use crate::failure::Failure;
 use crate::settings::Settings;
 use crate::settings::resolve::new_store_size;
 use foxy_base::{ByteSize, Instant, Random, clock};
-use foxy_device::{DeviceKind, DeviceSettings, Preference, Root, open_device};
+use foxy_device::{DeviceKind, DeviceSettings, Preference, Root, RootError, open_device};
 use foxy_store::schemes::stream_packetizer::FILE_NAME;
 use foxy_store::superblock::{Found, Superblock};
 use foxy_store::{Observer, SchemeName, Shard, ShardSettings, StoreSettings, StoreStatus};
@@ -50,7 +51,8 @@ pub fn open(settings: &Settings, random: &mut Random) -> Result<Vec<RunningStore
 }
 
 fn start(settings: &Settings, folder: &Path, seed: u64) -> Result<RunningStore, Failure> {
-    let root = Root::open(folder).map_err(|error| Failure::Unusable(error.to_string()))?;
+    let root = patiently(|error| matches!(error, RootError::InUse(_)), || Root::open(folder));
+    let root = root.map_err(|error| Failure::Unusable(error.to_string()))?;
     let size = settings.size.or_else(|| existing_size(folder)).unwrap_or_else(|| default_size(&root));
     let refuse =
         |reason: &dyn std::fmt::Display| Failure::Unusable(format!("store {}: {reason}", folder.display()));

@@ -111,7 +111,7 @@ mod tests {
             load(Some(&path), Some(&matches), &Machine::default()).unwrap_or_else(|all| panic!("{all}"));
         assert_eq!(loaded.settings.size.map(|size| size.0), Some(64 << 20));
         assert_eq!(loaded.settings.memory.0, 2 << 20);
-        assert_eq!(loaded.settings.limits.connections, 20_000);
+        assert_eq!(loaded.settings.limits.connections, 8192);
         let shown = loaded.show();
         assert!(shown.contains("# --size\n"), "{shown}");
         assert!(shown.contains("foxy.toml:2:1\n"), "{shown}");

@@ -190,7 +190,7 @@ pub static SETTINGS: &[Setting] = &[
         flag: None,
         area: Area::Limits,
         kind: Kind::Count { slot: |w| &mut w.connections, at_least: 1, at_most: 10_000_000 },
-        default: Preset::Fixed(&["20000"]),
+        default: Preset::Fixed(&["8192"]),
         doc: "Client connections at a time. One more is answered 503 and closed.",
     },
     Setting {

@@ -120,6 +120,25 @@ pub fn refused(folder: &Path, more: &[&str]) -> (Option<i32>, String) {
     (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
 }
 
+/// The same with a file system of its own, in memory, mounted on `folder` with these options. `None` where this user may
+/// not mount, not even in a namespace of its own.
+pub fn refused_on(options: &str, folder: &Path) -> Option<(Option<i32>, String)> {
+    let namespace = || {
+        let mut command = Command::new("unshare");
+        command.args(["--map-root-user", "--mount", "--", "sh", "-c"]);
+        command
+    };
+    let mount = format!("mount -t tmpfs -o {options} none '{}'", folder.display());
+    if !namespace().arg(&mount).status().is_ok_and(|status| status.success()) {
+        return None;
+    }
+    let foxy = command(folder, &["--size", "64M"]);
+    let mut inside = namespace();
+    inside.arg(format!("{mount} && exec \"$0\" \"$@\"")).arg(foxy.get_program()).args(foxy.get_args());
+    let output = inside.stdin(Stdio::null()).output().expect("unshare ran before");
+    Some((output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned()))
+}
+
 fn address_after(message: &str, name: &str) -> SocketAddr {
     let line = message.lines().find(|line| line.trim_start().starts_with(name)).expect(name);
     let address = line.split("http://").nth(1).expect("an address");
