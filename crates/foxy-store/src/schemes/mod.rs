@@ -42,6 +42,8 @@ pub struct SchemeRow {
     pub text: &'static str,
     /// What it is, in a few words.
     pub summary: &'static str,
+    /// The file in the store's folder that begins with its superblock, if it has one.
+    pub control: Option<&'static str>,
     make: fn(&StoreSettings, Observer) -> Box<dyn Scheme + Send>,
 }
 
@@ -51,24 +53,28 @@ pub const SCHEMES: &[SchemeRow] = &[
         name: SchemeName::Buddy,
         text: "buddy",
         summary: "a file for each size of records; only a clean stop is recovered from",
+        control: Some("buddy.foxy"),
         make: |settings, observer| Box::new(slotted::Slotted::new(slotted::BUDDY, settings, observer)),
     },
     SchemeRow {
         name: SchemeName::Coss,
         text: "coss",
         summary: "a ring of 1 MiB stripes, as Squid's coss; only a clean stop is recovered from",
+        control: Some("coss.foxy"),
         make: |settings, observer| Box::new(slotted::Slotted::new(slotted::COSS, settings, observer)),
     },
     SchemeRow {
         name: SchemeName::LazyReads,
         text: "lazy-reads",
         summary: "packetizer, reads gathered by ten and sorted",
+        control: Some("lazy-reads.foxy"),
         make: |settings, observer| Box::new(slotted::Slotted::new(slotted::LAZY_READS, settings, observer)),
     },
     SchemeRow {
         name: SchemeName::LazyReadsLoc,
         text: "lazy-reads-loc",
         summary: "lazy-reads, writes gathered by origin server",
+        control: Some("lazy-reads-loc.foxy"),
         make: |settings, observer| {
             Box::new(slotted::Slotted::new(slotted::LAZY_READS_LOC, settings, observer))
         },
@@ -77,30 +83,35 @@ pub const SCHEMES: &[SchemeRow] = &[
         name: SchemeName::Null,
         text: "null",
         summary: "stores nothing; only the memory tier caches",
+        control: None,
         make: |_, observer| Box::new(null::Null::new(observer)),
     },
     SchemeRow {
         name: SchemeName::Packetizer,
         text: "packetizer",
         summary: "stream, contiguous records gathered into pages",
+        control: Some("packetizer.foxy"),
         make: |settings, observer| Box::new(slotted::Slotted::new(slotted::PACKETIZER, settings, observer)),
     },
     SchemeRow {
         name: SchemeName::Stream,
         text: "stream",
         summary: "one file, written cyclically, a write a record; only a clean stop is recovered from",
+        control: Some("stream.foxy"),
         make: |settings, observer| Box::new(slotted::Slotted::new(slotted::STREAM, settings, observer)),
     },
     SchemeRow {
         name: SchemeName::StreamPacketizer,
         text: "stream-packetizer",
         summary: "one preallocated file, written cyclically in large pieces",
+        control: Some(stream_packetizer::FILE_NAME),
         make: |settings, observer| Box::new(stream_packetizer::StreamPacketizer::new(settings, observer)),
     },
     SchemeRow {
         name: SchemeName::Ufs,
         text: "ufs",
         summary: "one file a record in 16 x 256 directories, as Squid does",
+        control: Some(ufs::LEDGER_NAME),
         make: |settings, observer| Box::new(ufs::Ufs::new(settings, observer)),
     },
 ];

@@ -31,8 +31,8 @@ use scan::Scan;
 use shelf::Shelf;
 use std::collections::{HashMap, VecDeque};
 
-/// The ledger's file.
-const LEDGER_NAME: &str = "foxy-ufs-ledger";
+/// The ledger's file, in the store's folder.
+pub const LEDGER_NAME: &str = "foxy-ufs-ledger";
 const LEDGER: FileId = FileId(0);
 /// How often an operation that opening depends on is tried.
 const TRIES: u8 = 3;

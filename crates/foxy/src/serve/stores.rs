@@ -7,7 +7,6 @@ use crate::settings::Settings;
 use crate::settings::resolve::new_store_size;
 use foxy_base::{ByteSize, Instant, Random, clock};
 use foxy_device::{DeviceKind, DeviceSettings, Preference, Root, RootError, open_device};
-use foxy_store::schemes::stream_packetizer::FILE_NAME;
 use foxy_store::superblock::{Found, Superblock};
 use foxy_store::{Observer, SchemeName, Shard, ShardSettings, StoreSettings, StoreStatus};
 use std::fs::File;
@@ -53,7 +52,10 @@ pub fn open(settings: &Settings, random: &mut Random) -> Result<Vec<RunningStore
 fn start(settings: &Settings, folder: &Path, seed: u64) -> Result<RunningStore, Failure> {
     let root = patiently(|error| matches!(error, RootError::InUse(_)), || Root::open(folder));
     let root = root.map_err(|error| Failure::Unusable(error.to_string()))?;
-    let size = settings.size.or_else(|| existing_size(folder)).unwrap_or_else(|| default_size(&root));
+    let size = settings
+        .size
+        .or_else(|| existing_size(folder, settings.scheme))
+        .unwrap_or_else(|| default_size(&root));
     let refuse =
         |reason: &dyn std::fmt::Display| Failure::Unusable(format!("store {}: {reason}", folder.display()));
     let store_settings = StoreSettings {
@@ -81,10 +83,10 @@ fn start(settings: &Settings, folder: &Path, seed: u64) -> Result<RunningStore, 
 }
 
 /// The size a store on disk was made with: asking for another would begin it anew.
-fn existing_size(folder: &Path) -> Option<ByteSize> {
+fn existing_size(folder: &Path, scheme: SchemeName) -> Option<ByteSize> {
     const PAGE: usize = foxy_store::layout::PAGE;
     let mut pages = [0; 2 * PAGE];
-    let path = folder.join(FILE_NAME);
+    let path = folder.join(scheme.row().control?);
     File::open(path).ok()?.read_exact(&mut pages).ok()?;
     match Superblock::judge(&pages[..PAGE], &pages[PAGE..]) {
         Ok(Found::Ours(superblock)) => Some(ByteSize(superblock.requested)),
