@@ -4,7 +4,9 @@
 pub mod body;
 pub mod object;
 pub mod stream;
+pub mod trace;
 
 pub use body::{BodyCheck, BodyStream};
 pub use object::Object;
 pub use stream::{Popularity, RequestStream, Workload};
+pub use trace::{Get, Trace};

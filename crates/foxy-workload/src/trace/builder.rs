@@ -1,0 +1,116 @@
+//! Makes a trace from texts, one get at a time: numbers clients, URLs and origin servers, then puts times in order.
+//! What a line of a log means is the readers' business.
+
+use super::names::Interner;
+use super::{Get, Names, Trace};
+
+/// A trace under construction.
+#[derive(Clone, Debug, Default)]
+pub struct Builder {
+    gets: Vec<(i64, Get)>,
+    clients: Interner,
+    urls: Interner,
+    hosts: Interner,
+    sites: Vec<u32>,
+}
+
+impl Builder {
+    /// Adds a get at `time` in microseconds since any fixed moment. False, and nothing is added, when the numbers of
+    /// clients or URLs are used up (2^32 of each).
+    pub fn add(&mut self, time: i64, client: &str, url: &str, size: u64) -> bool {
+        let (Some((client, _)), Some((number, new))) = (self.clients.number(client), self.urls.number(url))
+        else {
+            return false;
+        };
+        if new {
+            let site = self.hosts.number(&host(url).to_ascii_lowercase());
+            let (site, _) = site.expect("there are no more hosts than URLs");
+            self.sites.push(site);
+        }
+        self.gets.push((time, Get { time: 0, client, url: number, size }));
+        true
+    }
+
+    /// How many gets were added.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.gets.len()
+    }
+
+    /// Whether none was added.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.gets.is_empty()
+    }
+
+    /// The trace: in the order of times, gets of one moment in the order they were added.
+    #[must_use]
+    pub fn finish(mut self) -> Trace {
+        self.gets.sort_by_key(|(time, _)| *time);
+        let first = self.gets.first().map_or(0, |(time, _)| *time);
+        let since = |time: i64| time.abs_diff(first);
+        let gets = self.gets.into_iter().map(|(time, get)| Get { time: since(time), ..get }).collect();
+        Trace {
+            gets,
+            sites: self.sites,
+            clients: count(&self.clients),
+            site_count: count(&self.hosts),
+            names: Names::Texts(self.urls.into_texts()),
+        }
+    }
+}
+
+fn count(interner: &Interner) -> u32 {
+    u32::try_from(interner.len()).unwrap_or(u32::MAX)
+}
+
+/// The host and port of an absolute URL; of `host:port` (a tunnel) the whole; empty for a path alone.
+fn host(url: &str) -> &str {
+    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+    let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+    let authority = &rest[..end];
+    authority.rsplit_once('@').map_or(authority, |(_, host)| host)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_origin_server_is_what_stands_before_the_path() {
+        let cases = [
+            ("http://a.test/b/c", "a.test"),
+            ("http://user:word@a.test:8080?q", "a.test:8080"),
+            ("https://a.test", "a.test"),
+            ("/only/a/path", ""),
+            ("a.test:443", "a.test:443"),
+            ("", ""),
+        ];
+        for (url, expected) in cases {
+            assert_eq!(host(url), expected, "{url}");
+        }
+    }
+
+    #[test]
+    fn gets_come_in_the_order_of_their_times_counted_from_the_first() {
+        let mut builder = Builder::default();
+        for (time, client, url) in
+            [(500, "c1", "http://a/1"), (200, "c2", "http://B/1"), (500, "c1", "http://b/2")]
+        {
+            assert!(builder.add(time, client, url, 10));
+        }
+        let trace = builder.finish();
+        let seen: Vec<_> = trace.gets.iter().map(|get| (get.time, get.client, get.url)).collect();
+        assert_eq!(seen, [(0, 1, 1), (300, 0, 0), (300, 0, 2)]);
+        assert_eq!((trace.urls(), trace.clients, trace.site_count), (3, 2, 2));
+        assert_eq!(trace.sites, [0, 1, 1]);
+        assert_eq!(trace.url_text(1), "http://B/1");
+    }
+
+    #[test]
+    fn the_widest_possible_times_do_not_overflow() {
+        let mut builder = Builder::default();
+        assert!(builder.add(i64::MIN, "c", "u", 1) && builder.add(i64::MAX, "c", "u", 1));
+        assert_eq!(builder.finish().gets[1].time, u64::MAX);
+    }
+}

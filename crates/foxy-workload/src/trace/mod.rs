@@ -1,0 +1,69 @@
+//! Traces: the URL-gets that clients sent, in the order of their times, held small enough to walk millions in memory.
+//! Read from logs, or made by the calibrated generator. No file access here: readers take what the binary opened.
+
+pub mod builder;
+pub mod names;
+
+pub use builder::Builder;
+pub use names::Names;
+
+use std::borrow::Cow;
+
+/// One URL-get of a trace; names are interned, so a trace is small and quick to walk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Get {
+    /// Microseconds since the first get.
+    pub time: u64,
+    /// Who asked, counted from 0.
+    pub client: u32,
+    /// What was asked for, counted from 0.
+    pub url: u32,
+    /// Bytes of the answer.
+    pub size: u64,
+}
+
+const _: () = assert!(size_of::<Get>() == 24);
+
+/// A stream of gets with the names that its numbers stand for.
+#[derive(Clone, Debug, Default)]
+pub struct Trace {
+    /// The gets, their times never falling.
+    pub gets: Vec<Get>,
+    /// By URL: the number of its origin server.
+    pub sites: Vec<u32>,
+    /// By URL: its text.
+    pub names: Names,
+    /// How many clients there are.
+    pub clients: u32,
+    /// How many origin servers there are.
+    pub site_count: u32,
+}
+
+impl Trace {
+    /// How many different URLs are asked for.
+    #[must_use]
+    pub fn urls(&self) -> usize {
+        self.sites.len()
+    }
+
+    /// The origin server of a URL.
+    ///
+    /// # Panics
+    /// When the trace has no such URL.
+    #[must_use]
+    pub fn site(&self, url: u32) -> u32 {
+        self.sites[url as usize]
+    }
+
+    /// A URL's text.
+    ///
+    /// # Panics
+    /// When the trace has no such URL.
+    #[must_use]
+    pub fn url_text(&self, url: u32) -> Cow<'_, str> {
+        match &self.names {
+            Names::Numbered => Cow::Owned(format!("http://site{}.invalid/{url}", self.site(url))),
+            Names::Texts(texts) => Cow::Borrowed(texts.get(url)),
+        }
+    }
+}
