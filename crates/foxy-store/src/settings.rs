@@ -2,7 +2,7 @@
 
 use crate::policy::{Policy, PolicyName, PolicySettings};
 use crate::schemes::slotted::BufferChoice;
-use crate::schemes::ufs::UfsMapping;
+use crate::schemes::ufs::{UfsMapping, UfsReclaim};
 use std::fmt;
 use std::time::Duration;
 
@@ -49,6 +49,8 @@ pub struct StoreSettings {
     pub policy: PolicyName,
     /// How the scheme `ufs` spreads its files over directories (R18).
     pub ufs_mapping: UfsMapping,
+    /// When the scheme `ufs` evicts (R50, R70).
+    pub ufs_reclaim: UfsReclaim,
     /// The largest record, in slots of 512 bytes, that the scheme `buddy` keeps in a file with others (R20, R21).
     pub buddy_threshold: u32,
     /// Buffers of 64 KiB in which the scheme `lazy-reads-loc` gathers records by origin server (R28).
@@ -79,6 +81,7 @@ impl StoreSettings {
             record_limit: u32::try_from((size / 2048).clamp(1024, 1 << 27)).unwrap_or(1 << 27),
             policy: PolicyName::default(),
             ufs_mapping: UfsMapping::default(),
+            ufs_reclaim: UfsReclaim::default(),
             buddy_threshold: 256,
             locality_buffers: 128,
             locality_choice: BufferChoice::default(),

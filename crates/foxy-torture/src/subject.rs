@@ -2,7 +2,7 @@
 
 use crate::canary::{Flaw, Slots, Unsynced};
 use foxy_store::policy::POLICIES;
-use foxy_store::schemes::ufs::UfsMapping;
+use foxy_store::schemes::ufs::{UfsMapping, UfsReclaim};
 use foxy_store::settings::MINIMUM_SIZE;
 use foxy_store::{Observer, Scheme, SchemeName, StoreSettings};
 
@@ -53,7 +53,8 @@ pub const SCHEMES: &[Subject] = &[
     Subject {
         name: "ufs-round-robin",
         scheme: |seed| {
-            let settings = StoreSettings { ufs_mapping: UfsMapping::RoundRobin, ..settings(seed) };
+            let (ufs_mapping, ufs_reclaim) = (UfsMapping::RoundRobin, UfsReclaim::EverySecond);
+            let settings = StoreSettings { ufs_mapping, ufs_reclaim, ..settings(seed) };
             SchemeName::Ufs.make(&settings, Observer::default())
         },
         capacity: SIZE,

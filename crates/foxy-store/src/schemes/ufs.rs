@@ -1,5 +1,5 @@
 //! Squid's `ufs` at system-call level (R18, R58): one file a record, in 16 × 256 directories, lowest free number first.
-//! A hit opens, reads and closes; a miss creates, writes and closes; what goes is unlinked. LRU between watermarks.
+//! A hit opens, reads and closes; a miss creates, writes and closes; what goes is unlinked.
 //!
 //! Every file carries its header (R39); opening the store scans them. What must be durable is forgetting, and that is
 //! the ledger's: a put of a key that has or had a record, and every removal, is answered once the ledger is synced.
@@ -11,10 +11,12 @@ mod get;
 mod ledger;
 mod mapping;
 mod open;
+mod room;
 mod scan;
 mod shelf;
 
 pub use mapping::UfsMapping;
+pub use room::UfsReclaim;
 
 use crate::contract::{AbsentReason, Answer, Key, Outbox, RefusedReason, Scheme, StoreRequest, Ticket};
 use crate::observe::Observer;
@@ -83,6 +85,7 @@ pub struct Ufs {
     now: Instant,
     /// When changes to the ledger that nobody waits for are committed.
     commit_by: Option<Instant>,
+    maintain_by: Option<Instant>,
     jobs: HashMap<IoId, Job>,
     operations: u64,
     files: Vec<u32>,
@@ -118,6 +121,7 @@ impl Ufs {
             sequence: 1,
             now: Instant::ZERO,
             commit_by: None,
+            maintain_by: None,
             jobs: HashMap::new(),
             operations: 0,
             files: Vec::new(),
@@ -282,13 +286,12 @@ impl Scheme for Ufs {
     }
 
     fn deadline(&self) -> Option<Instant> {
-        self.commit_by
+        self.next_deadline()
     }
 
     fn on_deadline(&mut self, now: Instant, out: &mut Outbox) {
         self.now = now;
-        self.commit_by = None;
-        self.begin_commit(out);
+        self.keep_time(out);
     }
 }
 

@@ -131,31 +131,6 @@ impl Ufs {
         }
     }
 
-    /// Evicts from the high watermark down to the low one (R50), once `wanted` more bytes would pass the high one, or
-    /// when no file number is free.
-    fn make_room(&mut self, wanted: u64, out: &mut Outbox) {
-        let share = |percent: u8| self.capacity() / 100 * u64::from(percent);
-        let (low, high) = (share(self.settings.low_watermark), share(self.settings.high_watermark));
-        if self.shelf.living() + wanted > high {
-            while self.shelf.living() + wanted > low
-                && let Some(number) = self.shelf.victim()
-            {
-                self.observer.statistics.evicted.add(1);
-                self.forget(number, out);
-            }
-        }
-        if self.shelf.is_full()
-            && self.unlinking == 0
-            && let Some(number) = self.shelf.victim()
-        {
-            self.observer.statistics.evicted.add(1);
-            self.forget(number, out);
-        }
-        for number in std::mem::take(&mut self.stuck) {
-            self.unlink(number, out);
-        }
-    }
-
     /// Puts that wait for room try again.
     pub(super) fn retry_waiting(&mut self, out: &mut Outbox) {
         for _ in 0..self.no_room.len() {

@@ -159,3 +159,41 @@ fn objects_above_the_threshold_are_refused() {
     hand.start(&[]);
     assert_eq!(hand.put(1), (vec![], Answer::Refused(RefusedReason::TooLarge)));
 }
+
+#[test]
+fn squids_maintenance_removes_some_every_second_down_to_the_low_watermark() {
+    let mut hand = Hand::new(|settings| {
+        settings.ufs_reclaim = UfsReclaim::EverySecond;
+        settings.size = 8 << 20;
+        (settings.low_watermark, settings.high_watermark) = (1, 100);
+    });
+    hand.start(&[]);
+    let (files, low) = (200, hand.ufs.capacity() / 100);
+    assert!((0..files).all(|key| hand.put(key).1 == Answer::Stored));
+    let mut second = hand.ufs.deadline().expect("it is above the low watermark");
+    let mut removed = Vec::new();
+    while hand.ufs.deadline() == Some(second) {
+        hand.log.clear();
+        let mut out = Outbox::default();
+        hand.ufs.on_deadline(second, &mut out);
+        hand.carry_out(out, &[]);
+        removed.push(hand.log.iter().filter(|text| text.starts_with("remove")).count());
+        second = second + std::time::Duration::from_secs(1);
+    }
+    assert_eq!(removed, [46, 39, 34, 29, 24, 8]);
+    assert!(hand.ufs.shelf.living() < low && hand.ufs.shelf.living() > low - 4096 - 1);
+}
+
+#[test]
+fn under_squids_maintenance_a_fill_between_two_seconds_keeps_to_the_size() {
+    let mut hand = Hand::new(|settings| settings.ufs_reclaim = UfsReclaim::EverySecond);
+    hand.start(&[]);
+    for key in 0..=u8::MAX {
+        assert_eq!(hand.put(key).1, Answer::Stored);
+        assert!(hand.ufs.shelf.used() <= hand.ufs.capacity(), "key {key}");
+    }
+    assert!(
+        hand.ufs.shelf.used() > hand.ufs.capacity() / 100 * 95,
+        "nothing goes before it must or a second is over"
+    );
+}
