@@ -2,6 +2,7 @@
 
 use super::super::levels::{Levels, UrlGet, operations};
 use super::super::operation::Operations;
+use super::super::pace::Virtual;
 use super::*;
 use foxy_base::Random;
 use foxy_device::Memory;

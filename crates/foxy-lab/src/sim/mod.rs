@@ -5,3 +5,4 @@ pub mod cache;
 pub mod drive;
 pub mod levels;
 pub mod operation;
+pub mod pace;

@@ -104,7 +104,7 @@ impl std::error::Error for OperationsError {}
 /// Reads a stream.
 ///
 /// # Errors
-/// The first line that is not what [`write`] writes.
+/// The first line that is not what [`write()`] writes.
 pub fn read(input: impl BufRead) -> Result<Operations, OperationsError> {
     let mut lines = (1..).zip(input.lines());
     let (_, title) = lines.next().ok_or(OperationsError::Title)?;

@@ -3,6 +3,7 @@
 
 pub mod builder;
 pub mod names;
+pub mod synthetic;
 
 pub use builder::Builder;
 pub use names::Names;

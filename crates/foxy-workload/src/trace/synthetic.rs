@@ -1,0 +1,246 @@
+//! Synthetic traces that stand in for the seeds' (R12; WORKLOADS: "calibrated synthetic trace"). Clients fetch pages: a
+//! page and its images come from one server. A page is new, or one that was fetched before is fetched again; how long
+//! before is what decides hit ratios at small and large caches alike. Interleaved clients, lognormal sizes with a
+//! Pareto tail, everything from the seed. Never to be shown without the label "synthetic".
+
+use super::{Get, Names, Trace};
+use foxy_base::Random;
+
+/// What a trace is like.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Model {
+    /// Its name.
+    pub name: &'static str,
+    /// The share of fetches that repeat an earlier one.
+    pub repeats: f64,
+    /// The share of repeats whose distance to the earlier fetch is log-uniform; for the others it is uniform.
+    pub recent: f64,
+    /// The share of new pages that are never fetched again.
+    pub once: f64,
+    /// Mean size of what is fetched, in bytes.
+    pub mean_size: f64,
+    /// Gets of a page and its images, in the mean.
+    pub burst: f64,
+    /// Clients that fetch at the same time.
+    pub interleaved: u32,
+    /// Clients in all.
+    pub clients: u32,
+    /// Gets a second.
+    pub rate: f64,
+}
+
+/// Digital's proxy: the slice that the literature fits.
+pub const DEC: Model = Model {
+    name: "dec",
+    repeats: 0.38,
+    recent: 0.85,
+    once: 0.6,
+    mean_size: 10_550.0,
+    burst: 4.0,
+    interleaved: 64,
+    clients: 10_089,
+    rate: 10.0,
+};
+
+/// Digital's proxy as the paper's Table 1 has it: 32 % of the gets are hits in 512 MB of memory, 4 % are reads of a
+/// 2 GB disk, 64 % are writes of 10.55 KB in the mean.
+pub const TABLE1: Model = Model { name: "table1", recent: 0.95, mean_size: 10_650.0, ..DEC };
+
+/// Boston University's clients, November 1994 to February 1995, browser caches removed.
+pub const BU95: Model = Model {
+    name: "bu95",
+    repeats: 0.647,
+    once: 0.5,
+    mean_size: 14_700.0,
+    burst: 2.0,
+    interleaved: 8,
+    clients: 591,
+    rate: 0.02,
+    ..DEC
+};
+
+/// IRCache, 2004.
+pub const IRCACHE: Model =
+    Model { name: "ircache", repeats: 0.408, recent: 0.7, clients: 200, rate: 5.0, ..DEC };
+
+/// The models there are.
+pub const MODELS: &[Model] = &[TABLE1, DEC, BU95, IRCACHE];
+
+/// The largest object, in bytes.
+const LARGEST: f64 = 50e6;
+/// The share of objects in the Pareto tail, its exponent, and where it begins in multiples of the body's median.
+const TAIL: (f64, f64, f64) = (0.07, 1.1, 4.0);
+/// Spread of the body's logarithm.
+const SPREAD: f64 = 1.2;
+
+/// Draws of a distance that may hit a page that is not fetched again before the newest page that is gets chosen.
+const TRIES: u32 = 8;
+
+struct Page {
+    first: u32,
+    count: u32,
+    again: bool,
+}
+
+/// What one of the interleaved clients is doing.
+struct Visit {
+    client: u32,
+    next: u32,
+    end: u32,
+}
+
+struct Generator<'a> {
+    model: &'a Model,
+    random: Random,
+    pages: Vec<Page>,
+    /// Pages in the order of their fetches.
+    history: Vec<u32>,
+    sizes: Vec<u64>,
+    sites: Vec<u32>,
+    median: f64,
+    servers: f64,
+}
+
+/// Makes a trace of so many gets.
+#[must_use]
+pub fn generate(model: &Model, gets: usize, seed: u64) -> Trace {
+    let mut generator = Generator {
+        model,
+        random: Random::new(seed),
+        pages: Vec::new(),
+        history: Vec::new(),
+        sizes: Vec::new(),
+        sites: Vec::new(),
+        median: median_for(model.mean_size),
+        servers: (gets as f64 / 40.0).max(10.0),
+    };
+    let mut visits: Vec<Visit> = (0..model.interleaved).map(|_| generator.visit()).collect();
+    let (mut list, mut time) = (Vec::with_capacity(gets), 0.0);
+    while list.len() < gets {
+        let place = generator.random.below(visits.len() as u64) as usize;
+        if visits[place].next == visits[place].end {
+            visits[place] = generator.visit();
+        }
+        let Visit { client, next: url, .. } = visits[place];
+        visits[place].next += 1;
+        list.push(Get { time: time as u64, client, url, size: generator.sizes[url as usize] });
+        time -= (1.0 - generator.random.unit()).ln() / model.rate * 1e6;
+    }
+    let site_count = generator.sites.iter().max().map_or(0, |&last| last + 1);
+    Trace { gets: list, sites: generator.sites, names: Names::Numbered, clients: model.clients, site_count }
+}
+
+impl Generator<'_> {
+    fn visit(&mut self) -> Visit {
+        let client = self.random.below(u64::from(self.model.clients)) as u32;
+        let page = if self.random.chance(self.model.repeats) { self.old_page() } else { None };
+        let page = page.unwrap_or_else(|| self.new_page());
+        if self.pages[page as usize].again {
+            self.history.push(page);
+        }
+        let Page { first, count, .. } = self.pages[page as usize];
+        Visit { client, next: first, end: first + count }
+    }
+
+    /// A page fetched some fetches ago.
+    fn old_page(&mut self) -> Option<u32> {
+        let past = self.history.len();
+        for _ in 0..TRIES.min(past as u32) {
+            let back = if self.random.chance(self.model.recent) {
+                (past as f64).powf(self.random.unit()) as usize
+            } else {
+                1 + self.random.below(past as u64) as usize
+            };
+            if let Some(place) = past.checked_sub(back) {
+                return Some(self.history[place]);
+            }
+        }
+        None
+    }
+
+    fn new_page(&mut self) -> u32 {
+        let count = 1 + self.geometric(self.model.burst - 1.0);
+        let site = self.site();
+        let first = self.sizes.len() as u32;
+        for _ in 0..count {
+            let size = self.size();
+            self.sizes.push(size);
+            self.sites.push(site);
+        }
+        let again = !self.random.chance(self.model.once);
+        self.pages.push(Page { first, count, again });
+        self.pages.len() as u32 - 1
+    }
+
+    /// A server: popular ones have most pages.
+    fn site(&mut self) -> u32 {
+        self.servers.powf(self.random.unit()) as u32
+    }
+
+    /// A whole number from 0 with this mean.
+    fn geometric(&mut self, mean: f64) -> u32 {
+        let ratio = mean / (1.0 + mean);
+        ((1.0 - self.random.unit()).ln() / ratio.ln()) as u32
+    }
+
+    fn size(&mut self) -> u64 {
+        let (share, exponent, begin) = TAIL;
+        let size = if self.random.chance(share) {
+            self.median * begin * (1.0 - self.random.unit()).powf(-1.0 / exponent)
+        } else {
+            let (u, v) = (1.0 - self.random.unit(), self.random.unit());
+            let normal = (-2.0 * u.ln()).sqrt() * (std::f64::consts::TAU * v).cos();
+            self.median * (SPREAD * normal).exp()
+        };
+        size.clamp(64.0, LARGEST) as u64
+    }
+}
+
+/// The median of the body that gives all sizes together this mean.
+fn median_for(mean: f64) -> f64 {
+    let (share, exponent, begin) = TAIL;
+    let body = (SPREAD * SPREAD / 2.0).exp();
+    let tail = |median: f64| {
+        let cut = LARGEST / (begin * median);
+        begin * (exponent - cut.powf(1.0 - exponent)) / (exponent - 1.0)
+    };
+    (0..20).fold(mean / 3.0, |median, _| mean / ((1.0 - share) * body + share * tail(median)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+
+    #[test]
+    fn a_seed_decides_the_whole_trace() {
+        let gets = |seed| generate(&DEC, 2000, seed).gets;
+        assert_eq!(gets(1), gets(1));
+        assert_ne!(gets(1), gets(2));
+    }
+
+    #[test]
+    fn repeats_and_sizes_are_as_the_model_says() {
+        for model in MODELS {
+            for seed in 0..3 {
+                let trace = generate(model, 200_000, seed);
+                let mut seen = HashSet::new();
+                let repeats = trace.gets.iter().filter(|get| !seen.insert(get.url)).count();
+                let share = repeats as f64 / trace.gets.len() as f64;
+                assert!((share - model.repeats).abs() < 0.02, "{} seed {seed}: {share}", model.name);
+                let bytes: u64 = trace.gets.iter().map(|get| get.size).sum();
+                let mean = bytes as f64 / trace.gets.len() as f64;
+                assert!((mean / model.mean_size - 1.0).abs() < 0.35, "{} seed {seed}: {mean}", model.name);
+            }
+        }
+    }
+
+    #[test]
+    fn a_page_and_its_images_come_from_one_server_between_those_of_other_clients() {
+        let trace = generate(&DEC, 50_000, 1);
+        let next_to = trace.gets.windows(2).filter(|two| trace.site(two[0].url) == trace.site(two[1].url));
+        assert!(next_to.count() < 10_000, "interleaved");
+        let neighbours = trace.sites.windows(2).filter(|two| two[0] == two[1]).count();
+        assert!(neighbours * 10 > trace.sites.len() * 7, "pages of four");
+    }
+}
