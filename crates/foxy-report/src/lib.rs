@@ -1,11 +1,13 @@
 //! Run records first, pictures second: what a run was, what it measured, how sure that is.
 //! It reads no clock and no file; whoever runs something hands the facts in.
 
+pub mod figure;
 pub mod latency;
 pub mod record;
 pub mod statistics;
 pub mod table;
 
+pub use figure::{FigureRow, Place, Verdict};
 pub use latency::Latencies;
 pub use record::{Machine, Measure, Record, Setup, write_records};
 pub use statistics::Summary;

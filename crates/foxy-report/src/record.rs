@@ -1,5 +1,6 @@
 //! Run records: one JSON object a line, `setup` first and `end` last. Keys keep their meaning; new ones may be added.
 
+use crate::figure::FigureRow;
 use serde::{Deserialize, Serialize};
 use std::io::{self, Write};
 
@@ -78,6 +79,8 @@ pub enum Record {
     Setup(Setup),
     /// A value.
     Measure(Measure),
+    /// A row of one of the seeds' tables or figures.
+    FigureRow(FigureRow),
     /// A distribution of latencies, in microseconds.
     Histogram {
         /// What was measured.
