@@ -15,7 +15,7 @@ use foxy_store::{
 use std::time::Duration;
 
 /// The largest piece of a URL that is one record; what is larger is written as several.
-const PIECE: u64 = 1 << 20;
+pub const PIECE: u64 = 1 << 20;
 
 /// What a run came to.
 #[derive(Clone, Debug)]

@@ -6,3 +6,4 @@ pub mod drive;
 pub mod levels;
 pub mod operation;
 pub mod pace;
+pub mod sizing;

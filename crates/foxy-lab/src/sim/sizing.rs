@@ -1,0 +1,82 @@
+//! How large a store must be so that a stream of operations fills it to a given utilization: live slots over all slots
+//! (R23).
+
+use super::drive::PIECE;
+use super::operation::{Operation, OperationKind, Operations};
+use foxy_store::layout::{PAGE, SLOT};
+use foxy_store::record::slots_for;
+
+/// Slots that a URL takes: one record for each piece of it.
+#[must_use]
+pub fn slots_of(size: u64) -> u64 {
+    let whole = size / PIECE;
+    let rest = (size % PIECE) as usize;
+    let last = if rest > 0 || whole == 0 { u64::from(slots_for(rest)) } else { 0 };
+    whole * u64::from(slots_for(PIECE as usize)) + last
+}
+
+/// The most slots that are live at once in the course of the operations.
+#[must_use]
+pub fn peak_slots(operations: &Operations) -> u64 {
+    let (mut live, mut peak) = (0, 0);
+    for Operation { kind, size, .. } in &operations.list {
+        match kind {
+            OperationKind::Write => live += slots_of(*size),
+            OperationKind::Delete => live -= slots_of(*size),
+            OperationKind::Read => {}
+        }
+        peak = peak.max(live);
+    }
+    peak
+}
+
+/// Bytes of a one-file store in which so many live slots are a share of all slots: what the store keeps for its index
+/// (1/32) and its superblocks comes on top.
+#[must_use]
+pub fn store_size(live_slots: u64, utilization: f64) -> u64 {
+    let data = (live_slots as f64 / utilization).ceil() * SLOT as f64;
+    let size = ((data + 4.0 * PAGE as f64) * 32.0 / 31.0) as u64;
+    size.next_multiple_of(PAGE as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use foxy_store::{Observer, SchemeName, StoreSettings};
+
+    #[test]
+    fn a_url_takes_the_slots_of_its_records() {
+        let check = |size, slots| assert_eq!(slots_of(size), slots, "{size} bytes");
+        check(0, 1);
+        check(448, 1);
+        check(449, 2);
+        check(PIECE, 2049);
+        check(PIECE + 1, 2050);
+    }
+
+    #[test]
+    fn the_peak_counts_what_lives_at_once() {
+        let operation = |kind, size| Operation { kind, url: 0, site: 0, size };
+        let list = vec![
+            operation(OperationKind::Write, 448),
+            operation(OperationKind::Write, 449),
+            operation(OperationKind::Delete, 448),
+            operation(OperationKind::Read, 449),
+            operation(OperationKind::Write, 100),
+        ];
+        assert_eq!(peak_slots(&Operations { list, ..Operations::default() }), 3);
+    }
+
+    #[test]
+    fn the_store_has_the_slots_that_the_utilization_asks_for() {
+        for (live, utilization) in [(2000, 0.5), (100_000, 0.76), (4_000_000, 0.95)] {
+            let settings = StoreSettings::with_size(store_size(live, utilization));
+            let observer = Observer::default();
+            let scheme: SchemeName = "stream".parse().expect("a scheme");
+            let scheme = scheme.make(&settings, observer);
+            let slots: u64 = scheme.free_runs().iter().map(|run| u64::from(run.1)).sum();
+            let found = live as f64 / slots as f64;
+            assert!((found / utilization - 1.0).abs() < 0.01, "{found} instead of {utilization}");
+        }
+    }
+}
