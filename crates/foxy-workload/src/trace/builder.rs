@@ -2,6 +2,7 @@
 //! What a line of a log means is the readers' business.
 
 use super::names::Interner;
+use super::skip::{Answer, Entry, Skip};
 use super::{Get, Names, Trace};
 
 /// A trace under construction.
@@ -12,23 +13,33 @@ pub struct Builder {
     urls: Interner,
     hosts: Interner,
     sites: Vec<u32>,
+    last_sizes: Vec<u64>,
 }
 
 impl Builder {
-    /// Adds a get at `time` in microseconds since any fixed moment. False, and nothing is added, when the numbers of
-    /// clients or URLs are used up (2^32 of each).
-    pub fn add(&mut self, time: i64, client: &str, url: &str, size: u64) -> bool {
-        let (Some((client, _)), Some((number, new))) = (self.clients.number(client), self.urls.number(url))
-        else {
-            return false;
+    /// Adds one line of a log.
+    ///
+    /// # Errors
+    /// A 304 for a URL without a known size, and more names than numbers.
+    pub fn add(&mut self, entry: Entry<'_>) -> Result<(), Skip> {
+        let size = match entry.answer {
+            Answer::Whole(size) => size,
+            Answer::NotModified => {
+                let url = self.urls.find(entry.url).ok_or(Skip::SizeNotKnown)?;
+                self.last_sizes[url as usize]
+            }
         };
+        let (client, _) = self.clients.number(entry.client).ok_or(Skip::TooManyNames)?;
+        let (url, new) = self.urls.number(entry.url).ok_or(Skip::TooManyNames)?;
         if new {
-            let site = self.hosts.number(&host(url).to_ascii_lowercase());
+            let site = self.hosts.number(&host(entry.url).to_ascii_lowercase());
             let (site, _) = site.expect("there are no more hosts than URLs");
             self.sites.push(site);
+            self.last_sizes.push(size);
         }
-        self.gets.push((time, Get { time: 0, client, url: number, size }));
-        true
+        self.last_sizes[url as usize] = size;
+        self.gets.push((entry.time, Get { time: 0, client, url, size }));
+        Ok(())
     }
 
     /// How many gets were added.
@@ -52,6 +63,7 @@ impl Builder {
         let gets = self.gets.into_iter().map(|(time, get)| Get { time: since(time), ..get }).collect();
         Trace {
             gets,
+            start: first,
             sites: self.sites,
             clients: count(&self.clients),
             site_count: count(&self.hosts),
@@ -91,26 +103,41 @@ mod tests {
         }
     }
 
+    fn entry<'a>(time: i64, client: &'a str, url: &'a str, answer: Answer) -> Entry<'a> {
+        Entry { time, client, url, answer }
+    }
+
     #[test]
     fn gets_come_in_the_order_of_their_times_counted_from_the_first() {
         let mut builder = Builder::default();
-        for (time, client, url) in
-            [(500, "c1", "http://a/1"), (200, "c2", "http://B/1"), (500, "c1", "http://b/2")]
-        {
-            assert!(builder.add(time, client, url, 10));
+        let gets = [(500, "c1", "http://a/1"), (200, "c2", "http://B/1"), (500, "c1", "http://b/2")];
+        for (time, client, url) in gets {
+            assert_eq!(builder.add(entry(time, client, url, Answer::Whole(10))), Ok(()));
         }
         let trace = builder.finish();
         let seen: Vec<_> = trace.gets.iter().map(|get| (get.time, get.client, get.url)).collect();
         assert_eq!(seen, [(0, 1, 1), (300, 0, 0), (300, 0, 2)]);
-        assert_eq!((trace.urls(), trace.clients, trace.site_count), (3, 2, 2));
+        assert_eq!((trace.start, trace.urls(), trace.clients, trace.site_count), (200, 3, 2, 2));
         assert_eq!(trace.sites, [0, 1, 1]);
         assert_eq!(trace.url_text(1), "http://B/1");
     }
 
     #[test]
+    fn an_unchanged_object_is_as_large_as_before() {
+        let mut builder = Builder::default();
+        assert_eq!(builder.add(entry(0, "c", "u", Answer::NotModified)), Err(Skip::SizeNotKnown));
+        assert_eq!(builder.add(entry(1, "c", "u", Answer::Whole(7))), Ok(()));
+        assert_eq!(builder.add(entry(2, "c", "u", Answer::NotModified)), Ok(()));
+        let sizes: Vec<u64> = builder.finish().gets.iter().map(|get| get.size).collect();
+        assert_eq!(sizes, [7, 7]);
+    }
+
+    #[test]
     fn the_widest_possible_times_do_not_overflow() {
         let mut builder = Builder::default();
-        assert!(builder.add(i64::MIN, "c", "u", 1) && builder.add(i64::MAX, "c", "u", 1));
+        for time in [i64::MIN, i64::MAX] {
+            assert_eq!(builder.add(entry(time, "c", "u", Answer::Whole(1))), Ok(()));
+        }
         assert_eq!(builder.finish().gets[1].time, u64::MAX);
     }
 }

@@ -2,11 +2,22 @@
 //! Read from logs, or made by the calibrated generator. No file access here: readers take what the binary opened.
 
 pub mod builder;
+mod columns;
+mod common_log;
+mod csv;
 pub mod names;
+mod parquet;
+pub mod read;
+pub mod skip;
+mod squid;
 pub mod synthetic;
+mod timestamp;
+pub mod write;
 
 pub use builder::Builder;
 pub use names::Names;
+pub use read::{Format, ReadError, ReadReport, read};
+pub use skip::{Entry, Skip};
 
 use std::borrow::Cow;
 
@@ -30,6 +41,8 @@ const _: () = assert!(size_of::<Get>() == 24);
 pub struct Trace {
     /// The gets, their times never falling.
     pub gets: Vec<Get>,
+    /// When the first get was, in microseconds since the Unix epoch; 0 for a synthetic trace.
+    pub start: i64,
     /// By URL: the number of its origin server.
     pub sites: Vec<u32>,
     /// By URL: its text.

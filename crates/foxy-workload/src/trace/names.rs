@@ -60,6 +60,12 @@ pub(super) struct Interner {
 }
 
 impl Interner {
+    /// The number of a text that was seen.
+    pub(super) fn find(&self, text: &str) -> Option<u32> {
+        let hash = self.hasher.hash_one(text);
+        self.numbers.find(hash, |&number| self.texts.get(number) == text).copied()
+    }
+
     /// The text's number, and whether it is new. None when all 2^32 numbers are given away.
     pub(super) fn number(&mut self, text: &str) -> Option<(u32, bool)> {
         let hash = self.hasher.hash_one(text);

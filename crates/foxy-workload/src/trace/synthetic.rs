@@ -127,7 +127,14 @@ pub fn generate(model: &Model, gets: usize, seed: u64) -> Trace {
         time -= (1.0 - generator.random.unit()).ln() / model.rate * 1e6;
     }
     let site_count = generator.sites.iter().max().map_or(0, |&last| last + 1);
-    Trace { gets: list, sites: generator.sites, names: Names::Numbered, clients: model.clients, site_count }
+    Trace {
+        gets: list,
+        start: 0,
+        sites: generator.sites,
+        names: Names::Numbered,
+        clients: model.clients,
+        site_count,
+    }
 }
 
 impl Generator<'_> {

@@ -1,0 +1,135 @@
+//! Comma, semicolon or tab separated values with a header line. A line is a row: one broken quote costs one line, where
+//! RFC 4180's line breaks inside quotes would let it swallow the file.
+
+use super::columns::{Column, Columns};
+use super::read::ReadError;
+use super::skip::{self, Answer, Entry, Skip};
+use super::timestamp;
+use std::borrow::Cow;
+
+/// How the rows of one file are read.
+#[derive(Clone, Debug)]
+pub(super) struct Csv {
+    separator: u8,
+    columns: Columns,
+}
+
+impl Csv {
+    /// From the header line.
+    ///
+    /// # Errors
+    /// When it names no time, URL or size.
+    pub(super) fn new(header: &str) -> Result<Self, ReadError> {
+        let count = |separator: &u8| header.bytes().filter(|byte| byte == separator).count();
+        let separator = *b",;\t".iter().rev().max_by_key(|separator| count(separator)).expect("three");
+        let names = split(header.trim_start_matches('\u{feff}'), separator);
+        let columns = Columns::find(names.iter().map(AsRef::as_ref))?;
+        Ok(Self { separator, columns })
+    }
+
+    /// One row; what it says is given to `take`.
+    pub(super) fn parse<T>(
+        &self,
+        line: &str,
+        take: impl FnOnce(Entry<'_>) -> Result<T, Skip>,
+    ) -> Result<T, Skip> {
+        let fields = split(line, self.separator);
+        let optional = |column| match self.columns.place(column) {
+            Some(place) => fields.get(place).map(|field| Some(field.trim())).ok_or(Skip::MissingField),
+            None => Ok(None),
+        };
+        let needed = |column| optional(column).and_then(|field| field.ok_or(Skip::MissingField));
+        let time = timestamp::parse(needed(Column::Time)?).ok_or(Skip::BadTime)?;
+        let url = skip::url(needed(Column::Url)?)?;
+        let size = needed(Column::Bytes)?;
+        let client = optional(Column::Client)?.unwrap_or("");
+        let answer = match (optional(Column::Method)?, optional(Column::Status)?) {
+            (None, None) => Answer::Whole(skip::bytes(size)?),
+            (method, status) => skip::answer(method.unwrap_or("GET"), status.unwrap_or("200"), size)?,
+        };
+        take(Entry { time, client, url, answer })
+    }
+}
+
+/// The fields of a line; quotes around a field are taken off, and two within it stand for one.
+fn split(line: &str, separator: u8) -> Vec<Cow<'_, str>> {
+    let mut fields = Vec::with_capacity(8);
+    let mut rest = line;
+    loop {
+        let end = end_of_field(rest, separator);
+        let field = &rest[..end];
+        let inner = field.strip_prefix('"').and_then(|field| field.strip_suffix('"'));
+        fields.push(match inner {
+            Some(inner) if inner.contains("\"\"") => Cow::Owned(inner.replace("\"\"", "\"")),
+            Some(inner) => Cow::Borrowed(inner),
+            None => Cow::Borrowed(field),
+        });
+        match rest.get(end + 1..) {
+            Some(next) => rest = next,
+            None => return fields,
+        }
+    }
+}
+
+/// Where a field ends: at the next separator that is not inside quotes. A quote that is never closed is a letter.
+fn end_of_field(text: &str, separator: u8) -> usize {
+    let next = |from: usize| {
+        let bytes = &text.as_bytes()[from..];
+        bytes.iter().position(|&byte| byte == separator).map_or(text.len(), |at| from + at)
+    };
+    if !text.starts_with('"') {
+        return next(0);
+    }
+    let mut quoted = true;
+    for (at, byte) in text.bytes().enumerate().skip(1) {
+        match byte {
+            b'"' => quoted = !quoted,
+            _ if byte == separator && !quoted => return at,
+            _ => {}
+        }
+    }
+    if quoted { next(0) } else { text.len() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(header: &str, line: &str, expected: Result<(i64, &str, &str, Answer), Skip>) {
+        let csv = Csv::new(header).expect("a header");
+        let own = |entry: Entry<'_>| {
+            Ok((entry.time, entry.client.to_string(), entry.url.to_string(), entry.answer))
+        };
+        let expected = expected.map(|(time, client, url, answer)| (time, client.into(), url.into(), answer));
+        assert_eq!(csv.parse(line, own), expected, "{line}");
+    }
+
+    #[test]
+    fn rows_are_gets_or_have_a_reason() {
+        let boston = "time,client,url,bytes,origin_seconds";
+        let whole = Answer::Whole;
+        check(boston, "1.5,272-8,http://a/,1934,0.53", Ok((1_500_000, "272-8", "http://a/", whole(1934))));
+        check(
+            boston,
+            r#"1,c,"http://a/?x=1,2""q""",9,0"#,
+            Ok((1_000_000, "c", "http://a/?x=1,2\"q\"", whole(9))),
+        );
+        check(boston, "1,c,http://a/", Err(Skip::MissingField));
+        check(boston, "1,c,http://a/,x,", Err(Skip::BadSize));
+        check(boston, ",c,http://a/,5,", Err(Skip::BadTime));
+        check(boston, "1,c,,5,", Err(Skip::NoUrl));
+        let full = "\u{feff}Status;Method;Size;URL;Timestamp";
+        check(full, "200;GET;7;http://a/;1970-01-01T00:00:01Z", Ok((1_000_000, "", "http://a/", whole(7))));
+        check(full, "304;GET;0;http://a/;1", Ok((1_000_000, "", "http://a/", Answer::NotModified)));
+        check(full, "200;PUT;7;http://a/;1", Err(Skip::NotGet));
+        check(full, "500;GET;7;http://a/;1", Err(Skip::StatusNotUsed));
+    }
+
+    #[test]
+    fn an_open_quote_costs_no_more_than_its_field() {
+        assert_eq!(split("\"a,b,c", b','), ["\"a", "b", "c"]);
+        assert_eq!(split("\"a,\"\"b\",c", b','), ["a,\"b", "c"]);
+        assert_eq!(split("a,,", b','), ["a", "", ""]);
+        assert_eq!(split("\"", b','), ["\""]);
+    }
+}

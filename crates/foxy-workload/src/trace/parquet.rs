@@ -1,0 +1,95 @@
+//! Apache Parquet: only the columns that mean something are decoded, a row at a time. The file is held in memory, as its
+//! directory stands at its end. Unpacks Snappy, gzip and LZ4.
+
+use super::columns::{Column, Columns};
+use super::read::{ReadError, ReadReport, is_damage};
+use super::skip::{self, Answer, Entry, Skip};
+use super::{Builder, timestamp};
+use parquet::file::reader::{FileReader, SerializedFileReader};
+use parquet::record::{Field, Row};
+use parquet::schema::types::Type;
+use std::borrow::Cow;
+use std::io::Read;
+
+/// Reads all rows.
+pub(super) fn read(
+    mut input: impl Read,
+    builder: &mut Builder,
+    report: &mut ReadReport,
+    progress: &mut dyn FnMut(u64),
+) -> Result<(), ReadError> {
+    let mut bytes = Vec::new();
+    input.read_to_end(&mut bytes).map_err(|error| {
+        let damage = is_damage(&error, report.packed);
+        if damage { ReadError::NotParquet(error.to_string()) } else { ReadError::Io(error) }
+    })?;
+    let unusable = |error: parquet::errors::ParquetError| ReadError::NotParquet(error.to_string());
+    let file = SerializedFileReader::new(bytes::Bytes::from(bytes)).map_err(unusable)?;
+    let schema = file.metadata().file_metadata().schema().clone();
+    let columns = Columns::find(schema.get_fields().iter().map(|field| field.name()))?;
+    let mut used: Vec<usize> = columns.used().collect();
+    used.sort_unstable();
+    let fields = used.iter().map(|&place| schema.get_fields()[place].clone()).collect();
+    let wanted = Type::group_type_builder(schema.name()).with_fields(fields).build().map_err(unusable)?;
+    let place = |column| columns.place(column).and_then(|place| used.binary_search(&place).ok());
+    for row in file.get_row_iter(Some(wanted)).map_err(unusable)? {
+        match row {
+            Ok(row) => {
+                let outcome = add(&row, place, builder);
+                report.count(outcome, || row.to_string());
+            }
+            Err(error) => {
+                report.count(Err(Skip::Damaged), || error.to_string());
+                break;
+            }
+        }
+        progress(report.lines);
+    }
+    Ok(())
+}
+
+fn add(row: &Row, place: impl Fn(Column) -> Option<usize>, builder: &mut Builder) -> Result<(), Skip> {
+    let field =
+        |column| place(column).and_then(|place| row.get_column_iter().nth(place)).map(|(_, field)| field);
+    let words = |column| field(column).map(text);
+    let time = field(Column::Time).and_then(time).ok_or(Skip::BadTime)?;
+    let url = words(Column::Url).unwrap_or_default();
+    let url = skip::url(&url)?;
+    let size = words(Column::Bytes).unwrap_or_default();
+    let client = words(Column::Client).unwrap_or_default();
+    let answer = match (words(Column::Method), words(Column::Status)) {
+        (None, None) => Answer::Whole(skip::bytes(&size)?),
+        (method, status) => {
+            let (method, status) = (method.unwrap_or("GET".into()), status.unwrap_or("200".into()));
+            skip::answer(&method, &status, &size)?
+        }
+    };
+    builder.add(Entry { time, client: &client, url, answer })
+}
+
+/// A value as text; null and nested values are empty.
+fn text(field: &Field) -> Cow<'_, str> {
+    match field {
+        Field::Str(text) => Cow::Borrowed(text),
+        Field::Bytes(bytes) => String::from_utf8_lossy(bytes.data()),
+        Field::Null | Field::Group(_) | Field::ListInternal(_) | Field::MapInternal(_) => Cow::Borrowed(""),
+        Field::Double(value) => Cow::Owned(value.to_string()),
+        number => Cow::Owned(number.to_string()),
+    }
+}
+
+/// A value as a time: a timestamp as its type says, a number as [`timestamp`] takes it.
+fn time(field: &Field) -> Option<i64> {
+    match field {
+        Field::TimestampMicros(micros) => Some(*micros),
+        Field::TimestampMillis(millis) => millis.checked_mul(1000),
+        Field::Long(number) => timestamp::by_magnitude(*number),
+        Field::ULong(number) => i64::try_from(*number).ok().and_then(timestamp::by_magnitude),
+        Field::Int(number) => timestamp::by_magnitude(i64::from(*number)),
+        Field::UInt(number) => timestamp::by_magnitude(i64::from(*number)),
+        Field::Double(seconds) => timestamp::from_seconds(*seconds),
+        Field::Float(seconds) => timestamp::from_seconds(f64::from(*seconds)),
+        Field::Str(text) => timestamp::parse(text),
+        _ => None,
+    }
+}

@@ -1,0 +1,323 @@
+//! Reads a trace from a log: unpacks it, guesses its format, and counts every line that gives no get with its reason.
+//! What one line means is the formats' business; files are opened by the binary.
+
+use super::csv::Csv;
+use super::skip::Skip;
+use super::{Builder, Trace, common_log, parquet, squid};
+use flate2::read::MultiGzDecoder;
+use std::fmt;
+use std::io::{self, BufRead, BufReader, Cursor, Read};
+use std::str::FromStr;
+
+/// Bytes that one line may have.
+pub const LONGEST_LINE: usize = 1 << 20;
+
+/// Lines without a get whose text is kept.
+const KEPT_EXAMPLES: usize = 5;
+
+/// Bytes at the start of a file that its format is guessed from.
+const HEAD: usize = 1 << 16;
+
+/// How a log is written. All but Parquet are lines of text; each may be packed with gzip.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// Squid's native access.log.
+    Squid,
+    /// The Common Log Format, and the Combined one.
+    Common,
+    /// Separated values with a header line that names at least `time`, `url` and `bytes`.
+    Csv,
+    /// Apache Parquet with columns named as for CSV.
+    Parquet,
+}
+
+impl Format {
+    /// Every format with the name people give it.
+    pub const NAMES: [(&'static str, Self); 4] =
+        [("squid", Self::Squid), ("common", Self::Common), ("csv", Self::Csv), ("parquet", Self::Parquet)];
+}
+
+impl fmt::Display for Format {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = Self::NAMES.iter().find(|(_, format)| format == self).map_or("", |(name, _)| name);
+        f.write_str(name)
+    }
+}
+
+impl FromStr for Format {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let found =
+            Self::NAMES.iter().find(|(name, _)| *name == text || (text == "combined" && *name == "common"));
+        found.map(|(_, format)| *format).ok_or_else(|| {
+            format!("trace format {text:?} is not known; use squid, common, combined, csv or parquet")
+        })
+    }
+}
+
+/// Why a file gives no trace at all.
+#[derive(Debug)]
+pub enum ReadError {
+    /// Reading failed.
+    Io(io::Error),
+    /// The first lines are of no known format.
+    UnknownFormat,
+    /// No column is known to be this.
+    NoColumn(&'static str),
+    /// Not a Parquet file that can be read, with what its reader says.
+    NotParquet(String),
+}
+
+impl fmt::Display for ReadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Io(error) => write!(f, "cannot be read: {error}"),
+            Self::UnknownFormat => f.write_str(
+                "the first lines are of no known format; a Squid access.log, a Common or Combined Log, CSV with a \
+                 header that names time, url and bytes, or Parquet with such columns would be right",
+            ),
+            Self::NoColumn(name) => {
+                write!(f, "there is no column {name}; the header must name at least time, url and bytes")
+            }
+            Self::NotParquet(error) => write!(f, "this Parquet file cannot be read: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for ReadError {}
+
+/// A line that gave no get.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Example {
+    /// Its number, from 1; in Parquet the row's.
+    pub line: u64,
+    /// Why.
+    pub reason: Skip,
+    /// Its first 120 characters.
+    pub text: String,
+}
+
+/// What became of a log's lines.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReadReport {
+    /// The format that was read.
+    pub format: Format,
+    /// Whether it was packed with gzip.
+    pub packed: bool,
+    /// Lines or rows read, a header not counted.
+    pub lines: u64,
+    /// Those that became gets.
+    pub gets: u64,
+    /// The first few that could not be understood.
+    pub examples: Vec<Example>,
+    skipped: [u64; Skip::ALL.len()],
+}
+
+impl ReadReport {
+    fn new(format: Format, packed: bool) -> Self {
+        let skipped = [0; Skip::ALL.len()];
+        Self { format, packed, lines: 0, gets: 0, examples: Vec::new(), skipped }
+    }
+
+    /// How many lines were left out for this reason.
+    #[must_use]
+    pub fn skipped(&self, reason: Skip) -> u64 {
+        self.skipped[reason as usize]
+    }
+
+    /// Reasons that occurred, with their counts.
+    pub fn reasons(&self) -> impl Iterator<Item = (Skip, u64)> + '_ {
+        Skip::ALL.iter().map(|&reason| (reason, self.skipped(reason))).filter(|&(_, count)| count > 0)
+    }
+
+    /// Counts a line that was read.
+    pub(super) fn count(&mut self, outcome: Result<(), Skip>, text: impl FnOnce() -> String) {
+        self.lines += 1;
+        match outcome {
+            Ok(()) => self.gets += 1,
+            Err(reason) => {
+                self.skipped[reason as usize] += 1;
+                if reason.is_broken() && self.examples.len() < KEPT_EXAMPLES {
+                    let text = text().chars().take(120).collect();
+                    self.examples.push(Example { line: self.lines, reason, text });
+                }
+            }
+        }
+    }
+}
+
+/// Reads a whole log. The format is guessed when none is given; `progress` is told how many lines are done.
+///
+/// # Errors
+/// Only when nothing can be made of the file; a line that cannot be used is counted in the report.
+pub fn read(
+    input: impl Read,
+    format: Option<Format>,
+    progress: &mut dyn FnMut(u64),
+) -> Result<(Trace, ReadReport), ReadError> {
+    let plain = Resumed::new(input)?;
+    if !plain.head().starts_with(&[0x1f, 0x8b]) {
+        return read_unpacked(plain, false, format, progress);
+    }
+    read_unpacked(Resumed::new(MultiGzDecoder::new(plain))?, true, format, progress)
+}
+
+fn read_unpacked<R: Read>(
+    input: Resumed<R>,
+    packed: bool,
+    format: Option<Format>,
+    progress: &mut dyn FnMut(u64),
+) -> Result<(Trace, ReadReport), ReadError> {
+    let format = format.or_else(|| guess(input.head())).ok_or(ReadError::UnknownFormat)?;
+    let mut report = ReadReport::new(format, packed);
+    let mut builder = Builder::default();
+    if format == Format::Parquet {
+        parquet::read(input, &mut builder, &mut report, progress)?;
+    } else {
+        read_lines(BufReader::with_capacity(HEAD, input), &mut builder, &mut report, progress)?;
+    }
+    Ok((builder.finish(), report))
+}
+
+/// What a line is parsed with.
+enum Lines {
+    Squid,
+    Common,
+    Header,
+    Csv(Csv),
+}
+
+fn read_lines(
+    mut input: impl BufRead,
+    builder: &mut Builder,
+    report: &mut ReadReport,
+    progress: &mut dyn FnMut(u64),
+) -> Result<(), ReadError> {
+    let mut lines = match report.format {
+        Format::Squid => Lines::Squid,
+        Format::Common => Lines::Common,
+        Format::Csv | Format::Parquet => Lines::Header,
+    };
+    let mut bytes = Vec::new();
+    loop {
+        let fits = match next_line(&mut input, &mut bytes) {
+            Ok(Some(fits)) => fits,
+            Ok(None) => break,
+            Err(error) if is_damage(&error, report.packed) => {
+                report.count(Err(Skip::Damaged), || error.to_string());
+                break;
+            }
+            Err(error) => return Err(ReadError::Io(error)),
+        };
+        let text = String::from_utf8_lossy(&bytes);
+        let text = text.trim_end_matches(['\r', '\n']);
+        let outcome = match &lines {
+            _ if !fits => Err(Skip::TooLong),
+            _ if text.trim_start().is_empty() || text.starts_with('#') => Err(Skip::Blank),
+            Lines::Squid => squid::parse(text).and_then(|entry| builder.add(entry)),
+            Lines::Common => common_log::parse(text).and_then(|entry| builder.add(entry)),
+            Lines::Csv(csv) => csv.parse(text, |entry| builder.add(entry)),
+            Lines::Header => {
+                lines = Lines::Csv(Csv::new(text)?);
+                continue;
+            }
+        };
+        report.count(outcome, || text.to_string());
+        progress(report.lines);
+    }
+    if matches!(lines, Lines::Header) {
+        return Err(ReadError::NoColumn("time"));
+    }
+    Ok(())
+}
+
+/// The next line with its end; false when it is longer than allowed, and then only its start is kept. None at the end.
+fn next_line(input: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<Option<bool>> {
+    line.clear();
+    let limit = LONGEST_LINE as u64;
+    if input.by_ref().take(limit).read_until(b'\n', line)? == 0 {
+        return Ok(None);
+    }
+    if line.len() < LONGEST_LINE || line.ends_with(b"\n") {
+        return Ok(Some(true));
+    }
+    loop {
+        let (used, found) = {
+            let buffer = input.fill_buf()?;
+            match buffer.iter().position(|&byte| byte == b'\n') {
+                Some(at) => (at + 1, true),
+                None => (buffer.len(), buffer.is_empty()),
+            }
+        };
+        input.consume(used);
+        if found {
+            return Ok(Some(false));
+        }
+    }
+}
+
+/// Whether an error tells of broken packed data, as against a disk that does not give it.
+pub(super) fn is_damage(error: &io::Error, packed: bool) -> bool {
+    packed && error.raw_os_error().is_none()
+}
+
+/// The format that most of the first lines have.
+fn guess(head: &[u8]) -> Option<Format> {
+    if head.starts_with(b"PAR1") {
+        return Some(Format::Parquet);
+    }
+    let text = String::from_utf8_lossy(head);
+    let mut lines = text.lines().filter(|line| !line.trim().is_empty() && !line.starts_with('#')).take(20);
+    let first = lines.next()?;
+    if Csv::new(first).is_ok() {
+        return Some(Format::Csv);
+    }
+    let lines: Vec<&str> = std::iter::once(first).chain(lines).collect();
+    let fitting = |parse: fn(&str) -> Option<Skip>| {
+        lines.iter().filter(|line| parse(line).is_none_or(|reason| !reason.is_broken())).count()
+    };
+    let squid = fitting(|line| squid::parse(line).err());
+    let common = fitting(|line| common_log::parse(line).err());
+    match (squid, common) {
+        (0, 0) => None,
+        _ if squid >= common => Some(Format::Squid),
+        _ => Some(Format::Common),
+    }
+}
+
+/// A reader whose first bytes were looked at and are given again.
+struct Resumed<R> {
+    head: Cursor<Vec<u8>>,
+    error: Option<io::Error>,
+    rest: R,
+}
+
+impl<R: Read> Resumed<R> {
+    /// Looks at the first [`HEAD`] bytes. An error after some bytes is kept until these are read.
+    fn new(mut rest: R) -> Result<Self, ReadError> {
+        let mut head = Vec::new();
+        let error = rest.by_ref().take(HEAD as u64).read_to_end(&mut head).err();
+        match error {
+            Some(error) if head.is_empty() => Err(ReadError::Io(error)),
+            error => Ok(Self { head: Cursor::new(head), error, rest }),
+        }
+    }
+
+    fn head(&self) -> &[u8] {
+        self.head.get_ref()
+    }
+}
+
+impl<R: Read> Read for Resumed<R> {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        let read = self.head.read(out)?;
+        if read > 0 || out.is_empty() {
+            return Ok(read);
+        }
+        match self.error.take() {
+            Some(error) => Err(error),
+            None => self.rest.read(out),
+        }
+    }
+}

@@ -1,0 +1,176 @@
+//! Why a line of a log does not become a get, and which methods and statuses do.
+
+use std::fmt;
+
+/// Why a line gave no get.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Skip {
+    /// Nothing but white space, or a comment that starts with `#`.
+    Blank,
+    /// Longer than [`LONGEST_LINE`](super::read::LONGEST_LINE).
+    TooLong,
+    /// A field that the format has is not there.
+    MissingField,
+    /// The time is none that is known.
+    BadTime,
+    /// The number of bytes is none, or negative.
+    BadSize,
+    /// The status is not a number of three digits.
+    BadStatus,
+    /// The URL is empty or `-`.
+    NoUrl,
+    /// Another method than GET.
+    NotGet,
+    /// A status that carries no whole object: all but 200, 203 and 304.
+    StatusNotUsed,
+    /// The transfer was broken off, so its size is not the object's.
+    BrokenOff,
+    /// A 304 for a URL whose size no earlier line gave.
+    SizeNotKnown,
+    /// More than 2^32 different clients or URLs.
+    TooManyNames,
+    /// From here on the compressed or columnar data cannot be decoded; the rest of the file is not read.
+    Damaged,
+}
+
+impl Skip {
+    /// Every reason, in the order of their numbers.
+    pub const ALL: [Self; 13] = [
+        Self::Blank,
+        Self::TooLong,
+        Self::MissingField,
+        Self::BadTime,
+        Self::BadSize,
+        Self::BadStatus,
+        Self::NoUrl,
+        Self::NotGet,
+        Self::StatusNotUsed,
+        Self::BrokenOff,
+        Self::SizeNotKnown,
+        Self::TooManyNames,
+        Self::Damaged,
+    ];
+
+    /// Whether the line could not be understood, as against understood and left out.
+    #[must_use]
+    pub fn is_broken(self) -> bool {
+        match self {
+            Self::TooLong
+            | Self::MissingField
+            | Self::BadTime
+            | Self::BadSize
+            | Self::BadStatus
+            | Self::NoUrl
+            | Self::Damaged => true,
+            Self::Blank
+            | Self::NotGet
+            | Self::StatusNotUsed
+            | Self::BrokenOff
+            | Self::SizeNotKnown
+            | Self::TooManyNames => false,
+        }
+    }
+}
+
+impl fmt::Display for Skip {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Blank => "blank or comment",
+            Self::TooLong => "line too long",
+            Self::MissingField => "field missing",
+            Self::BadTime => "no valid time",
+            Self::BadSize => "no valid size",
+            Self::BadStatus => "no valid status",
+            Self::NoUrl => "no URL",
+            Self::NotGet => "not a GET",
+            Self::StatusNotUsed => "status other than 200, 203, 304",
+            Self::BrokenOff => "transfer broken off",
+            Self::SizeNotKnown => "304 before any size",
+            Self::TooManyNames => "too many names",
+            Self::Damaged => "damaged from here on",
+        })
+    }
+}
+
+/// What an answer says about the object's size.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// The whole object came: this many bytes.
+    Whole(u64),
+    /// The client's copy is still good: the object is as large as it was before.
+    NotModified,
+}
+
+/// One line of a log that is a get.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Entry<'a> {
+    /// Microseconds since the Unix epoch.
+    pub time: i64,
+    /// Who asked.
+    pub client: &'a str,
+    /// What for.
+    pub url: &'a str,
+    /// What came back.
+    pub answer: Answer,
+}
+
+/// Sorts methods and statuses: 200 and 203 carry the whole object, 304 says it is unchanged. A 206 carries a part whose
+/// size is not the object's, redirects and errors are not what a cache is measured with.
+pub(super) fn answer(method: &str, status: &str, size: &str) -> Result<Answer, Skip> {
+    let size = bytes(size)?;
+    let digits = status.len() == 3 && status.bytes().all(|byte| byte.is_ascii_digit());
+    if !digits {
+        return Err(Skip::BadStatus);
+    }
+    if !method.eq_ignore_ascii_case("GET") {
+        return Err(Skip::NotGet);
+    }
+    match status {
+        "200" | "203" => Ok(Answer::Whole(size)),
+        "304" => Ok(Answer::NotModified),
+        _ => Err(Skip::StatusNotUsed),
+    }
+}
+
+/// A number of bytes; `-` stands for none.
+pub(super) fn bytes(text: &str) -> Result<u64, Skip> {
+    if text == "-" { Ok(0) } else { text.parse().map_err(|_| Skip::BadSize) }
+}
+
+/// The URL if it is one.
+pub(super) fn url(text: &str) -> Result<&str, Skip> {
+    if text.is_empty() || text == "-" { Err(Skip::NoUrl) } else { Ok(text) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_whole_or_unchanged_answers_to_get_are_used() {
+        let cases = [
+            ("GET", "200", "10", Ok(Answer::Whole(10))),
+            ("get", "203", "-", Ok(Answer::Whole(0))),
+            ("GET", "304", "0", Ok(Answer::NotModified)),
+            ("GET", "206", "10", Err(Skip::StatusNotUsed)),
+            ("GET", "404", "10", Err(Skip::StatusNotUsed)),
+            ("POST", "200", "10", Err(Skip::NotGet)),
+            ("GET", "20", "10", Err(Skip::BadStatus)),
+            ("GET", "2x0", "10", Err(Skip::BadStatus)),
+            ("GET", "200", "-5", Err(Skip::BadSize)),
+            ("GET", "200", "99999999999999999999", Err(Skip::BadSize)),
+        ];
+        for (method, status, size, expected) in cases {
+            assert_eq!(answer(method, status, size), expected, "{method} {status} {size}");
+        }
+    }
+
+    #[test]
+    fn every_reason_has_its_own_number_and_words() {
+        for (number, reason) in Skip::ALL.iter().enumerate() {
+            assert_eq!(*reason as usize, number);
+            let same = Skip::ALL.iter().filter(|other| other.to_string() == reason.to_string());
+            assert_eq!(same.count(), 1, "{reason}");
+        }
+    }
+}

@@ -1,0 +1,188 @@
+//! Logs of every format give the same trace, every broken line is counted, and no bytes make the readers panic.
+
+use foxy_workload::trace::write::{self, WriteFormat};
+use foxy_workload::trace::{Format, ReadError, ReadReport, Skip, Trace, read};
+use proptest::prelude::*;
+use std::io::{self, Read};
+
+const SQUID: &[u8] = include_bytes!("data/squid.log");
+const COMBINED: &[u8] = include_bytes!("data/combined.log");
+const CSV: &[u8] = include_bytes!("data/table.csv.gz");
+const PARQUET: &[u8] = include_bytes!("data/table.parquet");
+
+fn read_bytes(bytes: &[u8], format: Option<Format>) -> Result<(Trace, ReadReport), ReadError> {
+    read(bytes, format, &mut |_| {})
+}
+
+/// What a trace says, in words.
+fn gets(trace: &Trace) -> Vec<(u64, u32, String, u64)> {
+    trace
+        .gets
+        .iter()
+        .map(|get| (get.time, get.client, trace.url_text(get.url).into_owned(), get.size))
+        .collect()
+}
+
+#[test]
+fn every_format_is_guessed_and_gives_the_same_gets() {
+    let (expected, _) = read_bytes(SQUID, None).expect("Squid");
+    assert_eq!((expected.gets.len(), expected.start), (8, 1_000_000_000_000_000));
+    assert_eq!((expected.urls(), expected.clients, expected.site_count), (5, 3, 3));
+    assert_eq!(expected.gets[4].size, 1800, "a 304 has the size that came before");
+    let expected = gets(&expected);
+    for (bytes, format, packed) in
+        [(SQUID, Format::Squid, false), (CSV, Format::Csv, true), (PARQUET, Format::Parquet, false)]
+    {
+        let (trace, report) = read_bytes(bytes, None).expect("a known format");
+        assert_eq!((report.format, report.packed), (format, packed));
+        assert_eq!(gets(&trace), expected, "{format}");
+    }
+    let whole_seconds = expected
+        .into_iter()
+        .map(|(time, client, url, size)| (time / 1_000_000 * 1_000_000, client, url, size));
+    let (trace, report) = read_bytes(COMBINED, None).expect("Combined");
+    assert_eq!(report.format, Format::Common);
+    assert_eq!(gets(&trace), whole_seconds.collect::<Vec<_>>());
+}
+
+#[test]
+fn lines_that_give_no_get_are_counted_by_reason() {
+    for (bytes, broken) in [
+        (SQUID, Skip::MissingField),
+        (COMBINED, Skip::MissingField),
+        (CSV, Skip::MissingField),
+        (PARQUET, Skip::BadTime),
+    ] {
+        let (_, report) = read_bytes(bytes, None).expect("a known format");
+        assert_eq!((report.lines, report.gets), (11, 8), "{}", report.format);
+        let reasons: Vec<_> = report.reasons().collect();
+        assert_eq!(reasons.len(), 3, "{reasons:?}");
+        for reason in [broken, Skip::NotGet, Skip::StatusNotUsed] {
+            assert_eq!(report.skipped(reason), 1, "{}: {reason}", report.format);
+        }
+        assert_eq!(report.examples.len(), 1);
+        assert_eq!((report.examples[0].line, report.examples[0].reason), (11, broken));
+    }
+}
+
+#[test]
+fn a_packed_log_that_was_cut_off_gives_what_stands_before_the_cut() {
+    let (_, report) = read_bytes(&CSV[..CSV.len() - 10], None).expect("most of it");
+    assert!(report.gets > 0, "{report:?}");
+    assert_eq!(report.skipped(Skip::Damaged), 1);
+}
+
+#[test]
+fn a_line_without_end_costs_one_line() {
+    let mut bytes = SQUID.to_vec();
+    bytes.extend(std::iter::repeat_n(b'x', 3 << 20));
+    bytes.extend(b"\n1000000070.000 1 c TCP_HIT/200 5 GET http://a.test/ - - -\n");
+    let (_, report) = read_bytes(&bytes, None).expect("Squid");
+    assert_eq!((report.gets, report.skipped(Skip::TooLong)), (9, 1));
+}
+
+#[test]
+fn what_is_written_reads_back() {
+    let (trace, _) = read_bytes(CSV, None).expect("CSV");
+    for format in [WriteFormat::Csv, WriteFormat::Squid] {
+        let mut out = Vec::new();
+        write::write(&trace, format, &mut out, &mut |_| {}).expect("memory");
+        let (back, report) = read_bytes(&out, None).expect("our own");
+        assert_eq!((report.lines, report.gets), (8, 8), "{format:?}");
+        assert_eq!(back.start, trace.start);
+        assert_eq!(gets(&back), gets(&trace), "{format:?}");
+    }
+}
+
+#[test]
+fn files_that_are_no_trace_say_what_would_be_right() {
+    for (bytes, format, expected) in [
+        (&b"hello\nworld\n"[..], None, "known format"),
+        (b"", None, "known format"),
+        (b"time,size\n1,2\n", Some(Format::Csv), "no column url"),
+        (b"", Some(Format::Csv), "no column time"),
+        (b"PAR1", None, "Parquet"),
+    ] {
+        let error = read_bytes(bytes, format).expect_err("nothing to read").to_string();
+        assert!(error.contains(expected), "{error}");
+    }
+}
+
+/// Gives some bytes, then the error of a failing disk.
+struct Failing<'a>(&'a [u8]);
+
+impl Read for Failing<'_> {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        if self.0.is_empty() { Err(io::Error::from_raw_os_error(5)) } else { self.0.read(out) }
+    }
+}
+
+#[test]
+fn a_disk_that_fails_is_an_error_and_not_a_broken_line() {
+    for bytes in [SQUID, &CSV[..CSV.len() - 10], PARQUET] {
+        let error = read(Failing(bytes), None, &mut |_| {}).expect_err("the disk failed");
+        assert!(matches!(error, ReadError::Io(_)), "{error}");
+    }
+}
+
+fn any_format() -> impl Strategy<Value = Option<Format>> {
+    prop::sample::select(vec![
+        None,
+        Some(Format::Squid),
+        Some(Format::Common),
+        Some(Format::Csv),
+        Some(Format::Parquet),
+    ])
+}
+
+/// A log of some format with a few bytes changed, and perhaps cut off.
+fn damaged() -> impl Strategy<Value = Vec<u8>> {
+    let log = prop::sample::select(vec![SQUID, COMBINED, CSV, PARQUET]);
+    let changes = prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..8);
+    (log, changes, any::<prop::sample::Index>(), any::<bool>()).prop_map(|(log, changes, end, cut)| {
+        let mut bytes = log.to_vec();
+        for (at, byte) in changes {
+            let at = at.index(bytes.len());
+            bytes[at] = byte;
+        }
+        if cut {
+            bytes.truncate(end.index(bytes.len()));
+        }
+        bytes
+    })
+}
+
+/// Every line is a get or has a reason, and the trace holds what the report says.
+fn adds_up(bytes: &[u8], format: Option<Format>) {
+    if let Ok((trace, report)) = read_bytes(bytes, format) {
+        assert_eq!(report.lines, report.gets + report.reasons().map(|(_, count)| count).sum::<u64>());
+        assert_eq!(report.gets, trace.gets.len() as u64);
+        assert!(trace.gets.is_sorted_by_key(|get| get.time));
+        assert!(
+            trace.gets.iter().all(|get| get.client < trace.clients && trace.site(get.url) < trace.site_count)
+        );
+    }
+}
+
+proptest! {
+    #[test]
+    fn random_bytes_never_make_a_reader_panic(
+        bytes in prop::collection::vec(any::<u8>(), 0..400),
+        format in any_format(),
+    ) {
+        adds_up(&bytes, format);
+    }
+
+    #[test]
+    fn random_lines_never_make_a_reader_panic(
+        text in "([0-9.,:/\\[\\]\"+ -]|GET|http|time,url,bytes|\n){0,60}",
+        format in any_format(),
+    ) {
+        adds_up(text.as_bytes(), format);
+    }
+
+    #[test]
+    fn damaged_logs_never_make_a_reader_panic(bytes in damaged(), format in any_format()) {
+        adds_up(&bytes, format);
+    }
+}
