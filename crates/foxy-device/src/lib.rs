@@ -8,6 +8,7 @@ mod errno;
 pub mod faulty;
 pub mod io;
 pub mod kind;
+pub mod mechanical;
 pub mod memory;
 pub mod null;
 pub mod park;
@@ -24,6 +25,10 @@ pub use choose::{DeviceKind, DeviceSettings, Preference, open_device};
 pub use faulty::{FaultCounts, FaultKind, FaultPlan, Faulty};
 pub use io::{Device, DirectoryEntry, FileId, IoDone, IoError, IoId, IoOp, IoOutput, StorePath};
 pub use kind::OpKind;
+pub use mechanical::{
+    AccessTimes, Calibration, DiskProfile, Mechanical, MechanicalCounts, MetadataMode, RequestKind,
+    Scheduling, ServiceRecord, SystemProfile, calibrate,
+};
 pub use memory::{CrashPolicy, Memory};
 pub use null::Null;
 pub use park::{BlockingDevice, Waker};

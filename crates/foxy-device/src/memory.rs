@@ -24,7 +24,8 @@ use crate::park::{BlockingDevice, Parker, Waker};
 use foxy_base::{Instant, Random};
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
-use tree::{FileNumber, Tree};
+pub(crate) use tree::FileNumber;
+use tree::Tree;
 
 /// Bytes of changes remembered for one file before the oldest are written back.
 const WRITE_BACK_LIMIT: u64 = 32 << 20;
@@ -103,8 +104,24 @@ impl Memory {
         Self { tree, open: BTreeMap::new(), finished: VecDeque::new(), parker: Parker::default() }
     }
 
-    fn number(&self, file: FileId) -> Result<FileNumber, IoError> {
+    /// The file an id leads to.
+    pub(crate) fn number(&self, file: FileId) -> Result<FileNumber, IoError> {
         self.open.get(&file).copied().ok_or(IoError::NotOpen)
+    }
+
+    /// The file a path leads to.
+    pub(crate) fn find(&self, path: &StorePath) -> Result<FileNumber, IoError> {
+        self.tree.find(path)
+    }
+
+    /// The number that the next file to be created gets.
+    pub(crate) const fn next_number(&self) -> FileNumber {
+        self.tree.next_number()
+    }
+
+    /// The size of a file in bytes; none once nothing leads to it.
+    pub(crate) fn size_of(&self, number: FileNumber) -> Option<u64> {
+        self.tree.size_of(number)
     }
 
     /// The size of an open file, in bytes.

@@ -55,6 +55,16 @@ impl Tree {
         self.files.get_mut(&number).expect("a referenced file exists")
     }
 
+    /// The number that the next file to be created gets.
+    pub(crate) const fn next_number(&self) -> FileNumber {
+        self.next
+    }
+
+    /// The size of a file in bytes; none once nothing leads to it.
+    pub(crate) fn size_of(&self, number: FileNumber) -> Option<u64> {
+        self.files.get(&number).map(|file| file.current().size())
+    }
+
     /// Bytes in all files that have a name.
     pub(crate) fn bytes(&self) -> u64 {
         self.names

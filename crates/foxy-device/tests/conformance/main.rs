@@ -115,10 +115,7 @@ fn more_work_than_the_device_takes_at_once_is_all_done() {
         }
         assert_eq!(subject.device.in_flight(), 40, "{name}");
         let mut done = Vec::new();
-        while done.len() < 40 {
-            subject.device.wait(None);
-            subject.device.reap(Instant::ZERO, &mut done);
-        }
+        subject.reap_until(40, &mut done);
         let mut ids: Vec<u64> = done.iter().map(|done| done.id.0).collect();
         ids.sort_unstable();
         assert!(ids.into_iter().eq(0..40), "{name}: each once");

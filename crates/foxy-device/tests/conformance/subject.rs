@@ -2,8 +2,8 @@
 
 use foxy_base::Instant;
 use foxy_device::{
-    Blocking, BlockingDevice, DirectIo, DirectoryEntry, FaultPlan, Faulty, FileId, IoBuffer, IoDone, IoError,
-    IoId, IoOp, IoOutput, Memory, Root, StorePath, Threads, Traced, Uring,
+    Blocking, BlockingDevice, DirectIo, DirectoryEntry, DiskProfile, FaultPlan, Faulty, FileId, IoBuffer,
+    IoDone, IoError, IoId, IoOp, IoOutput, Mechanical, Memory, Root, StorePath, Threads, Traced, Uring,
 };
 use tempfile::TempDir;
 
@@ -29,10 +29,15 @@ fn decorated() -> impl BlockingDevice {
     Traced::new(Faulty::new(Memory::volatile(), FaultPlan::default(), 1), 10)
 }
 
+fn modelled() -> impl BlockingDevice {
+    Mechanical::new(DiskProfile::default(), 2, 1)
+}
+
 /// Io_uring is left out where the kernel or a container's filter has none.
 pub fn subjects() -> Vec<Subject> {
     let mut subjects = vec![
         Subject { name: "memory", device: Box::new(Memory::default()), folder: None },
+        Subject { name: "mechanical", device: Box::new(modelled()), folder: None },
         Subject { name: "decorated volatile memory", device: Box::new(decorated()), folder: None },
     ];
     for (direct, names) in [
@@ -50,12 +55,20 @@ impl Subject {
     pub fn run(&mut self, op: IoOp) -> IoDone {
         self.device.submit(IoId(1), op, Instant::ZERO);
         let mut done = Vec::new();
-        while done.is_empty() {
-            self.device.wait(None);
-            self.device.reap(Instant::ZERO, &mut done);
-        }
+        self.reap_until(1, &mut done);
         assert_eq!(self.device.in_flight(), 0);
         done.pop().expect("one completion")
+    }
+
+    /// Waits until so many are done; a device in virtual time is told the time it waits for.
+    pub fn reap_until(&mut self, count: usize, done: &mut Vec<IoDone>) {
+        while done.len() < count {
+            let virtual_time = self.device.next_completion();
+            if virtual_time.is_none() {
+                self.device.wait(None);
+            }
+            self.device.reap(virtual_time.unwrap_or(Instant::ZERO), done);
+        }
     }
 
     pub fn write(&mut self, file: u32, offset: u64, bytes: &[u8]) -> Result<usize, IoError> {

@@ -1,0 +1,93 @@
+//! What was changed in memory and is written to the disk once it is old enough. It knows ages, not disks.
+
+use crate::memory::FileNumber;
+use foxy_base::Instant;
+use std::collections::{HashMap, VecDeque};
+use std::time::Duration;
+
+/// Something that waits to be written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Aged {
+    /// A block of inodes or of a directory, by its first sector.
+    Block { volume: usize, block: u64 },
+    /// The pages collected of a file.
+    File(FileNumber),
+}
+
+#[derive(Debug)]
+pub(super) struct Aging {
+    /// In the order they are due; one that is no longer to be found with that time was written for another reason.
+    queue: VecDeque<(Instant, Aged)>,
+    due: HashMap<Aged, Instant>,
+    age: Duration,
+}
+
+impl Aging {
+    /// Things are due when they are `age` old.
+    pub(super) fn new(age: Duration) -> Self {
+        Self { queue: VecDeque::new(), due: HashMap::new(), age }
+    }
+
+    /// Notes a first change; later ones make it no younger.
+    pub(super) fn add(&mut self, aged: Aged, now: Instant) {
+        let due = now + self.age;
+        self.due.entry(aged).or_insert_with(|| {
+            self.queue.push_back((due, aged));
+            due
+        });
+    }
+
+    /// Forgets what is written now, or not at all.
+    pub(super) fn remove(&mut self, aged: Aged) {
+        self.due.remove(&aged);
+        self.drop_stale();
+    }
+
+    /// How many wait.
+    pub(super) fn count(&self) -> usize {
+        self.due.len()
+    }
+
+    pub(super) fn contains(&self, aged: Aged) -> bool {
+        self.due.contains_key(&aged)
+    }
+
+    /// When the first is due.
+    pub(super) fn next_due(&self) -> Option<Instant> {
+        self.queue.front().map(|&(due, _)| due)
+    }
+
+    /// Takes the one that is due first.
+    pub(super) fn take_first(&mut self) -> Option<Aged> {
+        let (_, aged) = self.queue.pop_front()?;
+        self.due.remove(&aged);
+        self.drop_stale();
+        Some(aged)
+    }
+
+    /// Keeps the first in the queue one that still waits.
+    fn drop_stale(&mut self) {
+        while self.queue.front().is_some_and(|(due, aged)| self.due.get(aged) != Some(due)) {
+            self.queue.pop_front();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_changed_first_is_due_first_and_what_was_written_is_not() {
+        let mut aging = Aging::new(Duration::from_nanos(10));
+        for (at, file) in [(1, 7), (2, 8), (3, 7), (4, 9)] {
+            aging.add(Aged::File(file), Instant(at));
+        }
+        assert_eq!(aging.next_due(), Some(Instant(11)));
+        aging.remove(Aged::File(7));
+        aging.add(Aged::File(7), Instant(5));
+        assert_eq!(aging.next_due(), Some(Instant(12)));
+        let order: Vec<Aged> = std::iter::from_fn(|| aging.take_first()).collect();
+        assert_eq!(order, [8, 9, 7].map(Aged::File));
+    }
+}

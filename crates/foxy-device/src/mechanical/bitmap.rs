@@ -1,0 +1,139 @@
+//! Which of a cylinder group's fragments, or inodes, are taken. Searches go on from where the last one ended.
+
+#[derive(Debug)]
+pub(super) struct Bitmap {
+    /// A set bit is free; bits beyond the end are not.
+    words: Vec<u64>,
+    free: u32,
+    /// Where the next search begins.
+    rotor: u32,
+}
+
+impl Bitmap {
+    /// All of `length` bits free.
+    pub(super) fn new(length: u32) -> Self {
+        let words = (0..length.div_ceil(64))
+            .map(|word| match length - word * 64 {
+                64.. => u64::MAX,
+                left => (1 << left) - 1,
+            })
+            .collect();
+        Self { words, free: length, rotor: 0 }
+    }
+
+    pub(super) const fn free(&self) -> u32 {
+        self.free
+    }
+
+    /// Takes the first run of `count` from the rotor on, and from the start when there is none.
+    pub(super) fn take_run(&mut self, count: u32) -> Option<u32> {
+        if self.free < count {
+            return None;
+        }
+        let start = self.find(self.rotor, count).or_else(|| self.find(0, count))?;
+        self.set(start, count);
+        self.rotor = start + count;
+        Some(start)
+    }
+
+    /// Takes exactly these, where all of them are free.
+    pub(super) fn take_at(&mut self, start: u32, count: u32) -> bool {
+        let fits = self.run_from(start).is_some_and(|(at, length)| at == start && length >= count);
+        if fits {
+            self.set(start, count);
+            self.rotor = start + count;
+        }
+        fits
+    }
+
+    /// Frees what was taken.
+    pub(super) fn give(&mut self, start: u32, count: u32) {
+        for bit in start..start + count {
+            let word = &mut self.words[bit as usize / 64];
+            debug_assert_eq!(*word >> (bit % 64) & 1, 0, "only what is taken is freed");
+            *word |= 1 << (bit % 64);
+        }
+        self.free += count;
+    }
+
+    /// The next free run: from where, and how long.
+    pub(super) fn run_from(&self, from: u32) -> Option<(u32, u32)> {
+        let start = self.next(from, 0)?;
+        let end = self.next(start, u64::MAX).unwrap_or_else(|| self.length());
+        Some((start, end - start))
+    }
+
+    fn length(&self) -> u32 {
+        u32::try_from(self.words.len() * 64).expect("a group's bits are counted in 32 bits")
+    }
+
+    fn find(&self, from: u32, count: u32) -> Option<u32> {
+        let mut at = from;
+        loop {
+            let (start, length) = self.run_from(at)?;
+            if length >= count {
+                return Some(start);
+            }
+            at = start + length;
+        }
+    }
+
+    /// The first bit from `from` on that is set in the words, each combined with `flip` by exclusive or.
+    fn next(&self, from: u32, flip: u64) -> Option<u32> {
+        let mut index = from as usize / 64;
+        let mut word = (*self.words.get(index)? ^ flip) & (u64::MAX << (from % 64));
+        while word == 0 {
+            index += 1;
+            word = *self.words.get(index)? ^ flip;
+        }
+        u32::try_from(index * 64).ok().map(|base| base + word.trailing_zeros())
+    }
+
+    fn set(&mut self, start: u32, count: u32) {
+        for bit in start..start + count {
+            self.words[bit as usize / 64] &= !(1 << (bit % 64));
+        }
+        self.free -= count;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use foxy_base::Random;
+
+    #[test]
+    fn runs_follow_each_other_and_come_around() {
+        let mut bitmap = Bitmap::new(100);
+        assert_eq!([40, 40, 40].map(|count| bitmap.take_run(count)), [Some(0), Some(40), None]);
+        bitmap.give(10, 30);
+        assert_eq!(bitmap.take_run(20), Some(80));
+        assert_eq!(bitmap.take_run(20), Some(10));
+        assert_eq!(bitmap.free(), 10);
+        assert!(!bitmap.take_at(31, 10));
+        assert!(bitmap.take_at(30, 10));
+    }
+
+    #[test]
+    fn nothing_is_given_twice() {
+        let mut random = Random::new(3);
+        let mut bitmap = Bitmap::new(1000);
+        let mut taken: Vec<(u32, u32)> = Vec::new();
+        for _ in 0..5000 {
+            let count = u32::try_from(random.below(30)).expect("small") + 1;
+            if random.chance(0.5)
+                && let Some(start) = bitmap.take_run(count)
+            {
+                assert!(start + count <= 1000);
+                assert!(taken.iter().all(|&(at, length)| at + length <= start || start + count <= at));
+                taken.push((start, count));
+            } else if !taken.is_empty() {
+                let index = usize::try_from(random.below(taken.len() as u64)).expect("small");
+                let (start, count) = taken.swap_remove(index);
+                bitmap.give(start, count);
+            }
+            let held: u32 = taken.iter().map(|&(_, count)| count).sum();
+            assert_eq!(bitmap.free(), 1000 - held);
+        }
+    }
+}

@@ -1,0 +1,174 @@
+//! What the model measures on itself before any figure is drawn with it (R3), each line with the range it must lie in.
+
+use super::geometry::Geometry;
+use super::profile::{DiskProfile, SECTOR};
+use super::spindle::{DiskRequest, Spindle};
+use super::{Mechanical, RequestKind};
+use crate::buffer::IoBuffer;
+use crate::io::{Device, FileId, IoId, IoOp, StorePath};
+use foxy_base::{Instant, Random};
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Requests over which random access is measured: enough for a mean within 0.1 ms.
+const RANDOM_REQUESTS: u64 = 40_000;
+
+/// Bytes written to measure sequential writing.
+const SEQUENTIAL_BYTES: u64 = 64 << 20;
+
+/// Directories in which files are created and removed, 64 in each as hbench-OS does.
+const DIRECTORIES: u64 = 32;
+const FILES: u64 = 64;
+
+/// Mean bytes of an operation of the seed paper's trace: 7.6 GB over its URL-reads and URL-writes.
+const OPERATION_BYTES: f64 = 10_550.0;
+
+/// URL-gets for each URL-write of the seed paper's trace.
+const GETS_PER_WRITE: f64 = 1_058_206.0 / 678_040.0;
+
+/// One measurement.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct CalibrationLine {
+    /// What was measured.
+    pub name: &'static str,
+    /// In what.
+    pub unit: &'static str,
+    /// What came out.
+    pub value: f64,
+    /// The least it may be.
+    pub least: f64,
+    /// The most it may be.
+    pub most: f64,
+}
+
+impl CalibrationLine {
+    /// Whether it lies in its range.
+    #[must_use]
+    pub fn holds(&self) -> bool {
+        (self.least..=self.most).contains(&self.value)
+    }
+}
+
+impl fmt::Display for CalibrationLine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { name, unit, value, least, most } = self;
+        let verdict = if self.holds() { "holds" } else { "does not hold" };
+        write!(f, "{name}: {value:.2} {unit} (from {least} to {most}): {verdict}")
+    }
+}
+
+/// All measurements on one profile.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Calibration {
+    /// In the order of R3.
+    pub lines: Vec<CalibrationLine>,
+}
+
+impl Calibration {
+    /// Whether every line lies in its range.
+    #[must_use]
+    pub fn holds(&self) -> bool {
+        self.lines.iter().all(CalibrationLine::holds)
+    }
+}
+
+impl fmt::Display for Calibration {
+    /// One line for each measurement.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.lines.iter().try_for_each(|line| writeln!(f, "{line}"))
+    }
+}
+
+/// Measures a profile on one disk. The ranges are those of the default profile; another disk may well lie outside.
+/// Takes some 0.1 s of processor time in a release build.
+#[must_use]
+pub fn calibrate(profile: &DiskProfile, seed: u64) -> Calibration {
+    let sequential = sequential_write(profile, seed);
+    let (create, remove) = create_and_remove(profile, seed);
+    let ceiling = sequential * 1e6 / OPERATION_BYTES * GETS_PER_WRITE;
+    let line = |name, unit, value, least, most| CalibrationLine { name, unit, value, least, most };
+    let milliseconds = |time: Duration| time.as_secs_f64() * 1e3;
+    let lines = vec![
+        line("random 512 B", "ms", milliseconds(random_access(profile, seed, 512)), 12.7, 13.4),
+        line("sequential write", "MB/s", sequential, 4.6, 4.8),
+        line("random 10 KB", "ms", milliseconds(random_access(profile, seed, 10 << 10)), 15.1, 15.7),
+        line("create an empty file", "ms", milliseconds(create), 16.0, 24.0),
+        line("remove an empty file", "ms", milliseconds(remove), 8.0, 12.0),
+        line("ceiling, every URL-write at the sequential rate", "URL-gets/s", ceiling, 680.0, 710.0),
+    ];
+    Calibration { lines }
+}
+
+/// The mean time of a request of `bytes` anywhere on the disk, one after the other, without a file system.
+fn random_access(profile: &DiskProfile, seed: u64, bytes: u64) -> Duration {
+    let mut random = Random::new(seed);
+    let mut spindle = Spindle::new(0, profile, Arc::new(Geometry::new(profile)), random.next_u64());
+    let sectors = bytes / SECTOR;
+    let mut now = Instant::ZERO;
+    for id in 1..=RANDOM_REQUESTS {
+        let address = random.below(profile.sectors() - sectors);
+        spindle.push(DiskRequest { id, kind: RequestKind::Read, address, sectors, arrival: now });
+        now = spindle.finish().map_or(now, |(_, record)| record.finish);
+        spindle.resume();
+    }
+    now.since(Instant::ZERO) / u32::try_from(RANDOM_REQUESTS).unwrap_or(u32::MAX)
+}
+
+/// A device driven one operation at a time.
+struct Driver {
+    device: Mechanical,
+    now: Instant,
+}
+
+impl Driver {
+    fn run(&mut self, op: IoOp) {
+        self.device.submit(IoId(0), op, self.now);
+        let mut done = Vec::new();
+        while done.is_empty() {
+            self.now = self.device.next_completion().unwrap_or(self.now);
+            self.device.reap(self.now, &mut done);
+        }
+        assert!(done[0].result.is_ok(), "calibration needs an empty disk with room: {:?}", done[0].result);
+    }
+}
+
+/// In MB/s (10^6 bytes), of one file without a size written from its start.
+fn sequential_write(profile: &DiskProfile, seed: u64) -> f64 {
+    const BLOCK: u64 = 64 << 10;
+    let mut driver = Driver { device: Mechanical::new(*profile, 1, seed), now: Instant::ZERO };
+    let file = FileId(0);
+    driver.run(IoOp::Create { file, path: StorePath::new("file"), size: 0 });
+    let start = driver.device.settle(driver.now);
+    driver.now = start;
+    for block in 0..SEQUENTIAL_BYTES / BLOCK {
+        let buffer = IoBuffer::zeroed(usize::try_from(BLOCK).expect("64 KiB"));
+        driver.run(IoOp::Write { file, offset: block * BLOCK, buffer });
+    }
+    let end = driver.device.settle(driver.now);
+    SEQUENTIAL_BYTES as f64 / 1e6 / end.since(start).as_secs_f64()
+}
+
+/// The mean times to create an empty file and to remove it again, in the reverse order.
+fn create_and_remove(profile: &DiskProfile, seed: u64) -> (Duration, Duration) {
+    let mut driver = Driver { device: Mechanical::new(*profile, 1, seed), now: Instant::ZERO };
+    let (mut create, mut remove) = (Duration::ZERO, Duration::ZERO);
+    for directory in 0..DIRECTORIES {
+        driver.run(IoOp::MakeDir { path: StorePath::new(format!("{directory}")) });
+        let path = |file: u64| StorePath::new(format!("{directory}/{file}"));
+        driver.now = driver.device.settle(driver.now);
+        let start = driver.now;
+        for file in 0..FILES {
+            driver.run(IoOp::Create { file: FileId(0), path: path(file), size: 0 });
+            driver.run(IoOp::Close { file: FileId(0) });
+        }
+        create += driver.now.since(start);
+        let start = driver.now;
+        for file in (0..FILES).rev() {
+            driver.run(IoOp::Remove { path: path(file) });
+        }
+        remove += driver.now.since(start);
+    }
+    let count = u32::try_from(DIRECTORIES * FILES).unwrap_or(u32::MAX);
+    (create / count, remove / count)
+}

@@ -1,0 +1,284 @@
+//! Where an FFS-like file system puts inodes and pages on one disk: cylinder groups, each with its inodes and its data.
+//! Directories are spread over groups; a file's inode and pages lie in its directory's group while there is room.
+
+use super::bitmap::Bitmap;
+use super::extents::{Extent, Extents};
+use super::profile::{DiskProfile, SECTOR};
+
+/// Bytes of a fragment, the least that is allocated.
+pub(super) const FRAGMENT: u64 = 1024;
+
+/// Fragments of a group that hold its bitmaps and a copy of the superblock.
+const HEADER: u32 = 16;
+
+/// Bytes of an inode on the disk.
+const INODE: u64 = 128;
+
+/// Files of up to this many pages end in fragments; longer ones in whole pages.
+const FRAGMENTED_PAGES: u64 = 12;
+
+/// The disk has no room left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct DiskFull;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Inode {
+    pub(super) group: u32,
+    index: u32,
+}
+
+#[derive(Debug)]
+struct Group {
+    inodes: Bitmap,
+    /// Fragments, counted from the group's first one for data.
+    data: Bitmap,
+    directories: u32,
+}
+
+#[derive(Debug)]
+pub(super) struct Layout {
+    page_size: u64,
+    page_fragments: u32,
+    group_fragments: u32,
+    data_start: u32,
+    groups: Vec<Group>,
+}
+
+fn small(number: u64) -> u32 {
+    u32::try_from(number).expect("a disk's fragments are counted in 32 bits")
+}
+
+/// The first sector of a fragment.
+pub(super) fn sector_of(fragment: u32) -> u64 {
+    u64::from(fragment) * (FRAGMENT / SECTOR)
+}
+
+impl Layout {
+    /// An empty file system on the whole disk.
+    ///
+    /// # Panics
+    /// When the profile's page is no multiple of a fragment, or a group has no room for data.
+    pub(super) fn new(profile: &DiskProfile) -> Self {
+        let system = &profile.system;
+        let page_size = u64::from(system.page_size);
+        assert!(
+            page_size > 0 && page_size.is_multiple_of(FRAGMENT),
+            "a page of {page_size} bytes is no fragments"
+        );
+        let track = u64::from(profile.sectors_per_track) * SECTOR;
+        let group_bytes = u64::from(system.group_cylinders) * u64::from(profile.heads) * track;
+        let inodes = group_bytes / system.bytes_per_inode;
+        let data_start = HEADER + small((inodes * INODE).next_multiple_of(page_size) / FRAGMENT);
+        let group_fragments = small(group_bytes / FRAGMENT);
+        assert!(group_fragments > data_start, "a cylinder group needs room for data beside its inodes");
+        let group = || Group {
+            inodes: Bitmap::new(small(inodes)),
+            data: Bitmap::new(group_fragments - data_start),
+            directories: 0,
+        };
+        let groups = (0..profile.capacity() / group_bytes).map(|_| group()).collect();
+        let page_fragments = small(page_size / FRAGMENT);
+        Self { page_size, page_fragments, group_fragments, data_start, groups }
+    }
+
+    pub(super) const fn page_fragments(&self) -> u32 {
+        self.page_fragments
+    }
+
+    /// The sector of the block with an inode.
+    pub(super) fn inode_block(&self, inode: Inode) -> u64 {
+        let block = u64::from(inode.index) / (self.page_size / INODE);
+        let fragment = inode.group * self.group_fragments + HEADER + small(block) * self.page_fragments;
+        sector_of(fragment)
+    }
+
+    /// The sector of a group's bitmaps.
+    pub(super) fn group_block(&self, group: u32) -> u64 {
+        sector_of(group * self.group_fragments)
+    }
+
+    /// An inode for a file in `group`, or in the next one that has one.
+    pub(super) fn take_inode(&mut self, group: u32) -> Result<Inode, DiskFull> {
+        for group in self.from(group) {
+            if let Some(index) = self.groups[group as usize].inodes.take_run(1) {
+                return Ok(Inode { group, index });
+            }
+        }
+        Err(DiskFull)
+    }
+
+    /// An inode for a new directory: of the groups with at least the mean number of free inodes, in the one with the
+    /// fewest directories, as FFS has it.
+    pub(super) fn take_directory_inode(&mut self) -> Result<Inode, DiskFull> {
+        let free: u64 = self.groups.iter().map(|group| u64::from(group.inodes.free())).sum();
+        let mean = free / self.groups.len() as u64;
+        let fit = |group: &Group| u64::from(group.inodes.free()) >= mean;
+        let best = (0..).zip(&self.groups).filter(|(_, group)| fit(group));
+        let (number, _) = best.min_by_key(|(_, group)| group.directories).ok_or(DiskFull)?;
+        let inode = self.take_inode(number)?;
+        self.groups[inode.group as usize].directories += 1;
+        Ok(inode)
+    }
+
+    pub(super) fn give_inode(&mut self, inode: Inode) {
+        self.groups[inode.group as usize].inodes.give(inode.index, 1);
+    }
+
+    /// Gives every page of `first..=last` that has none a place, near the file's other pages or in `group`. What it took
+    /// before it found the disk full stays with the file.
+    pub(super) fn grow(
+        &mut self,
+        extents: &mut Extents,
+        group: u32,
+        first: u64,
+        last: u64,
+    ) -> Result<(), DiskFull> {
+        self.complete_tail(extents, last);
+        let mut page = first;
+        while page <= last {
+            if extents.find(page, self.page_fragments).is_some() {
+                page += 1;
+                continue;
+            }
+            let group_pages = (self.group_fragments - self.data_start) / self.page_fragments;
+            let missing = (page..=last)
+                .take_while(|&page| extents.find(page, self.page_fragments).is_none())
+                .take(group_pages as usize)
+                .count();
+            let (start, pages) = self.place(extents, group, page, small(missing as u64))?;
+            let fragments = pages * self.page_fragments;
+            extents.insert(Extent { page, start, fragments }, self.page_fragments);
+            page += u64::from(pages);
+        }
+        Ok(())
+    }
+
+    /// Gives a file without pages all of `size` bytes, in runs as long as the groups have them, from `group` on.
+    pub(super) fn preallocate(
+        &mut self,
+        extents: &mut Extents,
+        group: u32,
+        size: u64,
+    ) -> Result<(), DiskFull> {
+        let mut left = size.div_ceil(self.page_size);
+        let mut page = 0;
+        for group in self.from(group) {
+            let mut at = 0;
+            while left > 0
+                && let Some((start, length)) = self.groups[group as usize].data.run_from(at)
+            {
+                at = start + length;
+                let pages = u64::from(length / self.page_fragments).min(left);
+                let fragments = small(pages) * self.page_fragments;
+                if fragments > 0 && self.groups[group as usize].data.take_at(start, fragments) {
+                    let start = self.fragment(group, start);
+                    extents.insert(Extent { page, start, fragments }, self.page_fragments);
+                    page += pages;
+                    left -= pages;
+                }
+            }
+        }
+        if left == 0 {
+            return Ok(());
+        }
+        self.release(extents);
+        Err(DiskFull)
+    }
+
+    /// Gives back the fragments of a small file's last page that lie beyond its `size` in bytes.
+    pub(super) fn trim_tail(&mut self, extents: &mut Extents, size: u64) {
+        if size == 0 || size > FRAGMENTED_PAGES * self.page_size {
+            return;
+        }
+        let page = (size - 1) / self.page_size;
+        let needed = small((size - page * self.page_size).div_ceil(FRAGMENT));
+        let Some((_, has)) = extents.find(page, self.page_fragments) else { return };
+        let is_last = extents.find(page + 1, self.page_fragments).is_none()
+            && extents.all().last().is_some_and(|last| last.page <= page);
+        if is_last
+            && has > needed
+            && let Some(freed) = extents.shorten_last(has - needed)
+        {
+            self.give(freed, has - needed);
+        }
+    }
+
+    /// Frees all pages.
+    pub(super) fn release(&mut self, extents: &mut Extents) {
+        for extent in extents.take() {
+            self.give(extent.start, extent.fragments);
+        }
+    }
+
+    /// One block for a directory.
+    pub(super) fn take_block(&mut self, group: u32) -> Result<u32, DiskFull> {
+        self.search(group, 1).map(|(start, _)| start)
+    }
+
+    /// Makes the last page whole where pages up to `last` are to be written: in place, or by leaving it without one.
+    fn complete_tail(&mut self, extents: &mut Extents, last: u64) {
+        let Some(tail) = extents.all().last().copied() else { return };
+        let has = tail.fragments % self.page_fragments;
+        if has == 0 || last < tail.page + u64::from(tail.fragments / self.page_fragments) {
+            return;
+        }
+        let missing = self.page_fragments - has;
+        let (group, at) = self.locate(tail.start);
+        if self.groups[group as usize].data.take_at(at + tail.fragments, missing) {
+            extents.lengthen_last(missing);
+        } else if let Some(freed) = extents.shorten_last(has) {
+            self.give(freed, has);
+        }
+    }
+
+    /// A place for up to `pages` pages: behind the page before, or the nearest there is.
+    fn place(
+        &mut self,
+        extents: &Extents,
+        group: u32,
+        page: u64,
+        pages: u32,
+    ) -> Result<(u32, u32), DiskFull> {
+        let before = page.checked_sub(1).and_then(|before| extents.find(before, self.page_fragments));
+        let Some((start, _)) = before else { return self.search(group, pages) };
+        let behind = start + self.page_fragments;
+        let (group, at) = self.locate(start);
+        let fragments = pages * self.page_fragments;
+        if self.groups[group as usize].data.take_at(at + self.page_fragments, fragments) {
+            return Ok((behind, pages));
+        }
+        self.search(group, pages)
+    }
+
+    fn search(&mut self, group: u32, pages: u32) -> Result<(u32, u32), DiskFull> {
+        for group in self.from(group) {
+            let mut wanted = pages;
+            while wanted > 0 {
+                if let Some(start) = self.groups[group as usize].data.take_run(wanted * self.page_fragments) {
+                    return Ok((self.fragment(group, start), wanted));
+                }
+                wanted /= 2;
+            }
+        }
+        Err(DiskFull)
+    }
+
+    fn give(&mut self, start: u32, fragments: u32) {
+        let (group, at) = self.locate(start);
+        self.groups[group as usize].data.give(at, fragments);
+    }
+
+    /// All groups, from this one on.
+    fn from(&self, group: u32) -> impl Iterator<Item = u32> + use<> {
+        let count = small(self.groups.len() as u64);
+        (0..count).map(move |step| (group + step) % count)
+    }
+
+    const fn fragment(&self, group: u32, at: u32) -> u32 {
+        group * self.group_fragments + self.data_start + at
+    }
+
+    const fn locate(&self, fragment: u32) -> (u32, u32) {
+        (fragment / self.group_fragments, fragment % self.group_fragments - self.data_start)
+    }
+}

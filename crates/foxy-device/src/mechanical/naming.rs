@@ -1,0 +1,181 @@
+//! What operations on names cost: the blocks of inodes and directories they read, write and leave to be written back.
+
+use super::Mechanical;
+use super::aging::Aged;
+use super::engine::Step;
+use super::extents::Extents;
+use super::layout::{DiskFull, sector_of};
+use super::names::{Directory, DirectoryId, PlacedFile};
+use super::profile::MetadataMode;
+use crate::io::{FileId, IoError, IoId, IoOp, StorePath, range_end};
+use crate::memory::FileNumber;
+use std::collections::VecDeque;
+
+impl Mechanical {
+    pub(super) fn open(&mut self, id: IoId, file: FileId, path: StorePath) {
+        let (replaced, found) = (self.inner.number(file).ok(), self.inner.find(&path).ok());
+        let done = self.apply(id, IoOp::Open { file, path });
+        self.forget_unless_used(replaced);
+        let Some(placed) = found.and_then(|number| self.files.get(&number)) else { return self.finish(done) };
+        let (volume, inode) = (placed.volume, self.volumes[placed.volume].layout.inode_block(placed.inode));
+        let steps = [Step::Need(sector_of(placed.entry)), Step::Need(inode)];
+        self.begin(done, volume, steps.into());
+    }
+
+    pub(super) fn create(&mut self, id: IoId, file: FileId, path: StorePath, size: u64) {
+        let op = |path| IoOp::Create { file, path, size };
+        let replaced = self.inner.number(file).ok();
+        let existing = self.inner.find(&path);
+        let placed = match (existing, range_end(0, size)) {
+            (Ok(number), Ok(_)) => self.truncate(number, size).map(|()| Some(number)),
+            (Err(IoError::NotFound), Ok(_)) => match self.directories.for_file(&path) {
+                Some(directory) => self.place_file(directory, size).map(Some),
+                None => Ok(None),
+            },
+            _ => Ok(None),
+        };
+        match placed {
+            Err(DiskFull) => {
+                // Nothing of a file that does not fit is left behind.
+                self.apply(id, IoOp::Remove { path: path.clone() });
+                self.forget_unless_used(existing.ok());
+                self.fail(id, op(path), IoError::NoSpace);
+            }
+            Ok(placed) => {
+                let done = self.apply(id, op(path));
+                self.forget_unless_used(replaced);
+                let Some(number) = placed else { return self.finish(done) };
+                let steps = if existing.is_ok() { self.truncation(number) } else { self.creation(number) };
+                self.begin(done, self.files[&number].volume, steps);
+            }
+        }
+    }
+
+    pub(super) fn remove(&mut self, id: IoId, path: StorePath) {
+        let found = self.inner.find(&path).ok();
+        let done = self.apply(id, IoOp::Remove { path });
+        let Some(placed) = found.and_then(|number| self.files.get(&number)) else { return self.finish(done) };
+        let (volume, directory, entry) = (placed.volume, placed.directory, placed.entry);
+        let inode = self.volumes[volume].layout.inode_block(placed.inode);
+        self.directories.get_mut(directory).give_entry(entry);
+        self.forget_unless_used(found);
+        self.change_directory(directory);
+        self.change_block(volume, inode);
+        let entry = sector_of(entry);
+        let steps = self.read_then_write(volume, [entry, inode], &[entry]);
+        self.begin(done, volume, steps);
+    }
+
+    pub(super) fn make_directory(&mut self, id: IoId, path: StorePath) {
+        let free = self.inner.find(&path) == Err(IoError::NotFound) && self.directories.find(&path).is_none();
+        let Some(parent) = free.then(|| self.directories.for_directory(&path)).flatten() else {
+            let done = self.apply(id, IoOp::MakeDir { path });
+            return self.finish(done);
+        };
+        let volume = self.directories.get(parent).volume;
+        let layout = &mut self.volumes[volume].layout;
+        let entry = self.directories.get_mut(parent).take_entry(layout);
+        let Ok((entry, made)) = entry.and_then(|entry| Ok((entry, Directory::new(volume, layout)?))) else {
+            return self.fail(id, IoOp::MakeDir { path }, IoError::NoSpace);
+        };
+        let (inode, entry) = (layout.inode_block(made.inode), sector_of(entry));
+        let first_block = made.first_block();
+        let done = self.apply(id, IoOp::MakeDir { path: path.clone() });
+        self.directories.add(path, made);
+        self.change_directory(parent);
+        let steps = self.read_then_write(volume, [entry, inode], &[inode, first_block, entry]);
+        self.begin(done, volume, steps);
+    }
+
+    pub(super) fn list(&mut self, id: IoId, path: StorePath) {
+        let found = self.directories.find(&path);
+        let done = self.apply(id, IoOp::List { path });
+        let Some(directory) = found else { return self.finish(done) };
+        let directory = self.directories.get(directory);
+        let steps = directory.block_sectors().map(Step::Need).collect();
+        self.begin(done, directory.volume, steps);
+    }
+
+    /// Frees the place of a file that no name and no id leads to any more.
+    pub(super) fn forget_unless_used(&mut self, number: Option<FileNumber>) {
+        let Some(number) = number.filter(|&number| self.inner.size_of(number).is_none()) else { return };
+        if let Some(mut placed) = self.files.remove(&number) {
+            self.aging.remove(Aged::File(number));
+            let layout = &mut self.volumes[placed.volume].layout;
+            layout.release(&mut placed.extents);
+            layout.give_inode(placed.inode);
+        }
+    }
+
+    /// Empties a file that there is, and gives it `size` bytes of places.
+    fn truncate(&mut self, number: FileNumber, size: u64) -> Result<(), DiskFull> {
+        let content = self.next_number();
+        self.aging.remove(Aged::File(number));
+        let placed = self.files.get_mut(&number).expect("a file has a place");
+        placed.collected = 0..0;
+        placed.content = content;
+        placed.next_read = 0;
+        let layout = &mut self.volumes[placed.volume].layout;
+        layout.release(&mut placed.extents);
+        layout.preallocate(&mut placed.extents, placed.inode.group, size)
+    }
+
+    /// A place of `size` bytes for the file that will be created next.
+    fn place_file(&mut self, directory: DirectoryId, size: u64) -> Result<FileNumber, DiskFull> {
+        let content = self.next_number();
+        let parent = self.directories.get_mut(directory);
+        let volume = parent.volume;
+        let layout = &mut self.volumes[volume].layout;
+        let inode = layout.take_inode(parent.inode.group)?;
+        let mut extents = Extents::default();
+        let placed = layout.preallocate(&mut extents, inode.group, size);
+        let entry = placed.and_then(|()| parent.take_entry(layout)).inspect_err(|_| {
+            layout.release(&mut extents);
+            layout.give_inode(inode);
+        })?;
+        let settled = self.profile.system.metadata == MetadataMode::Synchronous;
+        let placed = PlacedFile::new(volume, directory, inode, entry, extents, content, settled);
+        let number = self.inner.next_number();
+        self.files.insert(number, placed);
+        Ok(number)
+    }
+
+    fn creation(&mut self, number: FileNumber) -> VecDeque<Step> {
+        let placed = &self.files[&number];
+        let (volume, directory, entry) = (placed.volume, placed.directory, sector_of(placed.entry));
+        let inode = self.volumes[volume].layout.inode_block(placed.inode);
+        self.change_directory(directory);
+        self.read_then_write(volume, [entry, inode], &[inode, entry])
+    }
+
+    fn truncation(&mut self, number: FileNumber) -> VecDeque<Step> {
+        let placed = &self.files[&number];
+        let (volume, entry) = (placed.volume, sector_of(placed.entry));
+        let inode = self.volumes[volume].layout.inode_block(placed.inode);
+        self.read_then_write(volume, [entry, inode], &[inode])
+    }
+
+    /// Marks what follows from a change in a directory and is never waited for: its inode, and its group's bitmaps.
+    fn change_directory(&mut self, directory: DirectoryId) {
+        let Directory { volume, inode, .. } = *self.directories.get(directory);
+        let layout = &self.volumes[volume].layout;
+        let blocks = [layout.inode_block(inode), layout.group_block(inode.group)];
+        for block in blocks {
+            self.change_block(volume, block);
+        }
+    }
+
+    /// The steps that read blocks where they are not in memory, and write others one after the other, or leave them to
+    /// be written back.
+    fn read_then_write(&mut self, volume: usize, reads: [u64; 2], writes: &[u64]) -> VecDeque<Step> {
+        let mut steps: VecDeque<Step> = reads.map(Step::Need).into();
+        match self.profile.system.metadata {
+            MetadataMode::Synchronous => steps.extend(writes.iter().copied().map(Step::WriteBlock)),
+            MetadataMode::Asynchronous => {
+                writes.iter().for_each(|&block| self.change_block(volume, block));
+                steps.push_back(Step::Hold);
+            }
+        }
+        steps
+    }
+}

@@ -1,0 +1,71 @@
+//! A modelled device that is driven one operation at a time, in its own time.
+
+use foxy_base::Instant;
+use foxy_device::{
+    Device, DiskProfile, FileId, IoBuffer, IoError, IoId, IoOp, IoOutput, Mechanical, StorePath,
+};
+use std::time::Duration;
+
+pub const FILE: FileId = FileId(0);
+pub const MIB: u64 = 1 << 20;
+
+/// A device driven one operation at a time, in its own time.
+pub struct Disk {
+    pub device: Mechanical,
+    pub now: Instant,
+}
+
+impl Disk {
+    pub fn new(profile: DiskProfile, spindles: usize, seed: u64) -> Self {
+        Self { device: Mechanical::new(profile, spindles, seed), now: Instant::ZERO }
+    }
+
+    pub fn submit(&mut self, op: IoOp) {
+        self.device.submit(IoId(0), op, self.now);
+    }
+
+    /// Waits for all that was submitted, and gives the results in the order of their completion.
+    pub fn finish(&mut self) -> Vec<Result<IoOutput, IoError>> {
+        let mut done = Vec::new();
+        while let Some(at) = self.device.next_completion() {
+            assert!(at >= self.now, "time goes on");
+            self.now = at;
+            self.device.reap(at, &mut done);
+        }
+        done.into_iter().map(|done| done.result).collect()
+    }
+
+    /// How long the operation takes.
+    pub fn time(&mut self, op: IoOp) -> Duration {
+        let start = self.now;
+        self.submit(op);
+        let results = self.finish();
+        assert!(matches!(results[..], [Ok(_)]), "{results:?}");
+        self.now.since(start)
+    }
+
+    /// Writes back everything, and forgets the time it took.
+    pub fn settle(&mut self) {
+        self.now = self.device.settle(self.now);
+    }
+}
+
+pub fn create(file: FileId, path: &str, size: u64) -> IoOp {
+    IoOp::Create { file, path: StorePath::new(path), size }
+}
+
+pub fn write(file: FileId, offset: u64, length: usize) -> IoOp {
+    IoOp::Write { file, offset, buffer: IoBuffer::zeroed(length) }
+}
+
+pub fn read(file: FileId, offset: u64, length: usize) -> IoOp {
+    IoOp::Read { file, offset, buffer: IoBuffer::zeroed(length) }
+}
+
+pub fn directory(path: &str) -> IoOp {
+    IoOp::MakeDir { path: StorePath::new(path) }
+}
+
+pub fn open(file: FileId, path: &str) -> IoOp {
+    IoOp::Open { file, path: StorePath::new(path) }
+}

@@ -1,0 +1,133 @@
+//! Pages between the page cache and the disk: reads before writes (R24), what is found in memory, writes that wait.
+
+use crate::disk::{Disk, FILE, MIB, create, open, read, write};
+use foxy_base::{Instant, Random};
+use foxy_device::{DiskProfile, FileId, IoOp};
+use std::time::Duration;
+
+#[test]
+fn writes_of_parts_of_pages_read_first_and_whole_pages_do_not() {
+    /// Offset and length of a write into a file that fills its places, and how many pages are read for it.
+    const CASES: [(u64, usize, u64); 8] = [
+        (0, 8192, 0),
+        (8192, 16_384, 0),
+        (512, 100, 1),
+        (100, 8192, 2),
+        (8192, 10_000, 1),
+        (10_000, 80_000, 2),
+        (0, 1, 1),
+        (MIB - 10, 10, 1),
+    ];
+    for (offset, length, expected) in CASES {
+        let mut disk = Disk::new(DiskProfile::st15150w(), 1, 1);
+        disk.time(create(FILE, "stream", MIB));
+        let before = disk.device.counts();
+        disk.time(write(FILE, offset, length));
+        disk.settle();
+        let counts = disk.device.counts();
+        let reads = counts.device_reads - before.device_reads;
+        assert_eq!((counts.read_modify_writes, reads), (expected, expected), "{length} at {offset}");
+        disk.time(write(FILE, offset, length));
+        assert_eq!(disk.device.counts().read_modify_writes, expected, "the pages are in memory by now");
+    }
+}
+
+#[test]
+fn small_writes_one_after_the_other_read_each_cold_page_once() {
+    let run = |size: usize, aligned: bool| {
+        let mut disk = Disk::new(DiskProfile::st15150w(), 1, 1);
+        disk.time(create(FILE, "stream", 64 * MIB));
+        let mut offset = 0;
+        for _ in 0..500 {
+            disk.time(write(FILE, offset, size));
+            offset += size as u64;
+        }
+        disk.settle();
+        let pages = offset.div_ceil(8192);
+        let counts = disk.device.counts();
+        assert_eq!(counts.read_modify_writes, if aligned { 0 } else { pages }, "{size} bytes each");
+        (disk.now.since(Instant::ZERO).as_nanos() / u128::from(pages), counts.device_writes)
+    };
+    let (small, small_writes) = run(1024, false);
+    let (whole, whole_writes) = run(8192, true);
+    assert!(small > 2 * whole, "{small} ns a page against {whole}");
+    assert!(
+        small_writes < 20 && whole_writes < 90,
+        "consecutive writes go together: {small_writes}, {whole_writes}"
+    );
+}
+
+#[test]
+fn a_page_at_the_end_of_a_file_is_read_only_for_what_it_holds() {
+    let mut disk = Disk::new(DiskProfile::st15150w(), 1, 1);
+    disk.time(create(FILE, "new", 0));
+    for offset in [0, 300, 600, 20_000] {
+        disk.time(write(FILE, offset, 300));
+    }
+    disk.settle();
+    assert_eq!(disk.device.counts().read_modify_writes, 0, "new pages hold nothing that is not in memory");
+}
+
+#[test]
+fn what_was_read_is_read_from_memory_the_next_time() {
+    let mut disk = Disk::new(DiskProfile::st15150w(), 1, 1);
+    disk.time(create(FILE, "x", MIB));
+    assert!(disk.time(read(FILE, 300_000, 10_000)) > Duration::from_millis(2));
+    assert_eq!(disk.time(read(FILE, 305_000, 100)), Duration::ZERO);
+    let reads = disk.device.counts().device_reads;
+    disk.submit(read(FILE, 600_000, 100));
+    disk.submit(read(FILE, 602_000, 100));
+    let results = disk.finish();
+    assert_eq!(results.len(), 2);
+    assert_eq!(disk.device.counts().device_reads, reads + 1, "both wait for the one request");
+}
+
+#[test]
+fn a_small_file_read_in_pieces_from_its_start_is_read_ahead() {
+    for (ahead, expected) in [(56 << 10, 2), (0, 4)] {
+        let mut profile = DiskProfile::st15150w();
+        profile.system.read_ahead = ahead;
+        profile.system.page_cache = MIB;
+        let mut disk = Disk::new(profile, 1, 1);
+        disk.time(create(FILE, "small", 0));
+        disk.time(write(FILE, 0, 30_000));
+        disk.time(IoOp::Close { file: FILE });
+        disk.time(create(FileId(1), "other", 4 * MIB));
+        for offset in 0..64 {
+            disk.time(read(FileId(1), offset * 64 * 1024 + 8192, 60_000));
+        }
+        disk.time(open(FILE, "small"));
+        let reads = disk.device.counts().device_reads;
+        for offset in [0, 8192, 16_384, 24_576] {
+            disk.time(read(FILE, offset, 8192.min(30_000 - usize::try_from(offset).expect("small"))));
+        }
+        assert_eq!(disk.device.counts().device_reads - reads, expected, "{ahead} bytes ahead");
+    }
+}
+
+#[test]
+fn a_writer_is_held_when_the_disk_falls_behind_and_a_sync_waits_for_all() {
+    let mut disk = Disk::new(DiskProfile::st15150w(), 1, 1);
+    disk.time(create(FILE, "x", 512 * MIB));
+    let mut random = Random::new(8);
+    let mut held = 0;
+    for _ in 0..200 {
+        let page = random.below(512 * MIB / 8192);
+        held += u32::from(!disk.time(write(FILE, page * 8192, 8192)).is_zero());
+    }
+    assert!((3..150).contains(&held), "{held} of 200 writes had to wait");
+    assert!(disk.time(IoOp::Sync { file: FILE }) > Duration::from_millis(100));
+    assert_eq!(disk.device.counts().bytes_written - disk.device.counts().metadata_writes * 8192, 200 * 8192);
+    assert_eq!(disk.time(IoOp::Sync { file: FILE }), Duration::ZERO);
+}
+
+#[test]
+fn without_writing_behind_every_write_takes_the_disk_s_time() {
+    let mut profile = DiskProfile::st15150w();
+    profile.system.write_behind = 0;
+    let mut disk = Disk::new(profile, 1, 1);
+    disk.time(create(FILE, "x", MIB));
+    for page in [5, 90, 40] {
+        assert!(disk.time(write(FILE, page * 8192, 8192)) > Duration::from_millis(1));
+    }
+}
