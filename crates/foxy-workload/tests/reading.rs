@@ -73,6 +73,20 @@ fn a_packed_log_that_was_cut_off_gives_what_stands_before_the_cut() {
 }
 
 #[test]
+fn a_damaged_table_is_refused_or_ends_early() {
+    let mut random = foxy_base::Random::new(3);
+    for change in 0..3000 {
+        let mut bytes = PARQUET.to_vec();
+        let at = usize::try_from(random.below(bytes.len() as u64)).expect("an index");
+        bytes[at] = bytes[at].wrapping_add(1 + u8::try_from(random.below(255)).expect("a byte"));
+        if let Ok((_, report)) = read_bytes(&bytes, Some(Format::Parquet)) {
+            let counted: u64 = report.reasons().map(|(_, count)| count).sum();
+            assert_eq!(report.lines, report.gets + counted, "change {change} at {at}");
+        }
+    }
+}
+
+#[test]
 fn a_line_without_end_costs_one_line() {
     let mut bytes = SQUID.to_vec();
     bytes.extend(std::iter::repeat_n(b'x', 3 << 20));

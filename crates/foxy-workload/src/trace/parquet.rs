@@ -5,11 +5,13 @@ use super::columns::{Column, Columns};
 use super::read::{ReadError, ReadReport, is_damage};
 use super::skip::{self, Answer, Entry, Skip};
 use super::{Builder, timestamp};
+use parquet::errors::ParquetError;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::{Field, Row};
 use parquet::schema::types::Type;
 use std::borrow::Cow;
 use std::io::Read;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// Reads all rows.
 pub(super) fn read(
@@ -23,8 +25,8 @@ pub(super) fn read(
         let damage = is_damage(&error, report.packed);
         if damage { ReadError::NotParquet(error.to_string()) } else { ReadError::Io(error) }
     })?;
-    let unusable = |error: parquet::errors::ParquetError| ReadError::NotParquet(error.to_string());
-    let file = SerializedFileReader::new(bytes::Bytes::from(bytes)).map_err(unusable)?;
+    let unusable = |error: ParquetError| ReadError::NotParquet(error.to_string());
+    let file = contained(|| SerializedFileReader::new(bytes::Bytes::from(bytes))).map_err(unusable)?;
     let schema = file.metadata().file_metadata().schema().clone();
     let columns = Columns::find(schema.get_fields().iter().map(|field| field.name()))?;
     let mut used: Vec<usize> = columns.used().collect();
@@ -32,9 +34,11 @@ pub(super) fn read(
     let fields = used.iter().map(|&place| schema.get_fields()[place].clone()).collect();
     let wanted = Type::group_type_builder(schema.name()).with_fields(fields).build().map_err(unusable)?;
     let place = |column| columns.place(column).and_then(|place| used.binary_search(&place).ok());
-    for row in file.get_row_iter(Some(wanted)).map_err(unusable)? {
-        match row {
-            Ok(row) => {
+    let mut rows = contained(|| file.get_row_iter(Some(wanted))).map_err(unusable)?;
+    loop {
+        match contained(|| rows.next().transpose()) {
+            Ok(None) => break,
+            Ok(Some(row)) => {
                 let outcome = add(&row, place, builder);
                 report.count(outcome, || row.to_string());
             }
@@ -46,6 +50,13 @@ pub(super) fn read(
         progress(report.lines);
     }
     Ok(())
+}
+
+/// Runs a step of the decoder. Damaged files make it panic in places, which is an error of the file and not of ours;
+/// nothing of it is used after that.
+fn contained<T>(step: impl FnOnce() -> Result<T, ParquetError>) -> Result<T, ParquetError> {
+    catch_unwind(AssertUnwindSafe(step))
+        .unwrap_or_else(|_| Err(ParquetError::General("its parts do not fit together".into())))
 }
 
 fn add(row: &Row, place: impl Fn(Column) -> Option<usize>, builder: &mut Builder) -> Result<(), Skip> {
