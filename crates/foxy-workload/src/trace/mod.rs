@@ -5,11 +5,13 @@ pub mod builder;
 mod columns;
 mod common_log;
 mod csv;
+pub mod lru_curve;
 pub mod names;
 mod parquet;
 pub mod read;
 pub mod skip;
 mod squid;
+pub mod statistics;
 pub mod synthetic;
 mod timestamp;
 pub mod write;
@@ -18,6 +20,7 @@ pub use builder::Builder;
 pub use names::Names;
 pub use read::{Format, ReadError, ReadReport, read};
 pub use skip::{Entry, Skip};
+pub use statistics::Statistics;
 
 use std::borrow::Cow;
 

@@ -4,6 +4,7 @@ pub mod check;
 pub mod load;
 pub mod origin;
 pub mod serve;
+pub mod trace;
 
 use crate::failure::Failure;
 use clap::{ArgMatches, Command};
@@ -19,6 +20,7 @@ const COMMANDS: &[Entry] = &[
     Entry { command: check::command, run: check::run },
     Entry { command: load::command, run: load::run },
     Entry { command: origin::command, run: origin::run },
+    Entry { command: trace::command, run: trace::run },
 ];
 
 /// The whole command line.

@@ -1,0 +1,182 @@
+//! What a trace is like: how much, how often again, how large, by whom. Pure counting over the gets; what caches of
+//! limited size would hit is in [`lru_curve`](super::lru_curve).
+
+use super::Trace;
+use super::lru_curve::{self, Hits};
+
+/// A trace in numbers. Sizes are in bytes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Statistics {
+    /// Gets.
+    pub gets: u64,
+    /// Different URLs.
+    pub urls: u64,
+    /// Different clients.
+    pub clients: u64,
+    /// Different origin servers.
+    pub sites: u64,
+    /// Bytes of all answers.
+    pub bytes: u64,
+    /// Bytes of all URLs, each as large as it was last.
+    pub unique_bytes: u64,
+    /// What a cache that never evicts would hit.
+    pub infinite: Hits,
+    /// Share of the URLs that are asked for once.
+    pub once: f64,
+    /// How popularity falls.
+    pub zipf: Option<Zipf>,
+    /// Sizes of the answers.
+    pub answers: Spread,
+    /// Sizes of the URLs, each as large as it was last.
+    pub objects: Spread,
+    /// Gets of each client.
+    pub per_client: Spread,
+    /// From the first get to the last, in microseconds.
+    pub duration: u64,
+}
+
+/// The power law that gets by popularity rank follow: gets ∝ rank^-alpha.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Zipf {
+    /// The exponent, a least squares fit of the logarithms, each rank one point.
+    pub alpha: f64,
+    /// The fit's coefficient of determination.
+    pub fit: f64,
+    /// First rank of the fit.
+    pub from: usize,
+    /// Last rank of the fit: the last URL that is asked for twice, as the flat tail of those asked for once is cut
+    /// where the trace ends and says nothing of popularity.
+    pub to: usize,
+}
+
+/// How values are spread.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Spread {
+    /// Their mean.
+    pub mean: f64,
+    /// Half are at most this.
+    pub median: u64,
+    /// Nine in ten are at most this.
+    pub p90: u64,
+    /// 99 in a hundred are at most this.
+    pub p99: u64,
+    /// The largest.
+    pub largest: u64,
+}
+
+impl Statistics {
+    /// Counts a trace.
+    #[must_use]
+    pub fn of(trace: &Trace) -> Self {
+        let mut counts = vec![0u64; trace.urls()];
+        let mut last_sizes = vec![0u64; trace.urls()];
+        let mut per_client = vec![0u64; trace.clients as usize];
+        for get in &trace.gets {
+            counts[get.url as usize] += 1;
+            last_sizes[get.url as usize] = get.size;
+            per_client[get.client as usize] += 1;
+        }
+        // A synthetic trace knows more URLs and clients than its gets reach.
+        let sizes = last_sizes.iter().zip(&counts).filter(|(_, count)| **count > 0).map(|(&size, _)| size);
+        let objects: Vec<u64> = sizes.collect();
+        counts.retain(|&count| count > 0);
+        per_client.retain(|&count| count > 0);
+        let mut sites = vec![false; trace.site_count as usize];
+        trace.gets.iter().for_each(|get| sites[trace.site(get.url) as usize] = true);
+        let once = counts.iter().filter(|&&count| count == 1).count();
+        Self {
+            gets: trace.gets.len() as u64,
+            urls: counts.len() as u64,
+            clients: per_client.len() as u64,
+            sites: sites.iter().filter(|&&seen| seen).count() as u64,
+            bytes: total(trace.gets.iter().map(|get| get.size)),
+            unique_bytes: total(objects.iter().copied()),
+            infinite: lru_curve::infinite(trace),
+            once: if counts.is_empty() { 0.0 } else { real(once as u64) / real(counts.len() as u64) },
+            zipf: zipf(counts),
+            answers: Spread::of(trace.gets.iter().map(|get| get.size).collect()),
+            objects: Spread::of(objects),
+            per_client: Spread::of(per_client),
+            duration: trace.gets.last().map_or(0, |get| get.time),
+        }
+    }
+}
+
+impl Spread {
+    fn of(mut values: Vec<u64>) -> Self {
+        values.sort_unstable();
+        let Some(&largest) = values.last() else { return Self::default() };
+        // The smallest value that so many in a hundred do not exceed.
+        let at = |percent: usize| values[(values.len() * percent).div_ceil(100).max(1) - 1];
+        let mean = real(total(values.iter().copied())) / real(values.len() as u64);
+        Self { mean, median: at(50), p90: at(90), p99: at(99), largest }
+    }
+}
+
+/// Fits a power law to how often each URL is asked for. None when fewer than three are asked for twice.
+fn zipf(mut counts: Vec<u64>) -> Option<Zipf> {
+    counts.sort_unstable_by(|a, b| b.cmp(a));
+    let to = counts.partition_point(|&count| count > 1);
+    if to < 3 {
+        return None;
+    }
+    let points = || (1..).zip(&counts[..to]).map(|(rank, &count)| (real(rank).ln(), real(count).ln()));
+    let number = real(to as u64);
+    let mean_x = points().map(|(x, _)| x).sum::<f64>() / number;
+    let mean_y = points().map(|(_, y)| y).sum::<f64>() / number;
+    let xx: f64 = points().map(|(x, _)| (x - mean_x).powi(2)).sum();
+    let yy: f64 = points().map(|(_, y)| (y - mean_y).powi(2)).sum();
+    let xy: f64 = points().map(|(x, y)| (x - mean_x) * (y - mean_y)).sum();
+    let fit = if yy == 0.0 { 1.0 } else { xy * xy / (xx * yy) };
+    Some(Zipf { alpha: -xy / xx, fit, from: 1, to })
+}
+
+fn total(values: impl Iterator<Item = u64>) -> u64 {
+    values.fold(0, u64::saturating_add)
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a statistic to be shown")]
+fn real(number: u64) -> f64 {
+    number as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::trace::Get;
+
+    #[test]
+    fn a_small_trace_is_counted_by_hand() {
+        let gets = [(0, 0, 0, 100), (5, 1, 1, 10), (7, 1, 0, 120), (9, 1, 0, 120)];
+        let gets = gets.map(|(time, client, url, size)| Get { time, client, url, size });
+        let trace = Trace {
+            gets: gets.to_vec(),
+            sites: vec![0, 0, 1],
+            clients: 3,
+            site_count: 2,
+            ..Trace::default()
+        };
+        let found = Statistics::of(&trace);
+        assert_eq!((found.gets, found.urls, found.clients, found.sites), (4, 2, 2, 1));
+        assert_eq!((found.bytes, found.unique_bytes, found.duration), (350, 130, 9));
+        assert_eq!((found.infinite.gets, found.once), (0.5, 0.5));
+        assert!((found.infinite.bytes - 240.0 / 350.0).abs() < 1e-9);
+        assert_eq!(found.answers, Spread { mean: 87.5, median: 100, p90: 120, p99: 120, largest: 120 });
+        assert_eq!(found.per_client, Spread { mean: 2.0, median: 1, p90: 3, p99: 3, largest: 3 });
+        assert_eq!(found.zipf, None);
+    }
+
+    #[test]
+    fn an_empty_trace_has_no_statistics_to_divide_by() {
+        let found = Statistics::of(&Trace::default());
+        assert_eq!((found.gets, found.once, found.answers), (0, 0.0, Spread::default()));
+    }
+
+    #[test]
+    fn a_power_law_is_found_again() {
+        let counts: Vec<u64> = (1..=10_000u32).map(|rank| (1e6 / f64::from(rank).powf(0.8)) as u64).collect();
+        let zipf = zipf(counts).expect("enough ranks");
+        assert!((zipf.alpha - 0.8).abs() < 0.01 && zipf.fit > 0.999, "{zipf:?}");
+        assert_eq!((zipf.from, zipf.to), (1, 10_000));
+    }
+}

@@ -1,0 +1,27 @@
+//! `foxy trace`: what a trace is like, a trace in another format, a synthetic trace.
+
+mod convert;
+mod files;
+mod sizes;
+mod stats;
+
+use crate::failure::Failure;
+use clap::{ArgMatches, Command};
+
+/// Its subcommands.
+pub fn command() -> Command {
+    Command::new("trace")
+        .about("Look at traces of URL-gets: logs of Squid, Common or Combined format, CSV, Parquet")
+        .subcommand_required(true)
+        .arg_required_else_help(true)
+        .subcommands([stats::command(), convert::command()])
+}
+
+/// Runs the subcommand that was given.
+pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
+    match matches.subcommand() {
+        Some(("stats", matches)) => stats::run(matches),
+        Some(("convert", matches)) => convert::run(matches),
+        _ => Err(Failure::Unusable("trace: no such subcommand; `foxy trace --help` lists them".into())),
+    }
+}
