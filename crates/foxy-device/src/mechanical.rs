@@ -4,7 +4,8 @@
 //! - Time is whatever `now` its owner gives; nothing here reads a clock or sleeps by itself. The same seed and the same
 //!   calls give the same times. [`Device::next_completion`] never lies behind the next completion, but may lie before it
 //!   (a step of an operation, or a write nobody waits for): then `reap` gives nothing, and the next answer is later.
-//! - Only disk time counts, no processor time: what is found in a cache is done at once.
+//! - Only disk time counts, no processor time: what is found in a cache is done at once. The names of directories and
+//!   their inodes are always found; those of files are in blocks that may have to be read.
 //! - Several disks work side by side. Directories in the root are dealt to them in turn, as are files in the root; all
 //!   that is made in a directory lies on its disk.
 //! - A write waits for the read of pages it covers in part, where these hold something and are not in memory, and else
@@ -16,6 +17,7 @@
 
 mod aging;
 mod bitmap;
+mod buffer;
 mod calibration;
 mod counts;
 mod engine;
@@ -28,6 +30,7 @@ mod naming;
 mod operations;
 mod pages;
 mod profile;
+mod queue;
 mod spindle;
 mod volume;
 
@@ -45,7 +48,7 @@ use foxy_base::{Instant, Random};
 use geometry::Geometry;
 use lru::Lru;
 use names::{Directories, Directory, PlacedFile};
-use spindle::RequestId;
+use queue::RequestId;
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;

@@ -2,7 +2,8 @@
 
 use super::geometry::Geometry;
 use super::profile::{DiskProfile, SECTOR};
-use super::spindle::{DiskRequest, Spindle};
+use super::queue::DiskRequest;
+use super::spindle::Spindle;
 use super::{Mechanical, RequestKind};
 use crate::buffer::IoBuffer;
 use crate::io::{Device, FileId, IoId, IoOp, StorePath};

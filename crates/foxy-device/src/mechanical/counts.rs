@@ -52,6 +52,8 @@ pub struct ServiceRecord {
     pub address: u64,
     /// Bytes moved.
     pub size: u64,
+    /// Whether the disk had it in its buffer, or was reading it ahead.
+    pub buffered: bool,
     /// Time the arm moved.
     pub seek: Duration,
     /// Time until the first sector came by.
@@ -81,6 +83,8 @@ pub struct MechanicalCounts {
     pub bytes_read: u64,
     /// Bytes written, all kinds.
     pub bytes_written: u64,
+    /// Requests that the disk's buffer served.
+    pub buffered: u64,
     /// Pages read because a part of them was to be written (R24).
     pub read_modify_writes: u64,
     /// Inode and directory blocks read.
@@ -105,6 +109,7 @@ impl MechanicalCounts {
     pub(super) fn note(&mut self, record: &ServiceRecord, moved_arm: bool) {
         self.seeks += u64::from(moved_arm);
         self.rotations += u64::from(!record.rotation.is_zero());
+        self.buffered += u64::from(record.buffered);
         if record.kind.reads() {
             self.device_reads += 1;
             self.bytes_read += record.size;
@@ -132,6 +137,7 @@ impl AddAssign for MechanicalCounts {
         self.device_writes += other.device_writes;
         self.bytes_read += other.bytes_read;
         self.bytes_written += other.bytes_written;
+        self.buffered += other.buffered;
         self.read_modify_writes += other.read_modify_writes;
         self.metadata_reads += other.metadata_reads;
         self.metadata_writes += other.metadata_writes;

@@ -5,7 +5,7 @@ use super::Mechanical;
 use super::aging::Aged;
 use super::counts::RequestKind;
 use super::profile::SECTOR;
-use super::spindle::{DiskRequest, RequestId};
+use super::queue::{DiskRequest, RequestId};
 use super::volume::OperationId;
 use crate::io::IoDone;
 use crate::memory::FileNumber;

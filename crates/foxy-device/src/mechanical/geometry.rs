@@ -93,6 +93,12 @@ impl Geometry {
         }
     }
 
+    /// How many sectors pass under the head in a time, switches between tracks included in the mean.
+    pub(crate) fn sectors_in(&self, time: Duration) -> u64 {
+        let tracks = self.heads * self.sectors_per_track;
+        nanoseconds(time) / self.sector_time * tracks / (tracks + self.cylinder_shift)
+    }
+
     fn travel(&self, from: u64, to: u64) -> u64 {
         let distance = self.cylinder_of(from).abs_diff(self.cylinder_of(to));
         if distance == 0 && from != to {

@@ -3,7 +3,7 @@
 
 use super::extents::Extents;
 use super::layout::{DiskFull, Inode, Layout, sector_of};
-use super::spindle::RequestId;
+use super::queue::RequestId;
 use crate::io::StorePath;
 use std::collections::HashMap;
 use std::ops::Range;

@@ -5,7 +5,7 @@ use super::aging::Aged;
 use super::counts::RequestKind;
 use super::engine::Purpose;
 use super::layout::{FRAGMENT, sector_of};
-use super::spindle::RequestId;
+use super::queue::RequestId;
 use crate::memory::FileNumber;
 use std::ops::RangeInclusive;
 

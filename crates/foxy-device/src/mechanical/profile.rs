@@ -82,7 +82,8 @@ impl SystemProfile {
     }
 }
 
-/// A disk: uniform tracks, no defects, no cache of its own.
+/// A disk: uniform tracks, no defects. It reads ahead into a buffer of its own, and says that a write is done when it is on
+/// the disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DiskProfile {
     /// Cylinders, counted from the outside.
@@ -109,6 +110,12 @@ pub struct DiskProfile {
     pub seek_bend: u32,
     /// From the arrival of a request at the disk to the first movement for it. Requests that wait have it behind them.
     pub controller_overhead: Duration,
+    /// Pieces of the disk it remembers from reading, the newest and those before it; 0 for none.
+    pub buffer_segments: u32,
+    /// Sectors of one such piece, and how many it goes on reading behind what was asked for while nothing else is.
+    pub buffer_segment_sectors: u64,
+    /// Bytes a second between the disk's buffer and the computer.
+    pub bus_rate: u64,
     /// Which request is served next.
     pub scheduling: Scheduling,
     /// The operating system above it.
@@ -118,7 +125,8 @@ pub struct DiskProfile {
 impl DiskProfile {
     /// The Seagate ST15150W of the seed paper (R3): 4 GB, 7,200 turns a minute, 9 ms mean seek, 1.1 ms to the next
     /// cylinder and 19 ms over all (its data sheet, for writes). Sectors a track are those that give the paper's
-    /// 4.7 MB/s with 1 ms to switch heads, for the whole disk; the real one has more of them outside than inside.
+    /// 4.7 MB/s with 1 ms to switch heads, for the whole disk; the real one has more of them outside than inside. Its
+    /// buffer is of 1 MB, its bus one of 20 MB/s.
     #[must_use]
     pub const fn st15150w() -> Self {
         Self {
@@ -134,6 +142,9 @@ impl DiskProfile {
             seek_longest: Duration::from_millis(19),
             seek_bend: 1200,
             controller_overhead: Duration::from_micros(50),
+            buffer_segments: 8,
+            buffer_segment_sectors: 256,
+            bus_rate: 20_000_000,
             scheduling: Scheduling::CLook,
             system: SystemProfile::solaris(),
         }

@@ -1,53 +1,13 @@
-//! One disk arm: its queue, its position and how long each request takes. What the requests are for, it does not know.
+//! One disk arm: its position and how long each request takes. What the requests are for, it does not know.
 
-use super::counts::{MechanicalCounts, RequestKind, ServiceRecord, bytes_of};
-use super::geometry::{Geometry, nanoseconds};
-use super::profile::{DiskProfile, Scheduling};
+use super::buffer::{DiskBuffer, Lookup};
+use super::counts::{MechanicalCounts, ServiceRecord, bytes_of};
+use super::geometry::{Geometry, Parts};
+use super::profile::DiskProfile;
+use super::queue::{DiskRequest, Queue, RequestId};
 use foxy_base::Instant;
-use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
-
-/// Names one request of a device; never used twice.
-pub(super) type RequestId = u64;
-
-/// A request as the disk sees it.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct DiskRequest {
-    pub(super) id: RequestId,
-    pub(super) kind: RequestKind,
-    /// Its first sector.
-    pub(super) address: u64,
-    pub(super) sectors: u64,
-    pub(super) arrival: Instant,
-}
-
-#[derive(Debug)]
-enum Queue {
-    Fifo(VecDeque<DiskRequest>),
-    CLook(BTreeMap<(u64, RequestId), DiskRequest>),
-}
-
-impl Queue {
-    fn push(&mut self, request: DiskRequest) {
-        match self {
-            Self::Fifo(queue) => queue.push_back(request),
-            Self::CLook(queue) => drop(queue.insert((request.address, request.id), request)),
-        }
-    }
-
-    /// The next one to serve, with the head before the sector `head`.
-    fn pop(&mut self, head: u64) -> Option<DiskRequest> {
-        match self {
-            Self::Fifo(queue) => queue.pop_front(),
-            Self::CLook(queue) => {
-                let next = queue.range((head, 0)..).next().or_else(|| queue.first_key_value());
-                let key = *next?.0;
-                queue.remove(&key)
-            }
-        }
-    }
-}
 
 #[derive(Debug)]
 pub(super) struct Spindle {
@@ -62,16 +22,14 @@ pub(super) struct Spindle {
     free_at: Instant,
     queue: Queue,
     current: Option<(RequestId, ServiceRecord)>,
+    buffer: DiskBuffer,
+    bus_rate: u64,
     counts: MechanicalCounts,
 }
 
 impl Spindle {
     /// A disk at rest at its first cylinder; `angle` is any number, of which what is over whole turns counts.
     pub(super) fn new(number: usize, profile: &DiskProfile, geometry: Arc<Geometry>, angle: u64) -> Self {
-        let queue = match profile.scheduling {
-            Scheduling::Fifo => Queue::Fifo(VecDeque::new()),
-            Scheduling::CLook => Queue::CLook(BTreeMap::new()),
-        };
         Self {
             number,
             overhead: profile.controller_overhead,
@@ -80,8 +38,10 @@ impl Spindle {
             head: 0,
             track: 0,
             free_at: Instant::ZERO,
-            queue,
+            queue: Queue::new(profile.scheduling),
             current: None,
+            buffer: DiskBuffer::new(profile),
+            bus_rate: profile.bus_rate,
             counts: MechanicalCounts::default(),
         }
     }
@@ -121,17 +81,18 @@ impl Spindle {
     fn start(&mut self) {
         let Some(request) = self.queue.pop(self.head) else { return };
         let start = self.free_at.max(request.arrival + self.overhead);
-        let geometry = &self.geometry;
-        let parts = geometry.service(self.track, start.0 + self.phase, request.address, request.sectors);
-        let from = geometry.cylinder_of(self.track);
-        let moved_arm = from != geometry.cylinder_of(geometry.track_of(request.address));
-        self.track = geometry.track_of(request.address + request.sectors - 1);
+        let track = self.track;
+        let (parts, buffered) = match self.serve_from_buffer(&request, start) {
+            Some(parts) => (parts, true),
+            None => (self.serve_from_disk(&request, start), false),
+        };
         self.head = request.address + request.sectors;
         let record = ServiceRecord {
             spindle: self.number,
             kind: request.kind,
             address: request.address,
             size: bytes_of(request.sectors),
+            buffered,
             seek: Duration::from_nanos(parts.seek),
             rotation: Duration::from_nanos(parts.rotation),
             transfer: Duration::from_nanos(parts.transfer),
@@ -139,14 +100,60 @@ impl Spindle {
             start,
             finish: start + Duration::from_nanos(parts.total()),
         };
-        debug_assert_eq!(nanoseconds(record.finish.since(start)), parts.total());
-        self.counts.note(&record, moved_arm);
+        let geometry = &self.geometry;
+        let target = geometry.cylinder_of(geometry.track_of(request.address));
+        self.counts.note(&record, !buffered && geometry.cylinder_of(track) != target);
         self.current = Some((request.id, record));
+    }
+
+    /// The time of a read that is in the disk's buffer, or will be as the head reads on.
+    fn serve_from_buffer(&mut self, request: &DiskRequest, start: Instant) -> Option<Parts> {
+        if !request.kind.reads() {
+            return None;
+        }
+        let (address, sectors) = (request.address, request.sectors);
+        let bus = bytes_of(sectors) * 1_000_000_000 / self.bus_rate;
+        match self.buffer.look_up(address, sectors) {
+            Lookup::Held => Some(Parts { transfer: bus, ..Parts::default() }),
+            Lookup::Coming(ahead) => {
+                let end = address + sectors;
+                let track = self.geometry.track_of(ahead.next.saturating_sub(1));
+                let read_on = ahead.since.0 + self.phase;
+                let parts = self.geometry.service(track, read_on, ahead.next, end - ahead.next);
+                let met = ahead.since + Duration::from_nanos(parts.total());
+                self.buffer.came(end, met);
+                self.track = self.geometry.track_of(end - 1);
+                let left = u64::try_from(met.since(start).as_nanos()).unwrap_or(u64::MAX);
+                Some(Parts { transfer: bus.max(left), ..Parts::default() })
+            }
+            Lookup::Missing => None,
+        }
+    }
+
+    /// The time of a request for which the head has to go there.
+    fn serve_from_disk(&mut self, request: &DiskRequest, start: Instant) -> Parts {
+        let (address, sectors) = (request.address, request.sectors);
+        if let Some(ahead) = self.buffer.ahead() {
+            let read = self.geometry.sectors_in(start.since(ahead.since));
+            let at = self.buffer.leave(read).unwrap_or(ahead.next);
+            self.track = self.geometry.track_of(at.saturating_sub(1));
+        }
+        let parts = self.geometry.service(self.track, start.0 + self.phase, address, sectors);
+        self.track = self.geometry.track_of(address + sectors - 1);
+        if request.kind.reads() {
+            let finish = start + Duration::from_nanos(parts.total());
+            self.buffer.read(address, sectors, finish);
+        } else {
+            self.buffer.wrote(address, sectors);
+        }
+        parts
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::counts::RequestKind;
+    use super::super::profile::Scheduling;
     use super::*;
     use foxy_base::Random;
 
@@ -203,6 +210,44 @@ mod tests {
     fn service_follows_from_the_seed() {
         assert_eq!(random_queue(Scheduling::CLook, 5), random_queue(Scheduling::CLook, 5));
         assert_ne!(random_queue(Scheduling::CLook, 5), random_queue(Scheduling::CLook, 6));
+    }
+
+    #[test]
+    fn what_the_disk_reads_ahead_costs_no_turn() {
+        let follow = |gap: u64, pause: u64, segments: u32| {
+            let profile = DiskProfile { buffer_segments: segments, ..DiskProfile::st15150w() };
+            let mut spindle = Spindle::new(0, &profile, Arc::new(Geometry::new(&profile)), 3);
+            spindle.push(request(1, 5_000_000, 16));
+            let (_, first) = spindle.finish().expect("served");
+            spindle.resume();
+            let arrival = first.finish + Duration::from_micros(pause);
+            spindle.push(DiskRequest { arrival, ..request(2, 5_000_016 + gap, 16) });
+            let (_, second) = spindle.finish().expect("served");
+            (second.buffered, second.finish.since(arrival))
+        };
+        let (within, without) = (follow(0, 0, 8), follow(0, 0, 0));
+        assert!(within.0 && within.1 < Duration::from_millis(3), "{within:?}");
+        assert!(!without.0 && without.1 > Duration::from_millis(8), "{without:?}");
+        let (buffered, took) = follow(16, 20_000, 8);
+        assert!(buffered && took < Duration::from_micros(500), "{took:?} from memory");
+        assert!(!follow(300, 0, 8).0, "so far it does not read ahead");
+    }
+
+    #[test]
+    fn what_was_written_over_is_read_from_the_disk() {
+        let mut spindle = spindle(Scheduling::Fifo, 3);
+        let write = DiskRequest { kind: RequestKind::Write, ..request(3, 1008, 1) };
+        let reads = [request(1, 1000, 16), request(2, 1000, 16)];
+        let after = [request(4, 1009, 7), request(5, 1008, 8)];
+        for request in reads.into_iter().chain([write]).chain(after) {
+            spindle.push(request);
+        }
+        let mut buffered = Vec::new();
+        while let Some((_, record)) = spindle.finish() {
+            buffered.push(record.buffered);
+            spindle.resume();
+        }
+        assert_eq!(buffered, [false, true, false, true, false]);
     }
 
     #[test]

@@ -5,7 +5,8 @@ use super::geometry::Geometry;
 use super::layout::Layout;
 use super::lru::Lru;
 use super::profile::DiskProfile;
-use super::spindle::{RequestId, Spindle};
+use super::queue::RequestId;
+use super::spindle::Spindle;
 use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
 
