@@ -1,5 +1,7 @@
 //! Rows of the seeds' tables and figures: what was quoted, what ours is, and what follows from that (R5).
 
+use crate::Summary;
+use crate::number::readable;
 use crate::table::Table;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -23,7 +25,7 @@ pub enum Verdict {
 
 impl fmt::Display for Verdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
+        f.pad(match self {
             Self::Reproduced => "reproduced",
             Self::ShapeOnly => "shape only",
             Self::DifferentToday => "different today",
@@ -40,15 +42,18 @@ pub enum Place {
     Measured,
     /// The disk model, virtual time.
     Simulated,
+    /// A seed's own figure.
+    Quoted,
     /// Arithmetic on other values.
     Derived,
 }
 
 impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
+        f.pad(match self {
             Self::Measured => "measured",
             Self::Simulated => "simulated",
+            Self::Quoted => "quoted",
             Self::Derived => "derived",
         })
     }
@@ -87,10 +92,11 @@ pub struct FigureRow {
 }
 
 impl FigureRow {
-    /// A row from the values of several seeds, without a quoted value yet.
+    /// A row from the values of several seeds, without a quoted value yet. Values that are not finite are left out.
     #[must_use]
     pub fn of(figure: &str, row: &str, unit: &str, values: &[f64]) -> Self {
-        let mean = (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64);
+        let values: Vec<f64> = values.iter().copied().filter(|value| value.is_finite()).collect();
+        let mean = Summary::of(&values).map(|summary| summary.mean);
         Self {
             figure: figure.into(),
             row: row.into(),
@@ -148,61 +154,76 @@ impl FigureRow {
 
     fn cells(&self) -> Vec<String> {
         let spread = match (self.low, self.high) {
-            (Some(low), Some(high)) if self.seeds > 1 => format!("{}–{}", number(low), number(high)),
+            (Some(low), Some(high)) if self.seeds > 1 => format!("{}–{}", readable(low), readable(high)),
             _ => String::new(),
         };
         vec![
             self.figure.clone(),
             self.row.clone(),
-            self.quoted.map_or_else(String::new, number),
-            self.ours.map_or_else(|| "–".into(), number),
+            self.quoted.map_or_else(String::new, readable),
+            self.ours.map_or_else(|| "–".into(), readable),
             spread,
             self.unit.clone(),
             self.ratio.map_or_else(String::new, |ratio| format!("{ratio:.2}")),
             self.verdict.to_string(),
             self.place.to_string(),
+            scale_text(self.scale),
+            self.seeds.to_string(),
             self.note.clone(),
         ]
     }
 }
 
-const HEADS: [&str; 10] =
-    ["figure", "row", "quoted", "ours", "seeds' range", "unit", "ratio", "verdict", "place", "note"];
+const HEADS: [&str; 12] = [
+    "figure",
+    "row",
+    "quoted",
+    "ours",
+    "seeds' range",
+    "unit",
+    "ratio",
+    "verdict",
+    "place",
+    "scale",
+    "seeds",
+    "note",
+];
 
-/// The rows as a plain text table.
+/// The rows as a table: *quoted · ours · ratio · verdict*, with place, scale and seeds (R5).
 #[must_use]
-pub fn as_text(rows: &[FigureRow]) -> String {
+pub fn figure_table(rows: &[FigureRow]) -> Table {
     let mut table = Table::new(&HEADS);
     for row in rows {
         table.row(&row.cells());
     }
-    table.render()
+    table
+}
+
+/// The rows as a plain text table.
+#[must_use]
+pub fn as_text(rows: &[FigureRow]) -> String {
+    figure_table(rows).render()
 }
 
 /// The rows as a Markdown table.
 #[must_use]
 pub fn as_markdown(rows: &[FigureRow]) -> String {
-    let line = |cells: &[String]| {
-        let cells: Vec<_> = cells.iter().map(|cell| cell.replace('|', "\\|")).collect();
-        format!("| {} |\n", cells.join(" | "))
-    };
-    let mut text = line(&HEADS.map(String::from)) + &line(&HEADS.map(|_| "---".into()));
-    for row in rows {
-        text += &line(&row.cells());
-    }
-    text
+    figure_table(rows).markdown()
 }
 
-/// A number with as many digits as say something.
+/// A scale as people say it: `full`, `1/10`, `×4`.
 #[must_use]
-pub fn number(value: f64) -> String {
-    let digits = match value.abs() {
-        size if size >= 100.0 || size == 0.0 => 0,
-        size if size >= 10.0 => 1,
-        size if size >= 0.1 => 2,
-        _ => 4,
-    };
-    format!("{value:.digits$}")
+pub fn scale_text(scale: f64) -> String {
+    let parts = 1.0 / scale;
+    if scale == 1.0 {
+        "full".into()
+    } else if scale > 1.0 {
+        format!("×{}", readable(scale))
+    } else if parts.is_finite() && (parts - parts.round()).abs() < 1e-6 * parts {
+        format!("1/{}", readable(parts.round()))
+    } else {
+        readable(scale)
+    }
 }
 
 #[cfg(test)]
@@ -228,7 +249,7 @@ mod tests {
         assert_eq!(
             as_markdown(std::slice::from_ref(&row)).lines().last(),
             Some(
-                "| 001-table2 | SQUID | 27.0 | 27.0 | 26.0–28.0 | URL-get/s | 1.00 | reproduced | simulated | a\\|b |"
+                "| 001-table2 | SQUID | 27 | 27 | 26–28 | URL-get/s | 1.00 | reproduced | simulated | full | 2 | a\\|b |"
             )
         );
         let json = serde_json::to_value(&row).expect("plain values");
@@ -237,12 +258,42 @@ mod tests {
     }
 
     #[test]
-    fn numbers_keep_about_three_digits() {
-        let check = |value, expected: &str| assert_eq!(number(value), expected);
-        check(1234.5, "1234");
-        check(27.04, "27.0");
-        check(0.531, "0.53");
-        check(0.0312, "0.0312");
-        check(0.0, "0");
+    fn a_value_that_is_not_finite_counts_as_none() {
+        let row = FigureRow::of("001-fig2", "create", "ms", &[f64::NAN, 20.0]);
+        assert_eq!((row.ours, row.seeds), (Some(20.0), 1));
+        assert_eq!(FigureRow::of("001-fig2", "create", "ms", &[f64::INFINITY]).ours, None);
+    }
+
+    #[test]
+    fn scripts_rely_on_the_record_s_keys_and_their_order() {
+        let row = FigureRow::of("001-table2", "BUDDY", "URL-get/s", &[133.0]);
+        let record = crate::Record::FigureRow(row.against(133.0, 120.0..=146.0, Verdict::ShapeOnly));
+        let text = serde_json::to_string(&record).expect("plain values");
+        assert!(
+            text.starts_with(r#"{"kind":"figure-row","figure":"001-table2","row":"BUDDY","quoted":133.0,"#),
+            "{text}"
+        );
+        assert_eq!(serde_json::from_str::<crate::Record>(&text).expect("a record"), record);
+    }
+
+    #[test]
+    fn the_words_in_records_are_those_in_tables() {
+        use Verdict::{DifferentToday, NotPossibleHere, Reproduced, ShapeOnly};
+        for verdict in [Reproduced, ShapeOnly, DifferentToday, NotPossibleHere] {
+            assert_eq!(serde_json::to_string(&verdict).expect("text"), format!("\"{verdict}\""));
+        }
+        for place in [Place::Measured, Place::Simulated, Place::Quoted, Place::Derived] {
+            assert_eq!(serde_json::to_string(&place).expect("text"), format!("\"{place}\""));
+        }
+    }
+
+    #[test]
+    fn scales_read_as_people_say_them() {
+        let check = |scale: f64, expected: &str| assert_eq!(scale_text(scale), expected);
+        check(1.0, "full");
+        check(0.1, "1/10");
+        check(1.0 / 3.0, "1/3");
+        check(4.0, "×4");
+        check(0.37, "0.37");
     }
 }

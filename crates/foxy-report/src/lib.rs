@@ -3,12 +3,13 @@
 
 pub mod figure;
 pub mod latency;
+pub mod number;
 pub mod record;
 pub mod statistics;
 pub mod table;
 
-pub use figure::{FigureRow, Place, Verdict};
+pub use figure::{FigureRow, Place, Verdict, figure_table, scale_text};
 pub use latency::Latencies;
-pub use record::{Machine, Measure, Record, Setup, write_records};
+pub use record::{Machine, Measure, Record, RequestClass, Setup, Timeline, write_records};
 pub use statistics::Summary;
 pub use table::Table;

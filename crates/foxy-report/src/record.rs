@@ -1,5 +1,6 @@
 //! Run records: one JSON object a line, `setup` first and `end` last. Keys keep their meaning; new ones may be added.
 
+use crate::Latencies;
 use crate::figure::FigureRow;
 use serde::{Deserialize, Serialize};
 use std::io::{self, Write};
@@ -71,6 +72,63 @@ impl Measure {
     }
 }
 
+/// The requests of one class: hits, misses, a content type, an origin.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RequestClass {
+    /// The class's name.
+    pub class: String,
+    /// The proxy, scheme or engine it was measured of.
+    pub subject: String,
+    /// How many requests.
+    pub requests: u64,
+    /// Their body bytes.
+    pub bytes: u64,
+    /// Mean latency in microseconds.
+    pub latency_mean_us: f64,
+    /// Median latency in microseconds.
+    pub latency_p50_us: u64,
+    /// The latency that 99 % stay under, in microseconds.
+    pub latency_p99_us: u64,
+}
+
+impl RequestClass {
+    /// A class whose requests took `latencies`.
+    #[must_use]
+    pub fn new(class: &str, subject: &str, bytes: u64, latencies: &Latencies) -> Self {
+        Self {
+            class: class.into(),
+            subject: subject.into(),
+            requests: latencies.count(),
+            bytes,
+            latency_mean_us: latencies.mean(),
+            latency_p50_us: latencies.at(0.5),
+            latency_p99_us: latencies.at(0.99),
+        }
+    }
+}
+
+/// One value over the time of a run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Timeline {
+    /// What was measured.
+    pub name: String,
+    /// Of whom.
+    pub subject: String,
+    /// The values' unit.
+    pub unit: String,
+    /// `[seconds since the start, value]`, in order of time.
+    pub points: Vec<(f64, f64)>,
+}
+
+impl Timeline {
+    /// A timeline of those points that are finite.
+    #[must_use]
+    pub fn new(name: &str, subject: &str, unit: &str, points: &[(f64, f64)]) -> Self {
+        let finite = points.iter().copied().filter(|(time, value)| time.is_finite() && value.is_finite());
+        Self { name: name.into(), subject: subject.into(), unit: unit.into(), points: finite.collect() }
+    }
+}
+
 /// One line of a run record.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
@@ -79,8 +137,12 @@ pub enum Record {
     Setup(Setup),
     /// A value.
     Measure(Measure),
-    /// A row of one of the seeds' tables or figures.
+    /// What a seed document says beside what was found here.
     FigureRow(FigureRow),
+    /// The requests of one class.
+    RequestClass(RequestClass),
+    /// A value over time.
+    Timeline(Timeline),
     /// A distribution of latencies, in microseconds.
     Histogram {
         /// What was measured.
@@ -112,6 +174,30 @@ pub fn write_records(out: &mut impl Write, records: &[Record]) -> io::Result<()>
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn classes_and_timelines_read_back_and_carry_their_kind() {
+        let mut latencies = Latencies::default();
+        latencies.add(std::time::Duration::from_micros(40));
+        let class = Record::RequestClass(RequestClass::new("hit", "foxy", 512, &latencies));
+        let timeline = Record::Timeline(Timeline::new(
+            "requests_per_second",
+            "foxy",
+            "1/s",
+            &[(0.5, 10.0), (1.0, f64::NAN)],
+        ));
+        for (record, start) in [
+            (class, r#"{"kind":"request-class","class":"hit","subject":"foxy","requests":1,"bytes":512"#),
+            (
+                timeline,
+                r#"{"kind":"timeline","name":"requests_per_second","subject":"foxy","unit":"1/s","points":[[0.5,10.0]]}"#,
+            ),
+        ] {
+            let text = serde_json::to_string(&record).expect("JSON");
+            assert!(text.starts_with(start), "{text}");
+            assert_eq!(serde_json::from_str::<Record>(&text).expect("a record"), record);
+        }
+    }
 
     #[test]
     fn records_are_lines_of_json_that_read_back() {

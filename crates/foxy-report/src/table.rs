@@ -18,10 +18,43 @@ impl Table {
         self.rows.push(cells.to_vec());
     }
 
+    /// The table as Markdown, a line a row; columns of numbers stand right.
+    #[must_use]
+    pub fn markdown(&self) -> String {
+        let columns = self.columns();
+        let mut text = String::new();
+        for (number, row) in self.rows.iter().enumerate() {
+            for column in 0..columns {
+                let cell = row.get(column).map_or("", String::as_str);
+                let cell = cell.replace('|', "\\|").replace(['\n', '\r'], " ");
+                text.extend(["| ", cell.as_str(), if cell.is_empty() { "" } else { " " }]);
+            }
+            text.push_str("|\n");
+            if number == 0 {
+                let rule = |column| if self.holds_numbers(column) { "|--:" } else { "|---" };
+                text.extend((0..columns).map(rule));
+                text.push_str("|\n");
+            }
+        }
+        text
+    }
+
+    /// How many columns its widest row has.
+    pub(crate) fn columns(&self) -> usize {
+        self.rows.iter().map(Vec::len).max().unwrap_or(0)
+    }
+
+    /// Whether a column has numbers and, but for empty cells and dashes, nothing else.
+    pub(crate) fn holds_numbers(&self, column: usize) -> bool {
+        let cells = self.rows.iter().skip(1).filter_map(|row| row.get(column));
+        let mut filled = cells.filter(|cell| !cell.is_empty() && *cell != "–").peekable();
+        filled.peek().is_some() && filled.all(|cell| is_number(cell))
+    }
+
     /// The table as text, a line a row, without trailing white space.
     #[must_use]
     pub fn render(&self) -> String {
-        let columns = self.rows.iter().map(Vec::len).max().unwrap_or(0);
+        let columns = self.columns();
         let width = |column: usize| {
             let cells = self.rows.iter().filter_map(|row| row.get(column));
             cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
@@ -54,6 +87,18 @@ fn is_number(cell: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn markdown_aligns_numbers_right_and_escapes_bars() {
+        let mut table = Table::new(&["proxy", "rate"]);
+        table.row(&["a|b".into(), "120".into()]);
+        table.row(&["none".into(), "–".into()]);
+        table.row(&["short".into()]);
+        assert_eq!(
+            table.markdown(),
+            "| proxy | rate |\n|---|--:|\n| a\\|b | 120 |\n| none | – |\n| short | |\n"
+        );
+    }
 
     #[test]
     fn words_stand_left_and_numbers_right() {
