@@ -24,6 +24,8 @@ mod engine;
 mod extents;
 mod geometry;
 mod layout;
+#[cfg(test)]
+mod layout_tests;
 mod lru;
 mod names;
 mod naming;

@@ -49,8 +49,8 @@ pub struct SystemProfile {
     /// Bytes of consecutive writes to a file collected into one request. What is collected goes out when it is full, when
     /// a write does not continue it, at `Close` and `Sync`, and when it is old.
     pub cluster: u64,
-    /// Bytes of writes under way to one disk above which a writer waits until it is two thirds of that (`ufs_HW` and
-    /// `ufs_LW` of Solaris); 0 makes every write wait until it is on the disk.
+    /// Bytes of writes under way to one disk above which a writer waits until it is two thirds of that; 0 makes every
+    /// write wait until it is on the disk. Solaris counts them for each file (`ufs_HW` and `ufs_LW`).
     pub write_behind: u64,
     /// How many bytes ahead a file that is read from its start, or on from the last read, is read; 0 for none.
     pub read_ahead: u64,
@@ -123,10 +123,10 @@ pub struct DiskProfile {
 }
 
 impl DiskProfile {
-    /// The Seagate ST15150W of the seed paper (R3): 4 GB, 7,200 turns a minute, 9 ms mean seek, 1.1 ms to the next
-    /// cylinder and 19 ms over all (its data sheet, for writes). Sectors a track are those that give the paper's
-    /// 4.7 MB/s with 1 ms to switch heads, for the whole disk; the real one has more of them outside than inside. Its
-    /// buffer is of 1 MB, its bus one of 20 MB/s.
+    /// The Seagate ST15150W of the seed paper (R3): 4 GB, 7,200 turns a minute, 9 ms mean seek. Sectors a track are those
+    /// that give the paper's 4.7 MB/s over the whole disk; the real one has more of them outside than inside. The rest
+    /// (1.1 and 19 ms for the shortest and longest seek, 1 ms to switch heads, 1 MB of buffer, a bus of 20 MB/s) is
+    /// assumed, as was usual for such disks.
     #[must_use]
     pub const fn st15150w() -> Self {
         Self {
