@@ -36,10 +36,10 @@ impl Counts {
     /// Adds a look-up.
     pub const fn add(&mut self, size: u64, is_hit: bool) {
         self.gets += 1;
-        self.bytes += size;
+        self.bytes = self.bytes.saturating_add(size);
         if is_hit {
             self.hits += 1;
-            self.hit_bytes += size;
+            self.hit_bytes = self.hit_bytes.saturating_add(size);
         }
     }
 

@@ -6,4 +6,6 @@ pub mod drive;
 pub mod levels;
 pub mod operation;
 pub mod pace;
+pub mod parallel;
+pub mod policies;
 pub mod sizing;

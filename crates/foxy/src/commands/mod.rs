@@ -4,6 +4,7 @@ pub mod check;
 pub mod load;
 pub mod origin;
 pub mod serve;
+pub mod sim;
 pub mod trace;
 
 use crate::failure::Failure;
@@ -20,6 +21,7 @@ const COMMANDS: &[Entry] = &[
     Entry { command: check::command, run: check::run },
     Entry { command: load::command, run: load::run },
     Entry { command: origin::command, run: origin::run },
+    Entry { command: sim::command, run: sim::run },
     Entry { command: trace::command, run: trace::run },
 ];
 

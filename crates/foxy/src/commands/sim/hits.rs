@@ -1,0 +1,95 @@
+//! `foxy sim` without a scheme: hit ratios of policies against cache sizes.
+
+use super::input::Input;
+use crate::failure::Failure;
+use crate::lab::progress::Progress;
+use clap::ArgMatches;
+use foxy_base::ByteSize;
+use foxy_lab::sim::parallel::run_all;
+use foxy_lab::sim::policies::{self, CacheSize, Lookups, PolicyResult, Replacement};
+use foxy_report::statistics::Summary;
+use foxy_report::{Measure, Record, Table};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+/// One run.
+struct Task {
+    replacement: Replacement,
+    size: CacheSize,
+    /// Which seed's look-ups.
+    lookups: usize,
+}
+
+/// Runs every policy with every size and seed; gives the table and the records.
+pub fn run(
+    matches: &ArgMatches,
+    input: &Input,
+    seeds: &[u64],
+    threads: usize,
+) -> Result<(String, Vec<Record>), Failure> {
+    let policies = replacements(matches)?;
+    let sizes: Vec<CacheSize> = matches.get_many("cache-size").into_iter().flatten().copied().collect();
+    let ByteSize(object_limit) = *matches.get_one("object-limit").expect("has a default");
+    let seeds = if input.has_seeds() { seeds } else { &seeds[..1] };
+    let lookups = run_all(seeds, threads, &|&seed| Lookups::of(&input.trace(seed)), &mut || {});
+    let mut tasks = Vec::new();
+    for &replacement in &policies {
+        for &size in &sizes {
+            tasks.extend((0..lookups.len()).map(|lookups| Task { replacement, size, lookups }));
+        }
+    }
+    let total = tasks.iter().map(|task| lookups[task.lookups].list.len() as u64).sum();
+    let (done, mut progress) = (AtomicU64::new(0), Progress::new("look-ups", Some(total)));
+    let one = |task: &Task| {
+        let lookups = &lookups[task.lookups];
+        policies::run(lookups, task.replacement, task.size.of(lookups), object_limit, &done)
+    };
+    let results = run_all(&tasks, threads, &one, &mut || progress.update(done.load(Relaxed)));
+    drop(progress);
+    let mut table = Table::new(&["policy", "cache", "bytes", "object hits", "byte hits", "look-ups/s"]);
+    let mut records = Vec::new();
+    let unique: Vec<f64> = lookups.iter().map(|lookups| lookups.unique_bytes as f64).collect();
+    records.push(measure("unique_bytes", "trace", &unique, "bytes").0);
+    for (tasks, results) in tasks.chunks(seeds.len()).zip(results.chunks(seeds.len())) {
+        let Task { replacement, size, .. } = tasks[0];
+        let subject = format!("{replacement}@{size}");
+        let of = |name: &str, unit: &str, value: &dyn Fn(&PolicyResult) -> f64| {
+            measure(name, &subject, &results.iter().map(value).collect::<Vec<_>>(), unit)
+        };
+        let hits = of("hit_ratio", "share", &|result| result.counts.hit_ratio());
+        let bytes = of("byte_hit_ratio", "share", &|result| result.counts.byte_hit_ratio());
+        let rate = of("lookups_per_second", "1/s", &PolicyResult::rate);
+        table.row(&[
+            replacement.to_string(),
+            size.to_string(),
+            size.of(&lookups[0]).to_string(),
+            format!("{:.3}", hits.1),
+            format!("{:.3}", bytes.1),
+            format!("{:.0}", rate.1),
+        ]);
+        records.extend([hits.0, bytes.0, rate.0]);
+    }
+    Ok((table.render(), records))
+}
+
+fn replacements(matches: &ArgMatches) -> Result<Vec<Replacement>, Failure> {
+    let names: Vec<&String> = matches.get_many("policy").into_iter().flatten().collect();
+    if names.is_empty() || names.iter().any(|name| *name == "all") {
+        return Ok(Replacement::all());
+    }
+    let parse = |name: &&String| {
+        name.parse().map_err(|error: String| Failure::Unusable(format!("--policy {name}: {error}")))
+    };
+    names.iter().map(parse).collect()
+}
+
+/// The mean over the seeds, as a record and as a number.
+pub fn measure(name: &str, subject: &str, values: &[f64], unit: &str) -> (Record, f64) {
+    let mut measure = Measure::once(name, subject, 0.0, unit);
+    if let Some(summary) = Summary::of(values) {
+        let repeats = u32::try_from(summary.count).unwrap_or(u32::MAX);
+        (measure.value, measure.low, measure.high, measure.repeats) =
+            (summary.mean, summary.low, summary.high, repeats);
+    }
+    let value = measure.value;
+    (Record::Measure(measure), value)
+}
