@@ -51,6 +51,10 @@ pub struct StoreSettings {
     pub ufs_mapping: UfsMapping,
     /// When the scheme `ufs` evicts (R50, R70).
     pub ufs_reclaim: UfsReclaim,
+    /// Operations under way at which the scheme `aufs` opens nothing more (R63).
+    pub aufs_queue: usize,
+    /// Operations under way at which the scheme `diskd` opens nothing more: Squid's Q1 (R64).
+    pub diskd_q1: usize,
     /// The largest record, in slots of 512 bytes, that the scheme `buddy` keeps in a file with others (R20, R21).
     pub buddy_threshold: u32,
     /// Buffers of 64 KiB in which the scheme `lazy-reads-loc` gathers records by origin server (R28).
@@ -82,6 +86,8 @@ impl StoreSettings {
             policy: PolicyName::default(),
             ufs_mapping: UfsMapping::default(),
             ufs_reclaim: UfsReclaim::default(),
+            aufs_queue: 80,
+            diskd_q1: 64,
             buddy_threshold: 256,
             locality_buffers: 128,
             locality_choice: BufferChoice::default(),

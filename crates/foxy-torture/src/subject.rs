@@ -3,7 +3,7 @@
 use crate::canary::{Flaw, Slots, Unsynced};
 use foxy_store::policy::POLICIES;
 use foxy_store::schemes::ufs::{UfsMapping, UfsReclaim};
-use foxy_store::settings::MINIMUM_SIZE;
+use foxy_store::settings::{MINIMUM_SIZE, Recovery};
 use foxy_store::{Observer, Scheme, SchemeName, StoreSettings};
 
 /// What a scheme must stay within.
@@ -60,6 +60,25 @@ pub const SCHEMES: &[Subject] = &[
         capacity: SIZE,
         limits: LIMITS,
     },
+    plain("single-directory", |seed| SchemeName::SingleDirectory.make(&settings(seed), Observer::default())),
+    plain("multiple-dirs", |seed| SchemeName::MultipleDirs.make(&settings(seed), Observer::default())),
+    plain("squidl", |seed| SchemeName::Squidl.make(&settings(seed), Observer::default())),
+    plain("aufs", |seed| SchemeName::Aufs.make(&narrow(seed), Observer::default())),
+    plain("diskd", |seed| SchemeName::Diskd.make(&narrow(seed), Observer::default())),
+    plain("ufs-clean-stop", |seed| SchemeName::Ufs.make(&clean_stop(seed), Observer::default())),
+    plain("single-directory-clean-stop", |seed| {
+        SchemeName::SingleDirectory.make(&clean_stop(seed), Observer::default())
+    }),
+    plain("multiple-dirs-clean-stop", |seed| {
+        SchemeName::MultipleDirs.make(&clean_stop(seed), Observer::default())
+    }),
+    plain("squidl-clean-stop", |seed| SchemeName::Squidl.make(&clean_stop(seed), Observer::default())),
+    plain("aufs-clean-stop", |seed| SchemeName::Aufs.make(&clean_stop(seed), Observer::default())),
+    plain("diskd-clean-stop", |seed| SchemeName::Diskd.make(&clean_stop(seed), Observer::default())),
+    plain("ufs-either-recovery", |seed| {
+        let recovery = [Recovery::AfterCrash, Recovery::AfterCleanStop][(seed % 2) as usize];
+        SchemeName::Ufs.make(&StoreSettings { recovery, ..settings(seed) }, Observer::default())
+    }),
     Subject {
         name: "null",
         scheme: |_| SchemeName::Null.make(&settings(0), Observer::default()),
@@ -87,6 +106,15 @@ fn settings(seed: u64) -> StoreSettings {
     }
 }
 
+/// The same, so few operations at once that files are often not opened.
+fn narrow(seed: u64) -> StoreSettings {
+    StoreSettings { aufs_queue: 6, diskd_q1: 6, ..settings(seed) }
+}
+
+fn clean_stop(seed: u64) -> StoreSettings {
+    StoreSettings { recovery: Recovery::AfterCleanStop, ..narrow(seed) }
+}
+
 /// The honest canary, and the flawed ones that must be caught.
 pub const CANARIES: &[Subject] = &[
     canary("canary-honest", |_| Box::new(Slots::new(Flaw::None))),
@@ -109,6 +137,9 @@ pub const CANARIES: &[Subject] = &[
         capacity: SIZE,
         limits: LIMITS,
     },
+    plain("canary-ufs-clean-stop-without-sync", |seed| {
+        Box::new(Unsynced(SchemeName::Ufs.make(&clean_stop(seed), Observer::default())))
+    }),
 ];
 
 /// Schemes and canaries.

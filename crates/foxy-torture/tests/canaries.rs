@@ -3,6 +3,7 @@
 
 use foxy_torture::campaign::{Campaign, Findings};
 use foxy_torture::run;
+use foxy_torture::script::Script;
 use foxy_torture::subject::{self, Subject};
 use foxy_torture::violation::Violation;
 
@@ -69,4 +70,15 @@ fn a_scheme_of_the_store_that_syncs_nothing_is_caught() {
     caught("canary-stream-packetizer-without-sync", 24, |violation| {
         matches!(violation, Violation::CameBack(_))
     });
+}
+
+#[test]
+fn a_snapshot_that_is_not_invalidated_durably_is_caught() {
+    let text = "scheme canary-ufs-clean-stop-without-sync\nseed 50258\nrun 1\nrun 4\nput 6 1 0\nrun 4\nput 7 2 0\n\
+                put 7 3 0\nrun 1\nrun 5\nput 10 4 0\nreopen\nadvance 19\nput 7 7 0\nrun 4\nput 7 8 0\nrun 4\n\
+                put 8 9 0\nrun 2\ncrash power\nsettle\nget 7\n";
+    let script: Script = text.parse().expect("a script");
+    let canary = subject::find(&script.scheme).expect("a canary");
+    let failure = run::run(&script, canary).failure.expect("a record came back");
+    assert!(matches!(failure.violation, Violation::CameBack(_)), "{failure:?}");
 }

@@ -14,24 +14,47 @@ use std::str::FromStr;
 /// A scheme's name, as in settings and reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum SchemeName {
+    /// As `Ufs`, by threads; nothing is opened while their queue is long.
+    Aufs,
     /// A file for each size of records.
     Buddy,
     /// A ring of stripes, as Squid's coss.
     Coss,
+    /// As `Ufs`, by a process beside; nothing is opened while it has much to do.
+    Diskd,
     /// As `Packetizer`, reads gathered and sorted.
     LazyReads,
     /// As `LazyReads`, writes gathered by origin server first.
     LazyReadsLoc,
+    /// One file a record, a directory for each origin server.
+    MultipleDirs,
     /// Stores nothing.
     Null,
     /// As `Stream`, contiguous records gathered into pages.
     Packetizer,
+    /// One file a record, in one directory.
+    SingleDirectory,
+    /// As `Ufs`, the files of one origin server in one directory.
+    Squidl,
     /// One file, records in the next free slots.
     Stream,
     /// One file, records gathered in a page buffer.
     StreamPacketizer,
     /// One file a record, in two levels of directories, as Squid does.
     Ufs,
+}
+
+/// The device that a scheme is meant for; any other carries it as well.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DeviceWish {
+    /// Whichever is fastest.
+    Any,
+    /// System calls that the store's thread waits for.
+    Blocking,
+    /// A pool of threads.
+    Threads,
+    /// A process of its own.
+    Helper,
 }
 
 /// One row of the table.
@@ -44,16 +67,27 @@ pub struct SchemeRow {
     pub summary: &'static str,
     /// The file in the store's folder that begins with its superblock, if it has one.
     pub control: Option<&'static str>,
+    /// The device to use when the user names none.
+    pub device: DeviceWish,
     make: fn(&StoreSettings, Observer) -> Box<dyn Scheme + Send>,
 }
 
 /// Every scheme there is.
 pub const SCHEMES: &[SchemeRow] = &[
     SchemeRow {
+        name: SchemeName::Aufs,
+        text: "aufs",
+        summary: "ufs by threads: what is asked while their queue is long is not opened, as Squid's aufs",
+        control: Some(ufs::LEDGER_NAME),
+        device: DeviceWish::Threads,
+        make: |settings, observer| Box::new(ufs::Ufs::new(ufs::AUFS, settings, observer)),
+    },
+    SchemeRow {
         name: SchemeName::Buddy,
         text: "buddy",
         summary: "a file for each size of records; only a clean stop is recovered from",
         control: Some("buddy.foxy"),
+        device: DeviceWish::Any,
         make: |settings, observer| Box::new(slotted::Slotted::new(slotted::BUDDY, settings, observer)),
     },
     SchemeRow {
@@ -61,13 +95,23 @@ pub const SCHEMES: &[SchemeRow] = &[
         text: "coss",
         summary: "a ring of 1 MiB stripes, as Squid's coss; only a clean stop is recovered from",
         control: Some("coss.foxy"),
+        device: DeviceWish::Any,
         make: |settings, observer| Box::new(slotted::Slotted::new(slotted::COSS, settings, observer)),
+    },
+    SchemeRow {
+        name: SchemeName::Diskd,
+        text: "diskd",
+        summary: "ufs by a process beside the proxy, with limits on what it is asked at once, as Squid's diskd",
+        control: Some(ufs::LEDGER_NAME),
+        device: DeviceWish::Helper,
+        make: |settings, observer| Box::new(ufs::Ufs::new(ufs::DISKD, settings, observer)),
     },
     SchemeRow {
         name: SchemeName::LazyReads,
         text: "lazy-reads",
         summary: "packetizer, reads gathered by ten and sorted",
         control: Some("lazy-reads.foxy"),
+        device: DeviceWish::Any,
         make: |settings, observer| Box::new(slotted::Slotted::new(slotted::LAZY_READS, settings, observer)),
     },
     SchemeRow {
@@ -75,15 +119,25 @@ pub const SCHEMES: &[SchemeRow] = &[
         text: "lazy-reads-loc",
         summary: "lazy-reads, writes gathered by origin server",
         control: Some("lazy-reads-loc.foxy"),
+        device: DeviceWish::Any,
         make: |settings, observer| {
             Box::new(slotted::Slotted::new(slotted::LAZY_READS_LOC, settings, observer))
         },
+    },
+    SchemeRow {
+        name: SchemeName::MultipleDirs,
+        text: "multiple-dirs",
+        summary: "one file a record, a directory for each origin server",
+        control: Some(ufs::LEDGER_NAME),
+        device: DeviceWish::Blocking,
+        make: |settings, observer| Box::new(ufs::Ufs::new(ufs::MULTIPLE_DIRS, settings, observer)),
     },
     SchemeRow {
         name: SchemeName::Null,
         text: "null",
         summary: "stores nothing; only the memory tier caches",
         control: None,
+        device: DeviceWish::Any,
         make: |_, observer| Box::new(null::Null::new(observer)),
     },
     SchemeRow {
@@ -91,13 +145,31 @@ pub const SCHEMES: &[SchemeRow] = &[
         text: "packetizer",
         summary: "stream, contiguous records gathered into pages",
         control: Some("packetizer.foxy"),
+        device: DeviceWish::Any,
         make: |settings, observer| Box::new(slotted::Slotted::new(slotted::PACKETIZER, settings, observer)),
+    },
+    SchemeRow {
+        name: SchemeName::SingleDirectory,
+        text: "single-directory",
+        summary: "one file a record, all in one directory",
+        control: Some(ufs::LEDGER_NAME),
+        device: DeviceWish::Blocking,
+        make: |settings, observer| Box::new(ufs::Ufs::new(ufs::SINGLE_DIRECTORY, settings, observer)),
+    },
+    SchemeRow {
+        name: SchemeName::Squidl,
+        text: "squidl",
+        summary: "ufs, the files of one origin server in one directory",
+        control: Some(ufs::LEDGER_NAME),
+        device: DeviceWish::Blocking,
+        make: |settings, observer| Box::new(ufs::Ufs::new(ufs::SQUIDL, settings, observer)),
     },
     SchemeRow {
         name: SchemeName::Stream,
         text: "stream",
         summary: "one file, written cyclically, a write a record; only a clean stop is recovered from",
         control: Some("stream.foxy"),
+        device: DeviceWish::Any,
         make: |settings, observer| Box::new(slotted::Slotted::new(slotted::STREAM, settings, observer)),
     },
     SchemeRow {
@@ -105,6 +177,7 @@ pub const SCHEMES: &[SchemeRow] = &[
         text: "stream-packetizer",
         summary: "one preallocated file, written cyclically in large pieces",
         control: Some(stream_packetizer::FILE_NAME),
+        device: DeviceWish::Any,
         make: |settings, observer| Box::new(stream_packetizer::StreamPacketizer::new(settings, observer)),
     },
     SchemeRow {
@@ -112,7 +185,8 @@ pub const SCHEMES: &[SchemeRow] = &[
         text: "ufs",
         summary: "one file a record in 16 x 256 directories, as Squid does",
         control: Some(ufs::LEDGER_NAME),
-        make: |settings, observer| Box::new(ufs::Ufs::new(settings, observer)),
+        device: DeviceWish::Blocking,
+        make: |settings, observer| Box::new(ufs::Ufs::new(ufs::UFS, settings, observer)),
     },
 ];
 

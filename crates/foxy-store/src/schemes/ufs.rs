@@ -1,19 +1,24 @@
-//! Squid's `ufs` at system-call level (R18, R58): one file a record, in 16 × 256 directories, lowest free number first.
-//! A hit opens, reads and closes; a miss creates, writes and closes; what goes is unlinked.
+//! The schemes that keep one file a record, at system-call level (R17-R19, R58-R60): Squid's ufs and its kin, which
+//! differ in their [`Plan`]. The lowest free file number is taken first. A hit opens, reads and closes; a miss creates,
+//! writes and closes; what goes is unlinked. Files that are not the store's are left alone and counted.
 //!
-//! Every file carries its header (R39); opening the store scans them. What must be durable is forgetting, and that is
-//! the ledger's: a put of a key that has or had a record, and every removal, is answered once the ledger is synced.
-//! A put of a new key costs no sync. Files that are not the store's are left alone and counted.
+//! Every file carries its header (R39). With a ledger, opening scans them. What must be durable is forgetting: a put of
+//! a key that has or had a record, and every removal, is answered once the ledger is synced. A put of a new key costs no
+//! sync. Without ([`Recovery::AfterCleanStop`]) nothing is synced while serving, and only a clean stop is recovered from.
 
 mod change;
+mod close;
 mod commit;
 mod get;
 mod ledger;
+mod load;
 mod mapping;
 mod open;
+mod plan;
 mod room;
 mod scan;
 mod shelf;
+mod snapshot;
 
 pub use mapping::UfsMapping;
 pub use room::UfsReclaim;
@@ -21,14 +26,17 @@ pub use room::UfsReclaim;
 use crate::contract::{AbsentReason, Answer, Key, Outbox, RefusedReason, Scheme, StoreRequest, Ticket};
 use crate::observe::Observer;
 use crate::record::Secret;
-use crate::settings::StoreSettings;
+use crate::settings::{Recovery, StoreSettings};
 use crate::status::{OpenStoreError, StoreStatus};
+use crate::superblock::Superblock;
 use change::{Change, Fill};
 use commit::Commit;
 use foxy_base::Instant;
-use foxy_device::{FileId, IoDone, IoError, IoId, IoOp};
+use foxy_device::{FileId, IoDone, IoId, IoOp};
 use get::Get;
 use ledger::Ledger;
+use mapping::Mapping;
+pub use plan::{AUFS, DISKD, MULTIPLE_DIRS, Opens, Placement, Plan, SINGLE_DIRECTORY, SQUIDL, UFS};
 use scan::Scan;
 use shelf::Shelf;
 use std::collections::{HashMap, VecDeque};
@@ -36,21 +44,23 @@ use std::collections::{HashMap, VecDeque};
 /// The ledger's file, in the store's folder.
 pub const LEDGER_NAME: &str = "foxy-ufs-ledger";
 const LEDGER: FileId = FileId(0);
+/// The snapshot's file, beside it.
+const SNAPSHOT_NAME: &str = "foxy-ufs-swap.state";
+const SNAPSHOT: FileId = FileId(u32::MAX);
 /// How often an operation that opening depends on is tried.
 const TRIES: u8 = 3;
-/// Files unlinked at the same time.
-const UNLINKS_AT_ONCE: usize = 32;
 
 /// What a completion means.
 #[derive(Debug)]
 enum Job {
     Open(open::Step),
+    Load(load::Step),
+    Save(close::Saving),
     Scan(scan::Step),
     GetOpen(Get),
     GetRead(Get),
     FillCreate(Fill),
-    FillFirstLevel(Fill),
-    FillSecondLevel(Fill),
+    FillDirectory(Fill),
     FillWrite(Fill),
     CloseFile(FileId),
     Unlink(u32),
@@ -62,11 +72,13 @@ enum Job {
 #[derive(Debug)]
 enum Phase {
     Opening,
-    Scanning(Scan),
+    Scanning,
     /// The scan is done; what it did not find is being forgotten.
     Settling,
     Serving,
     Closing(Ticket),
+    /// Nothing is under way any more but the snapshot.
+    Saving(Ticket),
     Closed,
     Unusable(OpenStoreError),
 }
@@ -74,10 +86,15 @@ enum Phase {
 /// The scheme.
 pub struct Ufs {
     settings: StoreSettings,
-    mapping: UfsMapping,
+    mapping: Mapping,
+    /// Operations under way at which nothing more is opened.
+    opens_until: usize,
     observer: Observer,
     phase: Phase,
+    superblock: Superblock,
     secret: Secret,
+    /// A scan under way: before serving with a ledger, while serving without.
+    scan: Option<Scan>,
     shelf: Shelf,
     ledger: Ledger,
     commit: Commit,
@@ -108,13 +125,16 @@ pub struct Ufs {
 impl Ufs {
     /// A scheme that opens nothing until [`Scheme::start`].
     #[must_use]
-    pub fn new(settings: &StoreSettings, observer: Observer) -> Self {
+    pub fn new(plan: Plan, settings: &StoreSettings, observer: Observer) -> Self {
         Self {
             settings: settings.clone(),
-            mapping: settings.ufs_mapping,
+            mapping: plan.placement.mapping(settings),
+            opens_until: plan.opens.limit(settings),
             observer,
             phase: Phase::Opening,
+            superblock: Superblock::default(),
             secret: Secret::new(settings.seed),
+            scan: None,
             shelf: Shelf::new(settings),
             ledger: Ledger::default(),
             commit: Commit::default(),
@@ -139,7 +159,11 @@ impl Ufs {
 
     /// Bytes that records can take: the store's size without its bookkeeping.
     fn capacity(&self) -> u64 {
-        self.settings.size.saturating_sub(ledger::bytes_for(self.settings.record_limit))
+        let books = match self.settings.recovery {
+            Recovery::AfterCrash => ledger::bytes_for(self.settings.record_limit),
+            Recovery::AfterCleanStop => ledger::BLOCKS_AT + snapshot::bytes_for(self.settings.record_limit),
+        };
+        self.settings.size.saturating_sub(books)
     }
 
     fn submit(&mut self, op: IoOp, job: Job, out: &mut Outbox) {
@@ -160,29 +184,9 @@ impl Ufs {
         self.submit(IoOp::Close { file }, Job::CloseFile(file), out);
     }
 
-    fn unlink(&mut self, number: u32, out: &mut Outbox) {
-        self.doomed.push_back(number);
-        self.unlink_some(out);
-    }
-
-    fn unlink_some(&mut self, out: &mut Outbox) {
-        while self.unlinking < UNLINKS_AT_ONCE
-            && let Some(number) = self.doomed.pop_front()
-        {
-            self.unlinking += 1;
-            self.submit(IoOp::Remove { path: self.mapping.path(number) }, Job::Unlink(number), out);
-        }
-    }
-
-    fn unlinked(&mut self, number: u32, result: Result<(), IoError>, out: &mut Outbox) {
-        self.unlinking -= 1;
-        match result {
-            Ok(()) | Err(IoError::NotFound) => self.shelf.release(number),
-            Err(_) => self.stuck.push(number),
-        }
-        self.unlink_some(out);
-        self.gauge();
-        self.retry_waiting(out);
+    /// Whether files of an earlier process may still take room that is not accounted for.
+    const fn sweeping(&self) -> bool {
+        self.scan.is_some() && matches!(self.phase, Phase::Serving)
     }
 
     fn fail_for_good(&mut self, error: OpenStoreError) {
@@ -201,43 +205,16 @@ impl Ufs {
     fn unable(&self) -> Option<(AbsentReason, RefusedReason)> {
         match self.phase {
             Phase::Serving => None,
-            Phase::Opening | Phase::Scanning(_) | Phase::Settling => {
+            Phase::Opening | Phase::Scanning | Phase::Settling => {
                 Some((AbsentReason::Recovering, RefusedReason::Recovering))
             }
-            Phase::Closing(_) | Phase::Closed => Some((AbsentReason::Closed, RefusedReason::Closed)),
+            Phase::Closing(_) | Phase::Saving(_) | Phase::Closed => {
+                Some((AbsentReason::Closed, RefusedReason::Closed))
+            }
             Phase::Unusable(OpenStoreError::Device(error)) => {
                 Some((AbsentReason::DeviceFailed(error), RefusedReason::DeviceFailed(error)))
             }
             Phase::Unusable(_) => Some((AbsentReason::NotIndexed, RefusedReason::StoresNothing)),
-        }
-    }
-
-    fn close(&mut self, ticket: Ticket, out: &mut Outbox) {
-        match self.phase {
-            Phase::Closing(_) | Phase::Closed => out.reply(ticket, Answer::Refused(RefusedReason::Closed)),
-            Phase::Serving => {
-                self.phase = Phase::Closing(ticket);
-                self.finish_closing(out);
-            }
-            _ => {
-                self.phase = Phase::Closed;
-                out.reply(ticket, Answer::Closed);
-            }
-        }
-    }
-
-    /// Answers the close once nothing is under way any more.
-    fn finish_closing(&mut self, out: &mut Outbox) {
-        if let Phase::Closing(ticket) = self.phase
-            && self.jobs.is_empty()
-            && self.busy.is_empty()
-        {
-            if self.ledger.has_changed() && !self.commit.gives_up() {
-                return self.begin_commit(out);
-            }
-            self.phase = Phase::Closed;
-            self.observer.status.set(StoreStatus::Closed);
-            out.reply(ticket, Answer::Closed);
         }
     }
 }
@@ -270,12 +247,13 @@ impl Scheme for Ufs {
         let Some(job) = self.jobs.remove(&done.id) else { return };
         match job {
             Job::Open(step) => self.opening(step, done, out),
+            Job::Load(step) => self.loading(step, done, out),
+            Job::Save(step) => self.saving(step, &done, out),
             Job::Scan(step) => self.scanned(step, done, out),
             Job::GetOpen(get) => self.get_opened(get, &done, out),
             Job::GetRead(get) => self.get_read(get, done, out),
             Job::FillCreate(fill) => self.fill_created(fill, &done, out),
-            Job::FillFirstLevel(fill) => self.fill_first_level(fill, &done, out),
-            Job::FillSecondLevel(fill) => self.fill_second_level(fill, &done, out),
+            Job::FillDirectory(fill) => self.fill_directory(fill, &done, out),
             Job::FillWrite(fill) => self.fill_written(fill, &done, out),
             Job::CloseFile(file) => self.files.push(file.0),
             Job::Unlink(number) => self.unlinked(number, done.result.map(|_| ()), out),

@@ -1,11 +1,13 @@
 //! Puts and removals in ufs. One change a key is under way at a time; others of the key wait behind it in order.
-//! A put writes its file, becomes visible, and is answered at once if its key was new, or after the ledger's sync.
+//! A put writes its file, becomes visible, and is answered at once if its key was new or there is no ledger, else after
+//! the ledger's sync.
 
+use super::mapping::Spot;
 use super::shelf::{State, disk_bytes, file_bytes};
-use super::{Job, Ufs, mapping};
-use crate::contract::{Answer, Key, Outbox, PlacementHint, Record, RefusedReason, Ticket};
+use super::{Job, Ufs};
+use crate::contract::{Answer, Key, Outbox, PlacementHint, Record, RefusedReason, Site, Ticket};
 use crate::record;
-use crate::settings::{RECORD_BODY_LIMIT, RECORD_HEAD_LIMIT};
+use crate::settings::{RECORD_BODY_LIMIT, RECORD_HEAD_LIMIT, Recovery};
 use foxy_device::{FileId, IoBuffer, IoDone, IoError, IoOp, IoOutput};
 use std::collections::VecDeque;
 use std::collections::hash_map::Entry;
@@ -20,11 +22,12 @@ pub(super) struct Change {
     pub(super) key: Key,
     /// What is put; `None` for a removal.
     record: Option<Record>,
+    site: Site,
 }
 
 impl Change {
     pub(super) const fn remove(ticket: Ticket, key: Key) -> Self {
-        Self { ticket, key, record: None }
+        Self { ticket, key, record: None, site: Site(0) }
     }
 
     /// Bytes that count as waiting: those of the file it will be.
@@ -42,7 +45,10 @@ pub(super) struct Fill {
     number: u32,
     sequence: u64,
     file: FileId,
-    directories_made: bool,
+    /// Where it goes.
+    spot: Spot,
+    /// Directories on the way that were made because the file could not be; `None` before the first try.
+    made: Option<usize>,
 }
 
 impl Ufs {
@@ -64,11 +70,12 @@ impl Ufs {
             return out.reply(ticket, Answer::Refused(RefusedReason::TooLarge));
         }
         let waiting = self.waiting_bytes + file_bytes(record.len());
-        if self.waiting_bytes > 0 && waiting > self.settings.waiting_bytes {
+        let many = self.waiting_bytes > 0 && waiting > self.settings.waiting_bytes;
+        if many || self.jobs.len() >= self.opens_until {
             return out.reply(ticket, Answer::Refused(RefusedReason::Busy));
         }
         self.waiting_bytes = waiting;
-        self.change(Change { ticket, key, record: Some(record) }, out);
+        self.change(Change { ticket, key, record: Some(record), site: hint.site }, out);
     }
 
     pub(super) fn change(&mut self, change: Change, out: &mut Outbox) {
@@ -110,18 +117,22 @@ impl Ufs {
     }
 
     fn begin_fill(&mut self, change: Change, out: &mut Outbox) {
+        if self.sweeping() {
+            return self.no_room.push_back(change);
+        }
         let length = change.record.as_ref().map_or(0, Record::len);
         self.make_room(disk_bytes(length), out);
         let room = self.shelf.used() + disk_bytes(length) <= self.capacity();
         let content = u32::try_from(length).unwrap_or(u32::MAX);
         let sequence = self.sequence;
-        let number = if room { self.shelf.take(change.key, sequence, content) } else { None };
+        let place = self.mapping.place(change.site);
+        let number = if room { self.shelf.take(change.key, sequence, content, place) } else { None };
         match (number, change) {
-            (Some(number), Change { ticket, key, record: Some(record) }) => {
+            (Some(number), Change { ticket, key, record: Some(record), .. }) => {
                 self.sequence += 1;
                 let file = self.take_file();
-                let fill = Fill { ticket, key, record, number, sequence, file, directories_made: false };
-                self.create(fill, out);
+                let spot = self.mapping.spot(number, place);
+                self.create(Fill { ticket, key, record, number, sequence, file, spot, made: None }, out);
             }
             (_, change) if self.unlinking > 0 => self.no_room.push_back(change),
             (_, Change { ticket, key, .. }) => {
@@ -140,8 +151,16 @@ impl Ufs {
         }
     }
 
+    /// Puts that wait for room will not get it.
+    pub(super) fn refuse_waiting(&mut self, reason: RefusedReason, out: &mut Outbox) {
+        while let Some(change) = self.no_room.pop_front() {
+            self.waiting_bytes -= change.weight();
+            self.finish_change(change.ticket, change.key, Answer::Refused(reason), out);
+        }
+    }
+
     fn create(&mut self, fill: Fill, out: &mut Outbox) {
-        let (file, path) = (fill.file, self.mapping.path(fill.number));
+        let (file, path) = (fill.file, fill.spot.path());
         self.submit(IoOp::Create { file, path, size: 0 }, Job::FillCreate(fill), out);
     }
 
@@ -152,14 +171,9 @@ impl Ufs {
                 record::encode(buffer.as_mut(), fill.key, fill.sequence, &fill.record, &self.secret);
                 self.submit(IoOp::Write { file: fill.file, offset: 0, buffer }, Job::FillWrite(fill), out);
             }
-            Err(IoError::NotFound) if !fill.directories_made => {
-                fill.directories_made = true;
-                let (first, _) = self.mapping.directory(fill.number);
-                self.submit(
-                    IoOp::MakeDir { path: mapping::first_level(first) },
-                    Job::FillFirstLevel(fill),
-                    out,
-                );
+            Err(IoError::NotFound) if fill.made.is_none() => {
+                fill.made = Some(0);
+                self.make_directory(fill, out);
             }
             Err(error) => {
                 self.files.push(fill.file.0);
@@ -168,22 +182,26 @@ impl Ufs {
         }
     }
 
-    pub(super) fn fill_first_level(&mut self, fill: Fill, done: &IoDone, out: &mut Outbox) {
-        if let Err(error) = done.result {
-            self.files.push(fill.file.0);
-            return self.fill_failed(&fill, error, out);
+    /// Makes the next directory on the way, or tries the file again when there is none left.
+    fn make_directory(&mut self, fill: Fill, out: &mut Outbox) {
+        let next = fill.spot.directory.chain().into_iter().nth(fill.made.unwrap_or(0));
+        match next {
+            Some(path) => self.submit(IoOp::MakeDir { path }, Job::FillDirectory(fill), out),
+            None => self.create(fill, out),
         }
-        let (first, second) = self.mapping.directory(fill.number);
-        let path = mapping::second_level(first, second);
-        self.submit(IoOp::MakeDir { path }, Job::FillSecondLevel(fill), out);
     }
 
-    pub(super) fn fill_second_level(&mut self, fill: Fill, done: &IoDone, out: &mut Outbox) {
-        if let Err(error) = done.result {
-            self.files.push(fill.file.0);
-            return self.fill_failed(&fill, error, out);
+    pub(super) fn fill_directory(&mut self, mut fill: Fill, done: &IoDone, out: &mut Outbox) {
+        match done.result {
+            Ok(_) => {
+                fill.made = fill.made.map(|made| made + 1);
+                self.make_directory(fill, out);
+            }
+            Err(error) => {
+                self.files.push(fill.file.0);
+                self.fill_failed(&fill, error, out);
+            }
         }
-        self.create(fill, out);
     }
 
     pub(super) fn fill_written(&mut self, fill: Fill, done: &IoDone, out: &mut Outbox) {
@@ -221,17 +239,17 @@ impl Ufs {
         }
     }
 
-    /// Takes a file out of the index, durably with the next commit, and unlinks it.
+    /// Takes a file out of the index, durably with the next commit if there is a ledger, and unlinks it.
     pub(super) fn forget(&mut self, number: u32, out: &mut Outbox) {
         let slot = self.shelf.slot(number);
         assert!(slot.state == State::Live || slot.state == State::Filling, "only a file can be forgotten");
         self.observer.statistics.forgets.add(1);
-        self.ledger.raise(number, slot.sequence + 1);
-        self.commit.unsettle(slot.key);
+        if self.settings.recovery == Recovery::AfterCrash {
+            self.ledger.raise(number, slot.sequence + 1);
+            self.commit.unsettle(slot.key);
+            self.commit_by.get_or_insert(self.now + self.settings.flush_after);
+        }
         self.shelf.condemn(number);
         self.unlink(number, out);
-        if self.commit_by.is_none() {
-            self.commit_by = Some(self.now + self.settings.flush_after);
-        }
     }
 }

@@ -55,7 +55,10 @@ impl Ufs {
     }
 
     pub(super) fn begin_commit(&mut self, out: &mut Outbox) {
-        if self.commit.running || !self.ledger.has_changed() || matches!(self.phase, Phase::Closed) {
+        if self.commit.running
+            || !self.ledger.has_changed()
+            || matches!(self.phase, Phase::Closed | Phase::Saving(_))
+        {
             return;
         }
         self.commit_by = None;

@@ -22,7 +22,7 @@ impl Ufs {
         let Some(number) = self.shelf.find(key) else {
             return out.reply(ticket, Answer::Absent(AbsentReason::NotIndexed));
         };
-        if self.gets >= self.settings.waiting_reads {
+        if self.gets >= self.settings.waiting_reads || self.jobs.len() >= self.opens_until {
             return out.reply(ticket, Answer::Absent(AbsentReason::Busy));
         }
         self.gets += 1;
@@ -30,7 +30,11 @@ impl Ufs {
         let slot = self.shelf.slot(number);
         let file = self.take_file();
         let get = Get { ticket, key, number, sequence: slot.sequence, content: slot.content, file };
-        self.submit(IoOp::Open { file, path: self.mapping.path(number) }, Job::GetOpen(get), out);
+        self.submit(
+            IoOp::Open { file, path: self.mapping.spot(number, slot.place).path() },
+            Job::GetOpen(get),
+            out,
+        );
     }
 
     pub(super) fn get_opened(&mut self, get: Get, done: &IoDone, out: &mut Outbox) {

@@ -1,17 +1,20 @@
-//! Opening ufs: the ledger's superblock and blocks are read, or a new ledger is made in a folder that holds nothing
-//! like a store. A ledger or folder that is not ours is never written to.
+//! Opening ufs: the superblock is read, or a new one made in a folder that holds nothing like a store. With a ledger,
+//! its blocks follow and then the scan; without, the snapshot of the last clean stop, which is invalidated durably
+//! before anything is served. A ledger or folder that is not ours is never written to.
 //!
-//! What was read may lie in the system's cache only, left there by a process that was killed before its sync. It is
-//! written again to the same place and synced before anything else is: only then may the other page be overwritten.
+//! What was read of a ledger may lie in the system's cache only, left there by a process that was killed before its
+//! sync. It is written again to the same place and synced before anything else is: only then may the other page be
+//! overwritten. A store that was last used without a ledger is not scanned by one with, nor the other way round: it
+//! begins empty, with a new secret, and all old files are strangers to it.
 
 use super::ledger::{BLOCK_BYTES, BLOCKS_AT};
-use super::mapping::{FIRST_LEVEL, directory_of};
-use super::{Job, LEDGER, LEDGER_NAME, Phase, TRIES, Ufs, scan};
+use super::{Job, LEDGER, LEDGER_NAME, Phase, SNAPSHOT_NAME, TRIES, Ufs, mapping};
 use crate::contract::Outbox;
 use crate::layout::PAGE;
-use crate::record::Secret;
+use crate::settings::Recovery;
 use crate::status::OpenStoreError;
 use crate::superblock::{Found, Superblock};
+use foxy_base::Random;
 use foxy_device::{IoBuffer, IoDone, IoError, IoOp, IoOutput, StorePath};
 
 /// Bytes of the ledger read at once.
@@ -40,6 +43,7 @@ enum Awaited {
         length: usize,
     },
     Folder,
+    SnapshotRemoved,
     Created,
     Written,
     Synced,
@@ -54,6 +58,7 @@ impl Step {
 
 impl Ufs {
     pub(super) fn begin_opening(&mut self, tries: u8, out: &mut Outbox) {
+        self.shelf = super::Shelf::new(&self.settings);
         let step = Step { awaited: Awaited::Opened, tries };
         self.submit(IoOp::Open { file: LEDGER, path: StorePath::new(LEDGER_NAME) }, Job::Open(step), out);
     }
@@ -79,20 +84,27 @@ impl Ufs {
                 self.blocks_read(step, size, offset, count, done.buffer, out);
             }
             (Awaited::Folder, Ok(IoOutput::Listing(entries))) => {
-                let store = |name: &str| directory_of(name, FIRST_LEVEL).is_some();
+                let store = |name: &str| mapping::top(name).is_some();
                 if entries.iter().any(|entry| entry.is_directory && store(&entry.name)) {
                     return self.fail_for_good(OpenStoreError::Foreign);
                 }
                 self.create_ledger(step, out);
             }
-            (Awaited::Created, Ok(_)) => self.write_superblock(step, out),
+            (Awaited::SnapshotRemoved, Ok(_) | Err(IoError::NotFound)) => self.create_ledger(step, out),
+            (Awaited::Created, Ok(_)) => match self.settings.recovery {
+                Recovery::AfterCrash => self.write_superblock(step, out),
+                Recovery::AfterCleanStop => self.begin_anew(step.tries, out),
+            },
             (Awaited::Written, Ok(IoOutput::Moved { count })) if count == 2 * PAGE => {
                 self.submit(IoOp::Sync { file: LEDGER }, Job::Open(step.next(Awaited::Synced)), out);
             }
             (Awaited::Again { block, length }, Ok(IoOutput::Moved { count })) if count == length => {
                 self.write_again(step, block, out);
             }
-            (Awaited::Synced, Ok(_)) => self.begin_scan(out),
+            (Awaited::Synced, Ok(_)) => {
+                self.phase = Phase::Scanning;
+                self.begin_scan(out);
+            }
             (_, Err(error)) => self.try_again(step, error, out),
             (_, Ok(_)) => self.try_again(step, IoError::Device, out),
         }
@@ -103,10 +115,15 @@ impl Ufs {
     }
 
     fn try_again(&mut self, step: Step, error: IoError, out: &mut Outbox) {
-        if step.tries >= TRIES {
+        self.open_again(step.tries, error, out);
+    }
+
+    /// Begins anew with opening, unless it was tried often enough.
+    pub(super) fn open_again(&mut self, tries: u8, error: IoError, out: &mut Outbox) {
+        if tries >= TRIES {
             return self.fail_for_good(OpenStoreError::Device(error));
         }
-        let again = Step { awaited: Awaited::Closed, tries: step.tries + 1 };
+        let again = Step { awaited: Awaited::Closed, tries: tries + 1 };
         self.submit(IoOp::Close { file: LEDGER }, Job::Open(again), out);
     }
 
@@ -125,9 +142,10 @@ impl Ufs {
         let (first, second) = buffer.as_ref().split_at(PAGE);
         match Superblock::judge(first, second) {
             Ok(Found::Ours(superblock)) => {
+                self.superblock = superblock;
                 self.secret = superblock.secret();
                 self.ledger = super::Ledger::default();
-                self.read_blocks(step, size, BLOCKS_AT, out);
+                self.go_on_with(step, size, out);
             }
             Ok(Found::Blank | Found::Damaged) => self.create_ledger(step, out),
             Err(error) => self.fail_for_good(error),
@@ -176,34 +194,45 @@ impl Ufs {
         self.submit(IoOp::Write { file: LEDGER, offset, buffer }, Job::Open(step.next(awaited)), out);
     }
 
+    /// Reads what the last process left, if it kept its books as this one does.
+    fn go_on_with(&mut self, step: Step, size: u64, out: &mut Outbox) {
+        match (self.settings.recovery, self.superblock.opens) {
+            (Recovery::AfterCrash, 0) => self.read_blocks(step, size, BLOCKS_AT, out),
+            (Recovery::AfterCrash, _) => {
+                let path = StorePath::new(SNAPSHOT_NAME);
+                let step = step.next(Awaited::SnapshotRemoved);
+                self.submit(IoOp::Remove { path }, Job::Open(step), out);
+            }
+            (Recovery::AfterCleanStop, 0) => self.create_ledger(step, out),
+            (Recovery::AfterCleanStop, _) => self.begin_loading(step.tries, out),
+        }
+    }
+
+    /// A new secret: whatever lies in the folder is no record of this store any more.
+    pub(super) fn renew(&mut self) {
+        let old = self.superblock;
+        let mut random =
+            Random::new(self.settings.seed ^ old.salt.rotate_left(17) ^ old.generation.wrapping_add(1));
+        let salt = random.next_u64();
+        let generation = old.generation + 1;
+        let (requested, opens) = (self.settings.size, 0);
+        self.superblock = Superblock { salt, generation, opens, requested, ..Superblock::default() };
+        self.secret = self.superblock.secret();
+    }
+
     fn write_superblock(&mut self, step: Step, out: &mut Outbox) {
         self.ledger = super::Ledger::default();
-        self.secret = Secret::new(self.settings.seed);
+        self.renew();
         let op = IoOp::Write { file: LEDGER, offset: 0, buffer: self.superblock() };
         self.submit(op, Job::Open(step.next(Awaited::Written)), out);
     }
 
-    /// Both copies of the superblock; they depend on nothing but the secret.
+    /// Both copies of the superblock, which stays the same as long as there is a ledger.
     fn superblock(&self) -> IoBuffer {
-        let superblock = Superblock {
-            salt: self.secret.salt(),
-            generation: 1,
-            opens: 0,
-            requested: 0,
-            size: 0,
-            journal_half: 0,
-            journal_generation: 0,
-            durable: 0,
-        };
         let mut buffer = IoBuffer::zeroed(2 * PAGE);
         for page in buffer.as_mut().chunks_exact_mut(PAGE) {
-            page.copy_from_slice(&superblock.encode());
+            page.copy_from_slice(&self.superblock.encode());
         }
         buffer
-    }
-
-    fn begin_scan(&mut self, out: &mut Outbox) {
-        self.phase = Phase::Scanning(scan::Scan::new());
-        self.scan_more(out);
     }
 }

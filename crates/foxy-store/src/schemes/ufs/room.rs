@@ -1,9 +1,10 @@
 //! Making room in ufs: which fill level evicts how many records, at once or second by second as Squid does (R50, R70).
-//! Who goes is the policy's choice.
+//! Who goes is the policy's choice; its file is unlinked.
 
-use super::{Phase, Ufs};
+use super::{Job, Phase, Ufs};
 use crate::contract::Outbox;
 use foxy_base::Instant;
+use foxy_device::{IoError, IoOp};
 use std::time::Duration;
 
 /// When records are evicted.
@@ -17,6 +18,8 @@ pub enum UfsReclaim {
     EverySecond,
 }
 
+/// Files unlinked at the same time.
+const UNLINKS_AT_ONCE: usize = 32;
 /// How often Squid maintains.
 const MAINTENANCE: Duration = Duration::from_secs(1);
 
@@ -78,6 +81,32 @@ impl Ufs {
         if self.commit_by.take_if(|due| *due <= self.now).is_some() {
             self.begin_commit(out);
         }
+    }
+
+    pub(super) fn unlink(&mut self, number: u32, out: &mut Outbox) {
+        self.doomed.push_back(number);
+        self.unlink_some(out);
+    }
+
+    fn unlink_some(&mut self, out: &mut Outbox) {
+        while self.unlinking < UNLINKS_AT_ONCE
+            && let Some(number) = self.doomed.pop_front()
+        {
+            self.unlinking += 1;
+            let path = self.mapping.spot(number, self.shelf.slot(number).place).path();
+            self.submit(IoOp::Remove { path }, Job::Unlink(number), out);
+        }
+    }
+
+    pub(super) fn unlinked(&mut self, number: u32, result: Result<(), IoError>, out: &mut Outbox) {
+        self.unlinking -= 1;
+        match result {
+            Ok(()) | Err(IoError::NotFound) => self.shelf.release(number),
+            Err(_) => self.stuck.push(number),
+        }
+        self.unlink_some(out);
+        self.gauge();
+        self.retry_waiting(out);
     }
 
     fn maintain(&mut self, out: &mut Outbox) {

@@ -28,18 +28,16 @@ pub(super) enum State {
 pub(super) struct Slot {
     pub(super) key: Key,
     pub(super) sequence: u64,
+    /// What the mapping must know to find the file.
+    pub(super) place: u64,
     /// Bytes of head and body.
     pub(super) content: u32,
     pub(super) state: State,
 }
 
 impl Slot {
-    fn new(key: Key, sequence: u64, content: u32, state: State) -> Self {
-        Self { key, sequence, content, state }
-    }
-
-    fn free() -> Self {
-        Self::new(Key([0; 16]), 0, 0, State::Free)
+    const fn free() -> Self {
+        Self { key: Key([0; 16]), sequence: 0, place: 0, content: 0, state: State::Free }
     }
 }
 
@@ -87,6 +85,10 @@ impl Shelf {
         self.slab.get(number as usize).copied().unwrap_or_else(Slot::free)
     }
 
+    pub(super) fn is_free(&self, number: u32) -> bool {
+        self.slot(number).state == State::Free
+    }
+
     /// The file of a key's record.
     pub(super) fn find(&self, key: Key) -> Option<u32> {
         self.by_key.get(&key).copied()
@@ -131,17 +133,17 @@ impl Shelf {
     }
 
     /// Takes the lowest free number for a file about to be written.
-    pub(super) fn take(&mut self, key: Key, sequence: u64, content: u32) -> Option<u32> {
+    pub(super) fn take(&mut self, key: Key, sequence: u64, content: u32, place: u64) -> Option<u32> {
         let number = match self.free.pop_first() {
             Some(number) => number,
             None => u32::try_from(self.slab.len()).ok().filter(|&next| next < self.limit)?,
         };
-        self.occupy(number, key, sequence, content);
+        self.occupy(number, key, sequence, content, place);
         Some(number)
     }
 
     /// Takes a certain number, as recovery finds it; the numbers below it that are not in use become free.
-    pub(super) fn occupy(&mut self, number: u32, key: Key, sequence: u64, content: u32) {
+    pub(super) fn occupy(&mut self, number: u32, key: Key, sequence: u64, content: u32, place: u64) {
         while self.slab.len() <= number as usize {
             self.free.insert(u32::try_from(self.slab.len()).unwrap_or(u32::MAX));
             self.slab.push(Slot::free());
@@ -149,7 +151,7 @@ impl Shelf {
         self.free.remove(&number);
         self.used += disk_bytes(content as usize);
         self.living += disk_bytes(content as usize);
-        self.slab[number as usize] = Slot::new(key, sequence, content, State::Filling);
+        self.slab[number as usize] = Slot { key, sequence, place, content, state: State::Filling };
     }
 
     /// A written file becomes its key's record, the most recently used. There must be no other record of that key.
@@ -190,6 +192,11 @@ impl Shelf {
         self.policy.admits(size)
     }
 
+    /// The files of all records, about in the order in which they would go.
+    pub(super) fn coldest_first(&mut self) -> Vec<u32> {
+        self.policy.coldest_first()
+    }
+
     /// The record that should go next.
     pub(super) fn victim(&mut self) -> Option<u32> {
         self.policy.victim()
@@ -207,7 +214,7 @@ mod tests {
     #[test]
     fn the_lowest_free_number_is_taken_and_the_limit_holds() {
         let mut shelf = shelf(3);
-        let take = |shelf: &mut Shelf, n| shelf.take(Key([n; 16]), u64::from(n), 100);
+        let take = |shelf: &mut Shelf, n| shelf.take(Key([n; 16]), u64::from(n), 100, 0);
         assert_eq!(
             [take(&mut shelf, 1), take(&mut shelf, 2), take(&mut shelf, 3)],
             [Some(0), Some(1), Some(2)]
@@ -224,10 +231,10 @@ mod tests {
     #[test]
     fn numbers_below_a_found_file_are_free() {
         let mut shelf = shelf(10);
-        shelf.occupy(3, Key([1; 16]), 1, 5000);
+        shelf.occupy(3, Key([1; 16]), 1, 5000, 0);
         shelf.enliven(3);
         assert_eq!(shelf.find(Key([1; 16])), Some(3));
-        assert_eq!(shelf.take(Key([2; 16]), 2, 1), Some(0));
+        assert_eq!(shelf.take(Key([2; 16]), 2, 1, 0), Some(0));
         assert_eq!(shelf.victim(), Some(3));
     }
 }

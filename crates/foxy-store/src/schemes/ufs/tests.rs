@@ -4,7 +4,7 @@
 use super::*;
 use crate::contract::{Record, StoreReply};
 use bytes::Bytes;
-use foxy_device::{DirectoryEntry, IoOutput};
+use foxy_device::{DirectoryEntry, IoError, IoOutput};
 
 /// A ufs driven by hand: every operation is answered by the test.
 struct Hand {
@@ -17,7 +17,7 @@ impl Hand {
     fn new(change: impl FnOnce(&mut StoreSettings)) -> Self {
         let mut settings = StoreSettings::with_size(1 << 20);
         change(&mut settings);
-        Self { ufs: Ufs::new(&settings, Observer::default()), log: Vec::new(), replies: Vec::new() }
+        Self { ufs: Ufs::new(UFS, &settings, Observer::default()), log: Vec::new(), replies: Vec::new() }
     }
 
     /// Carries out everything that is asked, as an empty disk would; folders in `there` exist already.
@@ -196,4 +196,72 @@ fn under_squids_maintenance_a_fill_between_two_seconds_keeps_to_the_size() {
         hand.ufs.shelf.used() > hand.ufs.capacity() / 100 * 95,
         "nothing goes before it must or a second is over"
     );
+}
+
+fn clean_stop(settings: &mut StoreSettings) {
+    settings.recovery = crate::Recovery::AfterCleanStop;
+}
+
+#[test]
+fn without_a_ledger_nothing_is_synced_while_serving() {
+    let mut hand = Hand::new(clean_stop);
+    hand.start(&[]);
+    hand.put(1);
+    let (operations, answer) = hand.put(1);
+    assert_eq!(answer, Answer::Stored);
+    assert_eq!(operations, ["create 00/00/00000001", "write 1536", "close", "remove 00/00/00000000"]);
+    assert_eq!(hand.remove(1), (vec!["remove 00/00/00000001".into()], Answer::Removed));
+    assert_eq!(hand.ufs.deadline(), None, "nothing waits to be committed");
+}
+
+#[test]
+fn without_a_ledger_closing_writes_and_syncs_the_snapshot() {
+    let mut hand = Hand::new(clean_stop);
+    hand.start(&[]);
+    hand.put(1);
+    let (operations, answer) = hand.ask(StoreRequest::Close { ticket: Ticket(9) });
+    assert_eq!(answer, Answer::Closed);
+    assert_eq!(operations, ["create foxy-ufs-swap.state", "write 72", "sync"]);
+}
+
+#[test]
+fn without_a_ledger_the_store_is_claimed_before_it_serves_and_swept_while_it_does() {
+    let mut hand = Hand::new(clean_stop);
+    let mut out = Outbox::default();
+    hand.ufs.start(Instant::ZERO, &mut out);
+    let mut claim = Vec::new();
+    while hand.ufs.observer.status.get() != StoreStatus::Serving {
+        let (id, op) = out.operations.pop().expect("one at a time");
+        let (text, result, buffer) = answer(op, &[]);
+        claim.push(text);
+        hand.ufs.on_io_done(IoDone { id, result, buffer }, Instant::ZERO, &mut out);
+    }
+    let expected = ["create foxy-ufs-ledger", "write 4096", "sync", "write 4096", "sync"];
+    assert_eq!(claim[2..], expected);
+    let (record, hint) = (Record::default(), crate::contract::PlacementHint::default());
+    let put = StoreRequest::Put { ticket: Ticket(1), key: Key([1; 16]), record, hint };
+    hand.ufs.on_request(put, Instant::ZERO, &mut out);
+    assert!(out.replies.is_empty(), "it waits until it is known what lies on the disk");
+    hand.carry_out(out, &[file("notes.txt")]);
+    assert_eq!(hand.replies.pop().map(|reply| reply.answer), Some(Answer::Stored));
+    assert_eq!(hand.ufs.observer.statistics.foreign_files.get(), 1);
+}
+
+#[test]
+fn while_much_is_under_way_nothing_is_opened() {
+    let mut hand = Hand::new(|settings| settings.aufs_queue = 2);
+    hand.ufs = Ufs::new(AUFS, &hand.ufs.settings, Observer::default());
+    hand.start(&[]);
+    assert_eq!(
+        [hand.put(1).1, hand.put(2).1, hand.put(3).1],
+        [Answer::Stored, Answer::Stored, Answer::Stored]
+    );
+    let mut out = Outbox::default();
+    for key in 1..=3 {
+        let get = StoreRequest::Get { ticket: Ticket(u64::from(key)), key: Key([key; 16]) };
+        hand.ufs.on_request(get, Instant::ZERO, &mut out);
+    }
+    let busy = StoreReply { ticket: Ticket(3), answer: Answer::Absent(AbsentReason::Busy) };
+    assert_eq!((out.operations.len(), out.replies), (2, vec![busy]));
+    assert_eq!(hand.put(4), (vec![], Answer::Refused(RefusedReason::Busy)));
 }
