@@ -3,6 +3,7 @@
 
 pub mod answer;
 mod client;
+pub mod figures;
 pub mod load;
 pub mod origin;
 pub mod outcome;

@@ -150,11 +150,11 @@ impl<D: Device, P: Pace<D>> Drive<D, P> {
                     }
                 };
                 self.ask(kind, ask);
-                self.make_progress()?;
+                let progress = self.make_progress()?;
                 if !self.busy {
                     break;
                 }
-                if !self.turn() && !self.wait(self.engine.deadline()) {
+                if !progress && !self.wait(self.engine.deadline()) {
                     self.outcome.refused += 1;
                     break;
                 }
@@ -175,15 +175,19 @@ impl<D: Device, P: Pace<D>> Drive<D, P> {
         self.take(answers);
     }
 
-    /// Waits until no more is under way than may be.
-    fn make_progress(&mut self) -> Result<(), DriveError> {
+    /// Waits until no more is under way than may be. Says whether anything happened.
+    fn make_progress(&mut self) -> Result<bool, DriveError> {
+        let mut progress = false;
         while self.reads >= self.subject.reads_at_once || self.writes >= self.subject.writes_at_once {
+            progress = true;
             if !self.turn() && !self.wait(self.engine.deadline()) {
                 return Err(DriveError::Stalled);
             }
         }
-        while self.turn() {}
-        Ok(())
+        while self.turn() {
+            progress = true;
+        }
+        Ok(progress)
     }
 
     fn turn(&mut self) -> bool {

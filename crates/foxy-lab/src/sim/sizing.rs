@@ -30,6 +30,21 @@ pub fn peak_slots(operations: &Operations) -> u64 {
     peak
 }
 
+/// The most records that exist at once in the course of the operations, and some more.
+#[must_use]
+pub fn peak_records(operations: &Operations) -> u32 {
+    let (mut live, mut peak): (u64, u64) = (0, 0);
+    for Operation { kind, size, .. } in &operations.list {
+        match kind {
+            OperationKind::Write => live += size.div_ceil(PIECE).max(1),
+            OperationKind::Delete => live -= size.div_ceil(PIECE).max(1),
+            OperationKind::Read => {}
+        }
+        peak = peak.max(live);
+    }
+    u32::try_from(peak + peak / 8 + 1024).unwrap_or(u32::MAX)
+}
+
 /// Bytes of a one-file store in which so many live slots are a share of all slots: what the store keeps for its index
 /// (1/32) and its superblocks comes on top.
 #[must_use]

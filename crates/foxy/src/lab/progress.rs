@@ -21,6 +21,12 @@ impl Progress {
         Self { label: label.into(), total, started: now, drawn: now, shown }
     }
 
+    /// Says how much is done, of how much in all.
+    pub fn update_of(&mut self, done: u64, total: u64) {
+        self.total = Some(total);
+        self.update(done);
+    }
+
     /// Says how much is done.
     pub fn update(&mut self, done: u64) {
         let now = clock::monotonic();

@@ -13,9 +13,6 @@ use crate::settings::{RECORD_BODY_LIMIT, RECORD_HEAD_LIMIT};
 use foxy_base::Instant;
 use foxy_device::{IoBuffer, IoError};
 
-/// The most pieces a record may be cut into.
-const PIECES_LIMIT: usize = 1024;
-
 impl Slotted {
     pub(super) fn put(
         &mut self,
@@ -96,10 +93,6 @@ impl Slotted {
             let given_up = self.layout.free(&[]);
             self.give_up_files(given_up, out);
             match placement {
-                Placement::At(pieces) if pieces.len() > PIECES_LIMIT => {
-                    self.layout.free(&pieces);
-                    return None;
-                }
                 Placement::At(pieces) => return Some(pieces.into()),
                 Placement::AfterClearing(piece) => {
                     if !self.clear(piece, out) {

@@ -5,13 +5,14 @@ use super::entries::Pieces;
 use super::layout::Piece;
 use crate::contract::Key;
 use crate::layout::PAGE;
-use crate::record::Secret;
+use crate::record::{SLOTS_LIMIT, Secret};
 
 const MAGIC: &[u8; 8] = b"FOXYIDX\x01";
 /// Bytes of the image's head.
 pub const HEAD: usize = 40;
 const FIXED: usize = 16 + 8 + 4 + 2;
 const PIECE: usize = 8 + 4 + 4;
+const _: () = assert!(SLOTS_LIMIT <= u16::MAX as u32);
 
 /// A record as the image lists it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,7 +45,7 @@ pub fn encode(records: &[Listed], generation: u64, secret: &Secret) -> Vec<u8> {
         image.extend(record.key.0);
         image.extend(record.sequence.to_le_bytes());
         image.extend(record.content.to_le_bytes());
-        image.extend(u16::try_from(record.pieces.len()).expect("checked when placed").to_le_bytes());
+        image.extend(u16::try_from(record.pieces.len()).expect("no more than SLOTS_LIMIT").to_le_bytes());
         for piece in &record.pieces {
             image.extend(piece.file.to_le_bytes());
             image.extend(piece.first.to_le_bytes());

@@ -2,7 +2,6 @@
 
 mod convert;
 mod files;
-mod generate;
 mod sizes;
 mod stats;
 
@@ -15,7 +14,7 @@ pub fn command() -> Command {
         .about("Look at traces of URL-gets: logs of Squid, Common or Combined format, CSV, Parquet")
         .subcommand_required(true)
         .arg_required_else_help(true)
-        .subcommands([stats::command(), convert::command(), generate::command()])
+        .subcommands([stats::command(), convert::command()])
 }
 
 /// Runs the subcommand that was given.
@@ -23,7 +22,6 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     match matches.subcommand() {
         Some(("stats", matches)) => stats::run(matches),
         Some(("convert", matches)) => convert::run(matches),
-        Some(("generate", matches)) => generate::run(matches),
         _ => Err(Failure::Unusable("trace: no such subcommand; `foxy trace --help` lists them".into())),
     }
 }

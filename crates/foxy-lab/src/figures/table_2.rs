@@ -1,0 +1,98 @@
+//! Table 2 of seed 001: the best of each technique, and what R3, R34 and R35 ask of the table as a whole.
+
+use super::Figure;
+use super::lab::Lab;
+use super::picture::{Picture, Series, Style};
+use super::trial::{Trial, TrialResult};
+use super::webcosm::{RATE, mean, rates, ratios, sweep};
+use foxy_report::figure::{FigureRow, Verdict};
+use std::sync::Arc;
+
+/// The ceiling of the paper's disk in URL-gets a second (R3).
+const CEILING: f64 = 695.0;
+
+type Techniques = Vec<(&'static str, f64, Vec<Arc<TrialResult>>)>;
+
+/// The best runs of each technique, with what is quoted of it.
+fn best_of_all(lab: &Lab) -> Techniques {
+    let best = |scheme| {
+        let sweep = sweep(lab, Trial::of(scheme, 1)).into_iter().map(|(_, results)| results);
+        sweep.max_by(|a, b| mean(&rates(a)).total_cmp(&mean(&rates(b)))).unwrap_or_default()
+    };
+    let one = |scheme| lab.over_seeds(Trial::of(scheme, 1));
+    vec![
+        ("SINGLE-DIRECTORY", 14.5, one("single-directory")),
+        ("SQUID", 27.0, one("ufs")),
+        ("MULTIPLE-DIRS", 20.0, one("multiple-dirs")),
+        ("BUDDY", 133.0, one("buddy")),
+        ("STREAM", 308.0, best("stream")),
+        ("STREAM-PACKETIZER", 350.0, best("packetizer")),
+        ("LAZY-READS", 385.0, best("lazy-reads")),
+        ("LAZY-READS-LOC", 510.0, best("lazy-reads-loc")),
+    ]
+}
+
+/// Table 2: the best of each technique, and the account of it.
+pub fn table_2(lab: &Lab) -> Figure {
+    let results = best_of_all(lab);
+    let mut rows: Vec<FigureRow> = results
+        .iter()
+        .map(|(name, quoted, results)| {
+            let band = quoted * 0.75..=quoted * 1.25;
+            let row = FigureRow::of("001-table2", name, RATE, &rates(results));
+            row.against(*quoted, band, Verdict::ShapeOnly).with_note(match *name {
+                "SINGLE-DIRECTORY" | "MULTIPLE-DIRS" | "STREAM" => {
+                    "quoted: the middle of the band that other editions give"
+                }
+                "LAZY-READS-LOC" => "495 to 524 stated or implied",
+                _ => "",
+            })
+        })
+        .collect();
+    let bars = rows.iter().zip(0..).map(|(row, place)| Series {
+        name: row.row.clone(),
+        points: vec![(f64::from(place), row.ours.unwrap_or(0.0))],
+    });
+    let pictures = vec![Picture::Plot {
+        title: "Table 2: URL-get operations a second".into(),
+        x: "technique".into(),
+        y: RATE.into(),
+        style: Style::Bars,
+        series: bars.collect(),
+    }];
+    rows.extend(account(&results));
+    Figure { rows, pictures }
+}
+
+/// What R3, R34 and R35 ask of the table as a whole.
+fn account(results: &Techniques) -> [FigureRow; 4] {
+    let of = |name: &str| {
+        let found = results.iter().find(|(other, _, _)| *other == name);
+        found.map(|(_, _, results)| results.clone()).unwrap_or_default()
+    };
+    let (squid, loc) = (of("SQUID"), of("LAZY-READS-LOC"));
+    let efficiency: Vec<f64> = loc
+        .iter()
+        .map(|result| result.url_bytes as f64 / result.outcome.took.as_secs_f64() / 4.7e6 * 100.0)
+        .collect();
+    let highest = results.iter().flat_map(|(_, _, results)| rates(results)).fold(0.0, f64::max);
+    [
+        FigureRow::of("001-table2", "best over SQUID", "times", &ratios(&rates(&loc), &rates(&squid)))
+            .against(18.0, 12.0..=25.0, Verdict::DifferentToday),
+        FigureRow::of(
+            "001-table2",
+            "BUDDY over SQUID",
+            "times",
+            &ratios(&rates(&of("BUDDY")), &rates(&squid)),
+        )
+        .against(4.9, 3.5..=7.0, Verdict::DifferentToday),
+        FigureRow::of("001-table2", "best run, of the disk's 4.7 MB/s", "%", &efficiency).against(
+            78.0,
+            68.0..=88.0,
+            Verdict::DifferentToday,
+        ),
+        FigureRow::of("001-table2", "highest of all runs", RATE, &[highest])
+            .against(CEILING, 0.0..=CEILING, Verdict::DifferentToday)
+            .with_note("the disk's ceiling: nothing may be above it"),
+    ]
+}

@@ -1,0 +1,165 @@
+//! One trial: a scheme, with all that a figure varies, driven with the paper's stream of URL operations on the model of
+//! its disk, in virtual time.
+
+use super::observe::{Observed, Observer as Eye};
+use crate::sim::drive::{Drive, DriveError, Outcome, Subject};
+use crate::sim::operation::Operations;
+use crate::sim::pace::Virtual;
+use crate::sim::sizing;
+use foxy_base::Instant;
+use foxy_device::{DiskProfile, Mechanical, MechanicalCounts};
+use foxy_store::schemes::slotted::BufferChoice;
+use foxy_store::schemes::ufs::UfsMapping;
+use foxy_store::{Observer, Recovery, SchemeName, StoreSettings};
+use std::time::Duration;
+
+/// What is tried.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Trial {
+    /// The scheme's name.
+    pub scheme: &'static str,
+    /// Live slots over all slots, for schemes in one file.
+    pub utilization: f64,
+    /// BUDDY's threshold, in slots (R21).
+    pub buddy_threshold: u32,
+    /// Locality buffers (R28).
+    pub locality_buffers: u16,
+    /// Which of them is emptied (R29).
+    pub locality_choice: BufferChoice,
+    /// Share of the paper's 2 GB that the disk cache has.
+    pub disk_share: f64,
+    /// Share of the gets that are made.
+    pub gets_share: f64,
+    /// Disks.
+    pub spindles: usize,
+    /// URL-writes under way at once.
+    pub writes_at_once: usize,
+    /// The seed of trace and disk.
+    pub seed: u64,
+}
+
+impl Trial {
+    /// A scheme at 75 % utilization with the paper's other settings.
+    #[must_use]
+    pub const fn of(scheme: &'static str, seed: u64) -> Self {
+        Self {
+            scheme,
+            utilization: 0.75,
+            buddy_threshold: 256,
+            locality_buffers: 128,
+            locality_choice: BufferChoice::LeastRecentlyUsed,
+            disk_share: 1.0,
+            gets_share: 1.0,
+            spindles: 1,
+            writes_at_once: 1,
+            seed,
+        }
+    }
+
+    /// Whether the scheme gathers reads and so must be asked for several at once.
+    fn reads_at_once(&self) -> usize {
+        if self.scheme.starts_with("lazy") { 32 } else { self.writes_at_once }
+    }
+
+    fn settings(&self, operations: &Operations) -> StoreSettings {
+        let live = sizing::peak_slots(operations);
+        let in_one_file =
+            matches!(self.scheme, "stream" | "packetizer" | "lazy-reads" | "lazy-reads-loc" | "coss");
+        let utilization = if in_one_file { self.utilization } else { 0.5 };
+        StoreSettings {
+            high_watermark: 100,
+            low_watermark: 100,
+            recovery: Recovery::AfterCleanStop,
+            record_limit: sizing::peak_records(operations),
+            waiting_reads: 1024,
+            buddy_threshold: self.buddy_threshold,
+            locality_buffers: self.locality_buffers,
+            locality_choice: self.locality_choice,
+            ufs_mapping: UfsMapping::RoundRobin,
+            flush_after: Duration::from_secs(3600),
+            checkpoint_interval: Duration::from_secs(1 << 30),
+            seed: self.seed,
+            ..StoreSettings::with_size(sizing::store_size(live, utilization))
+        }
+    }
+}
+
+/// What a trial came to.
+#[derive(Clone, Debug)]
+pub struct TrialResult {
+    /// URL-gets, those that memory answered included.
+    pub gets: u64,
+    /// What the drive saw.
+    pub outcome: Outcome,
+    /// What the disks did.
+    pub disk: MechanicalCounts,
+    /// Files created, by the store's own count (R2).
+    pub creates: u64,
+    /// Files removed.
+    pub unlinks: u64,
+    /// Bytes of URL-reads and URL-writes.
+    pub url_bytes: u64,
+    /// What was looked at on the way.
+    pub observed: Observed,
+}
+
+impl TrialResult {
+    /// URL-gets a second.
+    #[must_use]
+    pub fn gets_per_second(&self) -> f64 {
+        self.gets as f64 / self.outcome.took.as_secs_f64()
+    }
+
+    /// Minutes until all was done.
+    #[must_use]
+    pub fn minutes(&self) -> f64 {
+        self.outcome.took.as_secs_f64() / 60.0
+    }
+}
+
+/// Runs a trial. `eye` is what is looked at on the way.
+///
+/// # Errors
+/// When the store cannot be opened or leaves a request unanswered: a mistake in it.
+///
+/// # Panics
+/// When the trial names no scheme there is.
+pub fn run(
+    trial: &Trial,
+    profile: &DiskProfile,
+    operations: &Operations,
+    mut eye: Eye,
+) -> Result<TrialResult, DriveError> {
+    let mut device = Mechanical::new(*profile, trial.spindles, trial.seed);
+    eye.prepare(&mut device);
+    let subject = Subject {
+        scheme: trial.scheme.parse::<SchemeName>().expect("figures name schemes there are"),
+        settings: trial.settings(operations),
+        reads_at_once: trial.reads_at_once(),
+        writes_at_once: trial.writes_at_once,
+    };
+    let observer = Observer::default();
+    let mut drive = Drive::start(subject, device, Virtual::default(), observer.clone())?;
+    let total = operations.list.len().max(1);
+    for (count, &operation) in operations.list.iter().enumerate() {
+        drive.operation(operation)?;
+        if eye.is_due(count, total) {
+            let gets = operations.gets as f64 * count as f64 / total as f64;
+            eye.look(gets, &mut drive);
+        }
+    }
+    eye.look(operations.gets as f64, &mut drive);
+    let (mut outcome, mut device) = drive.finish();
+    let end = device.settle(Instant::ZERO);
+    outcome.took = outcome.took.max(end.since(Instant::ZERO));
+    let statistics = observer.statistics;
+    Ok(TrialResult {
+        gets: operations.gets,
+        outcome,
+        disk: device.counts(),
+        creates: statistics.creates.get(),
+        unlinks: statistics.unlinks.get(),
+        url_bytes: operations.bytes(),
+        observed: eye.into_observed(),
+    })
+}

@@ -1,0 +1,154 @@
+//! `foxy figure`: reproduces the seeds' tables and figures on the model of their disk, and says what came out.
+
+use crate::failure::Failure;
+use crate::lab::progress::Progress;
+use crate::lab::records;
+use crate::terminal;
+use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
+use foxy_device::{DiskProfile, calibrate};
+use foxy_lab::figures::{self, Extent, FIGURES, Figure, FigureEntry, Lab};
+use foxy_report::figure::{FigureRow, as_markdown, as_text};
+use foxy_report::{Record, Setup};
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+
+/// The scale of a quick run, and of a full one.
+const QUICK: f64 = 0.1;
+const FULL_SEEDS: u64 = 3;
+
+const LONG: &str = "Reproduces the seeds' tables and figures: the same storage schemes that serve clients are driven with \
+a synthetic trace fitted to the paper's on a calibrated model of its disk, in virtual time. Every row says what was \
+quoted, what came out here, their ratio and what that comes to: reproduced, shape only, different today, or not \
+possible here.\n\nFigures:";
+
+/// The command's arguments.
+pub fn command() -> Command {
+    let list = FIGURES.iter().map(|figure| format!("\n  {:<11} {}", figure.name, figure.title));
+    Command::new("figure")
+        .about("Reproduce the tables and figures of the papers foxy grew out of")
+        .long_about(format!("{LONG}{}", list.collect::<String>()))
+        .arg(Arg::new("name").value_name("NAME|all").required(true).num_args(1..).help("Which figures"))
+        .arg(
+            Arg::new("quick")
+                .long("quick")
+                .action(ArgAction::SetTrue)
+                .conflicts_with("full")
+                .help("A tenth of the paper's scale and one seed; the default"),
+        )
+        .arg(
+            Arg::new("full")
+                .long("full")
+                .action(ArgAction::SetTrue)
+                .help("The paper's scale (1,058,206 URL-gets, 512 MB memory, 2 GB disk) and three seeds"),
+        )
+        .arg(
+            Arg::new("scale")
+                .long("scale")
+                .value_name("FACTOR")
+                .value_parser(value_parser!(f64))
+                .help("Trace, memory and disk as a share of the paper's, from 0.02 to 1"),
+        )
+        .arg(
+            Arg::new("seed")
+                .long("seed")
+                .value_name("N")
+                .action(ArgAction::Append)
+                .value_parser(value_parser!(u64))
+                .help("A seed of trace and disk; more than one for a range"),
+        )
+        .arg(path("out", "DIR", "Where each picture's data go, a CSV file each"))
+        .arg(path("markdown", "FILE", "Where the table goes, as Markdown"))
+        .arg(path("json", "FILE", "Where run records go, one JSON object a line"))
+}
+
+fn path(name: &'static str, value: &'static str, help: &'static str) -> Arg {
+    Arg::new(name).long(name).value_name(value).value_parser(value_parser!(PathBuf)).help(help)
+}
+
+/// Runs the figures that were asked for.
+///
+/// # Errors
+/// An unknown figure or a scale that makes no sense; a file that cannot be written; a model that is not calibrated.
+pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
+    let wanted = wanted(matches)?;
+    let extent = extent(matches)?;
+    let calibration = calibrate(&DiskProfile::st15150w(), extent.seeds[0]);
+    terminal::print(&format!("Calibration of the model disk (R3):\n{calibration}"));
+    if !calibration.holds() {
+        return Err(Failure::Failed(
+            "the model disk does not hold its calibration; no figure is drawn".into(),
+        ));
+    }
+    let label = Mutex::new(Progress::new("figures", None));
+    let progress = |done: usize, total: usize| {
+        let mut line = label.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        line.update_of(done as u64, total as u64);
+    };
+    let lab = Lab::new(extent.clone(), &progress);
+    let made: Vec<(&FigureEntry, Figure)> =
+        wanted.into_iter().map(|entry| (entry, entry.make(&lab))).collect();
+    drop(lab);
+    drop(label);
+    let rows: Vec<FigureRow> = made.iter().flat_map(|(_, figure)| figure.rows.clone()).collect();
+    if let Some(folder) = matches.get_one::<PathBuf>("out") {
+        write_pictures(folder, &made)?;
+    }
+    if let Some(file) = matches.get_one::<PathBuf>("markdown") {
+        write(file, &as_markdown(&rows))?;
+    }
+    if let Some(file) = matches.get_one::<PathBuf>("json") {
+        let setup = Setup { scale: extent.scale, ..records::setup(extent.seeds[0]) };
+        records::write(file, setup, rows.iter().cloned().map(Record::FigureRow).collect(), true)?;
+    }
+    terminal::print(&as_text(&rows));
+    Ok(())
+}
+
+fn wanted(matches: &ArgMatches) -> Result<Vec<&'static FigureEntry>, Failure> {
+    let names: Vec<&String> = matches.get_many("name").into_iter().flatten().collect();
+    if names.iter().any(|name| *name == "all") {
+        return Ok(FIGURES.iter().collect());
+    }
+    let found = names.into_iter().map(|name| figures::find(name));
+    found.collect::<Result<_, _>>().map_err(|error| Failure::Unusable(error.to_string()))
+}
+
+fn extent(matches: &ArgMatches) -> Result<Extent, Failure> {
+    let full = matches.get_flag("full");
+    let scale = matches.get_one("scale").copied().unwrap_or(if full { 1.0 } else { QUICK });
+    if !(0.02..=1.0).contains(&scale) {
+        return Err(Failure::Unusable(format!("--scale: {scale} is not between 0.02 and 1")));
+    }
+    let seeds: Vec<u64> = matches.get_many("seed").into_iter().flatten().copied().collect();
+    let seeds = match (seeds.is_empty(), full) {
+        (false, _) => seeds,
+        (true, true) => (1..=FULL_SEEDS).collect(),
+        (true, false) => vec![1],
+    };
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    Ok(Extent { scale, seeds, threads })
+}
+
+fn write_pictures(folder: &Path, made: &[(&FigureEntry, Figure)]) -> Result<(), Failure> {
+    std::fs::create_dir_all(folder).map_err(|error| unwritable(folder, &error))?;
+    for (entry, figure) in made {
+        for (number, picture) in (1..).zip(&figure.pictures) {
+            let name = if figure.pictures.len() == 1 {
+                entry.name.into()
+            } else {
+                format!("{}-{number}", entry.name)
+            };
+            write(&folder.join(format!("{name}.csv")), &picture.as_csv())?;
+        }
+    }
+    Ok(())
+}
+
+fn write(file: &Path, text: &str) -> Result<(), Failure> {
+    std::fs::write(file, text).map_err(|error| unwritable(file, &error))
+}
+
+fn unwritable(path: &Path, error: &std::io::Error) -> Failure {
+    let path = path.display();
+    Failure::Failed(format!("{path}: cannot be written: {error}; name a place that can be written to"))
+}
