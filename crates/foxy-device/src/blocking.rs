@@ -28,8 +28,13 @@ impl Blocking {
     /// A device on `root`; it starts nothing, so it cannot fail.
     #[must_use]
     pub fn new(root: &Root, direct: DirectIo) -> Self {
+        Self::on(root.directory(), direct)
+    }
+
+    /// A device on an open folder.
+    pub(crate) fn on(root: Arc<OwnedFd>, direct: DirectIo) -> Self {
         let (files, finished) = (HashMap::new(), VecDeque::new());
-        Self { root: root.directory(), direct, parker: Parker::default(), files, finished }
+        Self { root, direct, parker: Parker::default(), files, finished }
     }
 
     fn with_file(

@@ -6,6 +6,7 @@ pub mod buffer;
 pub mod choose;
 mod errno;
 pub mod faulty;
+pub mod helper;
 pub mod io;
 pub mod kind;
 pub mod mechanical;
@@ -23,6 +24,7 @@ pub use blocking::Blocking;
 pub use buffer::IoBuffer;
 pub use choose::{DeviceKind, DeviceSettings, Preference, open_device};
 pub use faulty::{FaultCounts, FaultKind, FaultPlan, Faulty};
+pub use helper::Helper;
 pub use io::{Device, DirectoryEntry, FileId, IoDone, IoError, IoId, IoOp, IoOutput, StorePath};
 pub use kind::OpKind;
 pub use mechanical::{

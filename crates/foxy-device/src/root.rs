@@ -15,7 +15,7 @@ pub(crate) const LOCK: &str = "foxy.lock";
 pub struct Root {
     path: PathBuf,
     directory: Arc<OwnedFd>,
-    _lock: Arc<OwnedFd>,
+    lock: Arc<OwnedFd>,
 }
 
 /// Why a folder cannot be a store's.
@@ -88,7 +88,7 @@ impl Root {
             Errno::WOULDBLOCK => RootError::InUse(path.to_owned()),
             other => explain(path, other),
         })?;
-        Ok(Self { path: path.to_owned(), directory: Arc::new(directory), _lock: Arc::new(lock) })
+        Ok(Self { path: path.to_owned(), directory: Arc::new(directory), lock: Arc::new(lock) })
     }
 
     /// Where it is.
@@ -102,6 +102,14 @@ impl Root {
     pub fn free_bytes(&self) -> Option<u64> {
         let status = statvfs(&self.path).ok()?;
         Some(status.f_bavail.saturating_mul(status.f_frsize))
+    }
+
+    /// The lock, for a process that is to hold it as well: it is let go when nobody holds it any more.
+    ///
+    /// # Errors
+    /// When there is no descriptor left.
+    pub fn share_lock(&self) -> std::io::Result<OwnedFd> {
+        self.lock.try_clone()
     }
 
     pub(crate) fn directory(&self) -> Arc<OwnedFd> {

@@ -2,8 +2,9 @@
 
 use foxy_base::Instant;
 use foxy_device::{
-    Blocking, BlockingDevice, DirectIo, DirectoryEntry, DiskProfile, FaultPlan, Faulty, FileId, IoBuffer,
-    IoDone, IoError, IoId, IoOp, IoOutput, Mechanical, Memory, Root, StorePath, Threads, Traced, Uring,
+    Blocking, BlockingDevice, DirectIo, DirectoryEntry, DiskProfile, FaultPlan, Faulty, FileId, Helper,
+    IoBuffer, IoDone, IoError, IoId, IoOp, IoOutput, Mechanical, Memory, Root, StorePath, Threads, Traced,
+    Uring,
 };
 use tempfile::TempDir;
 
@@ -33,6 +34,17 @@ fn modelled() -> impl BlockingDevice {
     Mechanical::new(DiskProfile::default(), 2, 1)
 }
 
+/// Its helper is a thread here, as far away as a process would be: nothing is shared but the socket.
+fn helper(root: &Root, direct: DirectIo) -> Helper {
+    let folder = root.path().to_owned();
+    let start = move |socket| -> std::io::Result<foxy_device::helper::Ending> {
+        let serve = move || foxy_device::helper::serve(socket, &folder, direct);
+        let thread = std::thread::spawn(serve);
+        Ok(Box::new(move || thread.join().expect("no panic").expect("served to the end")))
+    };
+    Helper::new(3, start).expect("a socket and a thread")
+}
+
 /// Io_uring is left out where the kernel or a container's filter has none.
 pub fn subjects() -> Vec<Subject> {
     let mut subjects = vec![
@@ -41,12 +53,13 @@ pub fn subjects() -> Vec<Subject> {
         Subject { name: "decorated volatile memory", device: Box::new(decorated()), folder: None },
     ];
     for (direct, names) in [
-        (DirectIo::Off, ["blocking", "threads", "uring"]),
-        (DirectIo::WhenAligned, ["blocking, direct", "threads, direct", "uring, direct"]),
+        (DirectIo::Off, ["blocking", "threads", "uring", "helper"]),
+        (DirectIo::WhenAligned, ["blocking, direct", "threads, direct", "uring, direct", "helper, direct"]),
     ] {
         subjects.extend(real(names[0], |root| Some(Blocking::new(root, direct))));
         subjects.extend(real(names[1], |root| Some(Threads::new(root, 2, direct).expect("threads start"))));
         subjects.extend(real(names[2], |root| Uring::new(root, 4, direct).ok()));
+        subjects.extend(real(names[3], |root| Some(helper(root, direct))));
     }
     subjects
 }

@@ -2,8 +2,8 @@
 
 use foxy_base::Instant;
 use foxy_device::{
-    BlockingDevice, Device, DirectIo, FaultPlan, Faulty, IoDone, IoId, IoOp, Memory, Null, Root, Threads,
-    Uring, Waker,
+    BlockingDevice, Device, DirectIo, FaultPlan, Faulty, Helper, IoDone, IoId, IoOp, Memory, Null, Root,
+    Threads, Uring, Waker,
 };
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -16,6 +16,8 @@ pub enum Kind {
     /// The fault injector without faults, with completions in any order.
     Faulty,
     Threads,
+    /// Served by another thread over a socket, as a helper process would.
+    Helper,
     /// Left out where the kernel has no io_uring.
     Uring,
     /// No bytes are kept; only for the scheme that has none.
@@ -23,7 +25,7 @@ pub enum Kind {
 }
 
 /// The devices that keep what is written.
-pub const KINDS: [Kind; 4] = [Kind::Memory, Kind::Faulty, Kind::Threads, Kind::Uring];
+pub const KINDS: [Kind; 5] = [Kind::Memory, Kind::Faulty, Kind::Threads, Kind::Helper, Kind::Uring];
 
 /// An empty place of a kind.
 pub struct Place {
@@ -56,6 +58,7 @@ impl Place {
                 Box::new(Faulty::new(self.memory.clone(), FaultPlan { latency, ..FaultPlan::default() }, 7))
             }
             Kind::Threads => Box::new(Threads::new(&root(), 3, DirectIo::WhenAligned).expect("threads")),
+            Kind::Helper => Box::new(helper(&root())),
             Kind::Uring => Box::new(Uring::new(&root(), 32, DirectIo::WhenAligned).ok()?),
             Kind::Null => Box::new(Null::default()),
         })
@@ -66,9 +69,18 @@ impl Place {
         match self.kind {
             Kind::Null => 0,
             Kind::Memory | Kind::Faulty => self.memory.lock().bytes(),
-            Kind::Threads | Kind::Uring => bytes_below(self.folder.path()),
+            Kind::Threads | Kind::Helper | Kind::Uring => bytes_below(self.folder.path()),
         }
     }
+}
+
+fn helper(root: &Root) -> Helper {
+    let folder = root.path().to_owned();
+    let start = move |socket| -> std::io::Result<foxy_device::helper::Ending> {
+        let thread = std::thread::spawn(move || foxy_device::helper::serve(socket, &folder, DirectIo::Off));
+        Ok(Box::new(move || thread.join().expect("no panic").expect("served to the end")))
+    };
+    Helper::new(72, start).expect("a socket and a thread")
 }
 
 fn bytes_below(path: &std::path::Path) -> u64 {
