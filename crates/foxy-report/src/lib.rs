@@ -1,6 +1,7 @@
 //! Run records first, pictures second: what a run was, what it measured, how sure that is.
 //! It reads no clock and no file; whoever runs something hands the facts in.
 
+pub mod chart;
 pub mod figure;
 pub mod latency;
 pub mod number;

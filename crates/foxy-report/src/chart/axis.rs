@@ -1,0 +1,125 @@
+//! Axes: their titles, how values are spread over them, and the mapping from values to places on the sheet.
+
+use super::ticks::{Tick, Ticks};
+
+/// How values are spread over an axis.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Spacing {
+    /// Evenly.
+    Linear,
+    /// By powers of ten.
+    Logarithmic,
+    /// By powers of two: thresholds, buffers, numbers of clients.
+    Doubling,
+}
+
+/// An axis.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Axis {
+    /// What runs along it.
+    pub title: String,
+    /// In which unit; may be empty.
+    pub unit: String,
+    /// How values are spread.
+    pub spacing: Spacing,
+    /// Values that must be in sight beside the data's own.
+    pub shown: Vec<f64>,
+}
+
+impl Axis {
+    /// An axis with even spacing.
+    #[must_use]
+    pub fn linear(title: &str, unit: &str) -> Self {
+        Self { title: title.into(), unit: unit.into(), spacing: Spacing::Linear, shown: Vec::new() }
+    }
+
+    /// An axis by powers of ten.
+    #[must_use]
+    pub fn logarithmic(title: &str, unit: &str) -> Self {
+        Self { spacing: Spacing::Logarithmic, ..Self::linear(title, unit) }
+    }
+
+    /// An axis by powers of two.
+    #[must_use]
+    pub fn doubling(title: &str, unit: &str) -> Self {
+        Self { spacing: Spacing::Doubling, ..Self::linear(title, unit) }
+    }
+
+    /// The same axis, long enough to show `value`.
+    #[must_use]
+    pub fn showing(mut self, value: f64) -> Self {
+        self.shown.push(value);
+        self
+    }
+
+    /// Whether a value has a place on it.
+    pub(super) fn holds(&self, value: f64) -> bool {
+        value.is_finite() && (self.spacing == Spacing::Linear || value > 0.0)
+    }
+
+    pub(super) fn caption(&self) -> String {
+        if self.unit.is_empty() { self.title.clone() } else { format!("{}, {}", self.title, self.unit) }
+    }
+
+    /// The lowest and highest of the data and of what must be in sight; `None` when there is nothing.
+    pub(super) fn range(&self, values: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
+        let values = values.chain(self.shown.iter().copied()).filter(|&value| self.holds(value));
+        values.fold(None, |range, value| match range {
+            None => Some((value, value)),
+            Some((low, high)) => Some((f64::min(low, value), f64::max(high, value))),
+        })
+    }
+}
+
+/// Where values lie on the sheet.
+#[derive(Clone, Debug)]
+pub(super) struct Ruler {
+    spacing: Spacing,
+    low: f64,
+    high: f64,
+    start: f64,
+    end: f64,
+    pub(super) ticks: Vec<Tick>,
+}
+
+impl Ruler {
+    /// Lays `ticks` between two places on the sheet.
+    pub(super) fn new(spacing: Spacing, ticks: Ticks, start: f64, end: f64) -> Self {
+        Self { spacing, low: ticks.low, high: ticks.high, start, end, ticks: ticks.ticks }
+    }
+
+    /// A value's place; what lies outside is drawn at the edge.
+    pub(super) fn at(&self, value: f64) -> f64 {
+        let inside = value.clamp(self.low, self.high);
+        let share = match self.spacing {
+            Spacing::Linear => (inside - self.low) / (self.high - self.low),
+            Spacing::Logarithmic | Spacing::Doubling => {
+                (inside / self.low).ln() / (self.high / self.low).ln()
+            }
+        };
+        self.start + share * (self.end - self.start)
+    }
+
+    /// Where bars stand: zero, or the low end where zero is not in sight.
+    pub(super) fn base(&self) -> f64 {
+        self.at(0.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::ticks::Ends;
+    use super::*;
+
+    #[test]
+    fn a_ruler_maps_ends_to_ends_and_keeps_what_lies_outside_at_the_edge() {
+        let ruler = |spacing, low, high| {
+            Ruler::new(spacing, Ticks::new(spacing, (low, high), 5, Ends::Exact), 100.0, 200.0)
+        };
+        let linear = ruler(Spacing::Linear, 0.0, 10.0);
+        assert_eq!([-1.0, 0.0, 5.0, 10.0, 11.0].map(|v| linear.at(v)), [100.0, 100.0, 150.0, 200.0, 200.0]);
+        let logarithmic = ruler(Spacing::Logarithmic, 1.0, 100.0);
+        assert!((logarithmic.at(10.0) - 150.0).abs() < 1e-9);
+        assert_eq!(logarithmic.base(), 100.0);
+    }
+}

@@ -1,0 +1,280 @@
+//! Maps of a store's slots (Fig 13, R32): which are free, how full or how old or whose the rest are. As in the seed, the
+//! store begins at the lower left and runs up column after column to the upper right.
+
+use super::Provenance;
+use super::sheet::{Key, MARGIN, Sheet, WIDTH};
+use super::style::{COLOURS, colour};
+use super::svg::{Anchor, at, escape};
+use crate::number::{significant, trimmed};
+use foxy_base::ByteSize;
+
+/// Cells along one side of a map at most.
+const SIDE: u64 = 150;
+/// Shades of the ramp for fullness and age.
+const SHADES: u32 = 5;
+
+/// What a slot holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Content {
+    /// Nothing that is needed.
+    Free,
+    /// An object; the number is its age or its site, as the map's [`Shading`] reads it.
+    Live(u32),
+}
+
+/// What the colour of a live cell says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shading {
+    /// How much of the cell is live.
+    Fullness,
+    /// The mean age of what is live; the number of a slot is its age, up to this one.
+    Age(u32),
+    /// The site that most of the cell belongs to; the number of a slot is its site's.
+    Site,
+}
+
+/// One state of a store.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MapState {
+    /// Its name, such as `with locality buffers`.
+    pub name: String,
+    runs: Vec<(u64, Content)>,
+}
+
+impl MapState {
+    /// An empty state; its slots follow with [`MapState::push`].
+    #[must_use]
+    pub fn new(name: &str) -> Self {
+        Self { name: name.into(), runs: Vec::new() }
+    }
+
+    /// Adds the next `slots` slots, all of the same content.
+    pub fn push(&mut self, slots: u64, content: Content) {
+        match self.runs.last_mut() {
+            Some((last, same)) if *same == content => *last += slots,
+            _ if slots > 0 => self.runs.push((slots, content)),
+            _ => {}
+        }
+    }
+
+    fn slots(&self) -> u64 {
+        self.runs.iter().map(|(slots, _)| slots).sum()
+    }
+
+    /// The free chunks' sizes in slots.
+    fn free_chunks(&self) -> impl Iterator<Item = u64> {
+        self.runs.iter().filter(|(_, content)| *content == Content::Free).map(|(slots, _)| *slots)
+    }
+}
+
+/// Maps of one or several states, side by side and at one scale.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Map {
+    /// What it shows, in one line.
+    pub title: String,
+    /// Where it comes from.
+    pub provenance: Provenance,
+    /// What colours say.
+    pub shading: Shading,
+    /// The size of a slot in bytes.
+    pub slot_bytes: u64,
+    /// Side by side.
+    pub states: Vec<MapState>,
+}
+
+/// How slots are gathered into cells.
+#[derive(Clone, Copy, Debug)]
+struct Grid {
+    slots_per_cell: u64,
+    rows: u64,
+    columns: u64,
+}
+
+impl Grid {
+    fn over(slots: u64) -> Self {
+        let slots_per_cell = slots.div_ceil(SIDE * SIDE).max(1);
+        let cells = slots.div_ceil(slots_per_cell).max(1);
+        let rows = cells.isqrt() + u64::from(cells.isqrt().pow(2) < cells);
+        Self { slots_per_cell, rows, columns: cells.div_ceil(rows) }
+    }
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Cell {
+    slots: u64,
+    live: u64,
+    ages: u64,
+    site: u32,
+    votes: u64,
+}
+
+impl Cell {
+    fn add(&mut self, slots: u64, content: Content) {
+        self.slots += slots;
+        if let Content::Live(number) = content {
+            self.live += slots;
+            self.ages += slots * u64::from(number);
+            if self.site == number {
+                self.votes += slots;
+            } else if self.votes >= slots {
+                self.votes -= slots;
+            } else {
+                (self.site, self.votes) = (number, slots - self.votes);
+            }
+        }
+    }
+
+    /// The class of its colour; `None` where it is free. By age and by site a cell is free when less than half is live.
+    fn class(&self, shading: Shading) -> Option<String> {
+        let half = self.live > 0 && self.live * 2 >= self.slots;
+        match shading {
+            Shading::Fullness if self.live == 0 => None,
+            Shading::Fullness => Some(shade(self.live * u64::from(SHADES - 1) / self.slots + 1)),
+            Shading::Age(oldest) => half.then(|| {
+                let share = self.ages as f64 / self.live as f64 / f64::from(oldest.max(1));
+                shade(
+                    u64::from(SHADES) - (share * f64::from(SHADES)).clamp(0.0, f64::from(SHADES - 1)) as u64,
+                )
+            }),
+            Shading::Site => half.then(|| colour(self.site as usize % COLOURS)),
+        }
+    }
+}
+
+fn shade(number: u64) -> String {
+    format!("fx-m{number}")
+}
+
+impl Map {
+    /// The maps as SVG.
+    #[must_use]
+    pub fn svg(&self) -> String {
+        let grid = Grid::over(self.states.iter().map(MapState::slots).max().unwrap_or(0));
+        let cell = bytes(grid.slots_per_cell * self.slot_bytes);
+        let subtitle = format!(
+            "{} · begins lower left, runs up column by column · a cell is {cell}",
+            self.provenance.text()
+        );
+        let mut sheet = Sheet::new(&self.title, &subtitle);
+        sheet.legend(&self.legend());
+        let across = self.states.len().clamp(1, 3);
+        let gap = 20.0;
+        let wide = ((WIDTH - 2.0 * MARGIN - gap * (across - 1) as f64) / across as f64).min(560.0);
+        let tall = wide * grid.rows as f64 / grid.columns as f64;
+        let mut top = sheet.next + 12.0;
+        for (number, state) in self.states.iter().enumerate() {
+            if number > 0 && number % across == 0 {
+                top += tall + 76.0;
+            }
+            let left = MARGIN + (wide + gap) * (number % across) as f64;
+            self.panel(&mut sheet, state, grid, (left, top), (wide, tall));
+        }
+        sheet.finish(top + tall + 68.0)
+    }
+
+    fn legend(&self) -> Vec<(Key, String, usize, String)> {
+        let entry = |class: String, name: &str| (Key::Box, class, 0, name.to_string());
+        match self.shading {
+            Shading::Fullness => {
+                let names = ["under ¼ live", "under ½", "under ¾", "under all", "all live; the rest is free"];
+                names.iter().zip(1..).map(|(name, number)| entry(shade(number), name)).collect()
+            }
+            Shading::Age(_) => {
+                let names = ["oldest", "", "", "", "newest; the rest is free"];
+                names.iter().zip(1..).map(|(name, number)| entry(shade(number), name)).collect()
+            }
+            Shading::Site => {
+                let name = |number| {
+                    if number + 1 == COLOURS { "one colour a site, in turn; the rest is free" } else { "" }
+                };
+                (0..COLOURS).map(|number| entry(colour(number), name(number))).collect()
+            }
+        }
+    }
+
+    fn panel(
+        &self,
+        sheet: &mut Sheet,
+        state: &MapState,
+        grid: Grid,
+        (left, top): (f64, f64),
+        (wide, tall): (f64, f64),
+    ) {
+        let Grid { rows, columns, .. } = grid;
+        let [x, y, width, height] = [left, top, wide, tall].map(at);
+        sheet.svg.push(&format!(
+            "<svg x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"{height}\" viewBox=\"0 0 {columns} {rows}\" \
+             preserveAspectRatio=\"none\"><title>{}</title><rect class=\"fx-free\" width=\"{columns}\" \
+             height=\"{rows}\"/>",
+            escape(&format!("{}: {}", state.name, self.facts(state).join(" · ")))
+        ));
+        for (class, outline) in outlines(&cells(state, grid), grid, self.shading) {
+            sheet.svg.path(&format!("fx-cell {class}"), &outline, "");
+        }
+        sheet.svg.push("</svg>");
+        sheet.svg.push(&format!(
+            "<rect class=\"fx-frame\" x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"{height}\"/>"
+        ));
+        sheet.svg.words("fx-caption", (left, top + tall + 18.0), Anchor::Start, &state.name);
+        let [live, free] = self.facts(state);
+        let facts = if wide > 500.0 { vec![format!("{live} · {free}")] } else { vec![live, free] };
+        for (number, line) in facts.iter().enumerate() {
+            let place = (left, top + tall + 34.0 + 15.0 * number as f64);
+            sheet.svg.words("fx-sub", place, Anchor::Start, line);
+        }
+    }
+
+    /// The live share and the free chunks, in words (Fig 14's measure beside Fig 13's picture).
+    fn facts(&self, state: &MapState) -> [String; 2] {
+        let (slots, chunks) = (state.slots(), state.free_chunks().count() as u64);
+        let free: u64 = state.free_chunks().sum();
+        let live = format!(
+            "{} % live of {}",
+            trimmed(100.0 * (slots - free) as f64 / slots.max(1) as f64, 1),
+            bytes(slots * self.slot_bytes)
+        );
+        let mean = bytes(free * self.slot_bytes / chunks.max(1));
+        let largest = bytes(state.free_chunks().max().unwrap_or(0) * self.slot_bytes);
+        let chunk = if chunks == 1 { "free chunk" } else { "free chunks" };
+        [live, format!("{} {chunk}, mean {mean}, largest {largest}", significant(chunks as f64, 4))]
+    }
+}
+
+fn cells(state: &MapState, grid: Grid) -> Vec<Cell> {
+    let mut cells = vec![Cell::default(); (grid.rows * grid.columns) as usize];
+    let mut slot = 0;
+    for &(length, content) in &state.runs {
+        let end = slot + length;
+        while slot < end {
+            let number = slot / grid.slots_per_cell;
+            let taken = end.min((number + 1) * grid.slots_per_cell) - slot;
+            cells[number as usize].add(taken, content);
+            slot += taken;
+        }
+    }
+    cells
+}
+
+/// For each class the strokes of its cells; neighbours in a column are one stroke.
+fn outlines(cells: &[Cell], grid: Grid, shading: Shading) -> std::collections::BTreeMap<String, String> {
+    let mut outlines = std::collections::BTreeMap::<String, String>::new();
+    for (column, cells) in cells.chunks(grid.rows as usize).enumerate() {
+        let mut row = 0;
+        for same in cells.chunk_by(|one, next| one.class(shading) == next.class(shading)) {
+            if let Some(class) = same.first().and_then(|cell| cell.class(shading)) {
+                let stroke = format!("M{column}.5 {}v-{}", grid.rows - row, same.len());
+                outlines.entry(class).or_default().push_str(&stroke);
+            }
+            row += same.len() as u64;
+        }
+    }
+    outlines
+}
+
+fn bytes(count: u64) -> String {
+    ByteSize(count).to_string()
+}
+
+#[cfg(test)]
+#[path = "map_tests.rs"]
+mod tests;

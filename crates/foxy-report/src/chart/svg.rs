@@ -1,0 +1,123 @@
+//! SVG text: escaped words, short coordinates, the few elements that charts are made of.
+
+/// `text` with what XML reserves written as entities; control characters, which XML forbids, become spaces.
+pub(crate) fn escape(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for letter in text.chars() {
+        match letter {
+            '&' => escaped.push_str("&amp;"),
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            '"' => escaped.push_str("&quot;"),
+            '\'' => escaped.push_str("&#39;"),
+            letter if letter.is_control() || matches!(letter, '\u{fffe}' | '\u{ffff}') => escaped.push(' '),
+            letter => escaped.push(letter),
+        }
+    }
+    escaped
+}
+
+/// A coordinate with one decimal at most.
+pub(super) fn at(place: f64) -> String {
+    let text = format!("{place:.1}");
+    let text = text.strip_suffix(".0").unwrap_or(&text);
+    if text == "-0" { "0".into() } else { text.into() }
+}
+
+/// Where a text is anchored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Anchor {
+    Start,
+    Middle,
+    End,
+}
+
+/// A piece of SVG under construction.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Svg {
+    pub(super) text: String,
+}
+
+impl Svg {
+    pub(super) fn push(&mut self, markup: &str) {
+        self.text.push_str(markup);
+        self.text.push('\n');
+    }
+
+    pub(super) fn words(&mut self, class: &str, (x, y): (f64, f64), anchor: Anchor, words: &str) {
+        let anchor = match anchor {
+            Anchor::Start => "",
+            Anchor::Middle => " text-anchor=\"middle\"",
+            Anchor::End => " text-anchor=\"end\"",
+        };
+        let (x, y, words) = (at(x), at(y), escape(words));
+        self.push(&format!("<text class=\"{class}\" x=\"{x}\" y=\"{y}\"{anchor}>{words}</text>"));
+    }
+
+    pub(super) fn line(&mut self, class: &str, from: (f64, f64), to: (f64, f64)) {
+        let [x1, y1, x2, y2] = [from.0, from.1, to.0, to.1].map(at);
+        self.push(&format!("<path class=\"{class}\" d=\"M{x1} {y1}L{x2} {y2}\"/>"));
+    }
+
+    /// A path; with words, those are shown where the pointer rests.
+    pub(super) fn path(&mut self, class: &str, outline: &str, words: &str) {
+        if words.is_empty() {
+            self.push(&format!("<path class=\"{class}\" d=\"{outline}\"/>"));
+        } else {
+            let words = escape(words);
+            self.push(&format!("<path class=\"{class}\" d=\"{outline}\"><title>{words}</title></path>"));
+        }
+    }
+}
+
+/// About how wide `words` are at a font size, in the sans-serif fonts that screens use.
+pub(super) fn width_of(words: &str, size: f64) -> f64 {
+    let letter = |letter: char| match letter {
+        'i' | 'j' | 'l' | '.' | ',' | ':' | ';' | '\'' | '|' | '!' | ' ' | '·' => 0.29,
+        'f' | 't' | 'r' | '(' | ')' | '[' | ']' | '/' | '-' => 0.37,
+        'm' | 'w' | 'M' | 'W' | '%' | '@' | '×' => 0.88,
+        letter if letter.is_uppercase() => 0.69,
+        letter if letter.is_ascii() => 0.56,
+        _ => 0.62,
+    };
+    words.chars().map(letter).sum::<f64>() * size
+}
+
+/// `words` in lines no wider than `width`, as far as there are spaces to break at.
+pub(super) fn wrapped(words: &str, size: f64, width: f64) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in words.split_whitespace() {
+        match lines.last_mut() {
+            Some(line) if width_of(line, size) + width_of(word, size) + 0.3 * size <= width => {
+                line.extend([" ", word]);
+            }
+            _ => lines.push(word.into()),
+        }
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_xml_reserves_is_escaped_and_what_it_forbids_is_a_space() {
+        assert_eq!(escape("a<b> & \"c\"'\u{0}\n"), "a&lt;b&gt; &amp; &quot;c&quot;&#39;  ");
+    }
+
+    #[test]
+    fn coordinates_are_short_and_never_minus_zero() {
+        let check = |place, expected: &str| assert_eq!(at(place), expected);
+        check(12.04, "12");
+        check(12.06, "12.1");
+        check(-0.01, "0");
+        check(-3.25, "-3.2");
+    }
+
+    #[test]
+    fn long_titles_break_at_spaces() {
+        assert_eq!(wrapped("one two three", 10.0, 45.0), ["one two", "three"]);
+        assert_eq!(wrapped("", 10.0, 45.0), Vec::<String>::new());
+    }
+}
