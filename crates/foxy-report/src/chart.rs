@@ -14,6 +14,7 @@ mod usable;
 use crate::Summary;
 use crate::figure::{Place, scale_text};
 pub use axis::{Axis, Spacing};
+pub(crate) use svg::escape;
 
 /// Where the values of a chart come from (R5); it stands under the title.
 #[derive(Clone, Debug, PartialEq)]

@@ -5,12 +5,14 @@ pub mod chart;
 pub mod figure;
 pub mod latency;
 pub mod number;
+pub mod page;
 pub mod record;
 pub mod statistics;
 pub mod table;
 
 pub use figure::{FigureRow, Place, Verdict, figure_table, scale_text};
 pub use latency::Latencies;
+pub use page::Page;
 pub use record::{Machine, Measure, Record, RequestClass, Setup, Timeline, write_records};
 pub use statistics::Summary;
 pub use table::Table;

@@ -39,6 +39,11 @@ impl Table {
         text
     }
 
+    /// The heads first, then the rows.
+    pub(crate) fn rows(&self) -> &[Vec<String>] {
+        &self.rows
+    }
+
     /// How many columns its widest row has.
     pub(crate) fn columns(&self) -> usize {
         self.rows.iter().map(Vec::len).max().unwrap_or(0)

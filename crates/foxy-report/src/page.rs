@@ -1,0 +1,123 @@
+//! A page for one run: facts, charts and tables in one HTML file that needs nothing from outside.
+//! It is text only; whoever runs something writes the file.
+
+mod records;
+
+use crate::chart::{Chart, escape, map::Map};
+use crate::figure::scale_text;
+use crate::record::Setup;
+use crate::table::Table;
+use foxy_base::ByteSize;
+use std::time::{Duration, UNIX_EPOCH};
+
+/// The last second that a date of four-digit years can say.
+const LAST_SECOND: u64 = 253_402_300_799;
+
+const STYLE: &str = "\
+:root{color-scheme:light dark}
+body{margin:0 auto;padding:2.5rem 1.25rem 4rem;max-width:62rem;background:#f4f3ee;color:#1b1d22;line-height:1.5;
+font-family:Inter,system-ui,-apple-system,'Segoe UI',Roboto,'Liberation Sans',Helvetica,Arial,sans-serif}
+h1{font-size:1.7rem;line-height:1.2;margin:0 0 1rem}h2{font-size:1.15rem;margin:2.4rem 0 .7rem}p{max-width:44rem}
+dl{display:grid;grid-template-columns:max-content 1fr;gap:.15rem 1.2rem;margin:0 0 1.5rem;font-size:.9rem}
+dt{color:#6a6e76}dd{margin:0;overflow-wrap:anywhere}
+figure{margin:1.2rem 0}figure>svg{display:block;max-width:100%;height:auto}
+.table{overflow-x:auto;margin:1rem 0}table{border-collapse:collapse;font-size:.86rem;font-variant-numeric:tabular-nums}
+caption{text-align:left;color:#6a6e76;padding-bottom:.35rem}
+th,td{padding:.28rem .8rem .28rem 0;text-align:left;vertical-align:top;border-bottom:1px solid #dedcd4}
+th{font-weight:600;color:#454951;border-bottom-color:#a9abad}.number{text-align:right;white-space:nowrap}
+@media screen and (prefers-color-scheme:dark){body{background:#0f1114;color:#e4e6ea}dt,caption{color:#969ca6}
+th{color:#b9bec7;border-bottom-color:#5a5f68}td{border-bottom-color:#2a2d33}}
+@media print{body{background:#fff;padding:0;max-width:none}figure,tr{break-inside:avoid}h2{break-after:avoid}}
+";
+
+/// A page under construction: its parts stand in the order in which they were added.
+#[derive(Clone, Debug)]
+pub struct Page {
+    title: String,
+    body: String,
+}
+
+impl Page {
+    /// A page with nothing but its title.
+    #[must_use]
+    pub fn new(title: &str) -> Self {
+        Self { title: title.into(), body: String::new() }
+    }
+
+    /// Adds what was run, where and when.
+    pub fn setup(&mut self, setup: &Setup) {
+        let started = UNIX_EPOCH + Duration::from_secs(setup.started.min(LAST_SECOND));
+        let machine = &setup.machine;
+        let cores = if machine.cores == 1 { "1 core".into() } else { format!("{} cores", machine.cores) };
+        let memory = ByteSize(machine.memory);
+        self.facts(&[
+            ("command", setup.command.clone()),
+            ("program", format!("{} {}", setup.program, setup.version)),
+            ("machine", format!("{}, {cores}, {memory} of memory, {}", machine.cpu, machine.kernel)),
+            ("seed", setup.seed.to_string()),
+            ("scale", scale_text(setup.scale)),
+            ("started", httpdate::fmt_http_date(started)),
+        ]);
+    }
+
+    /// Adds names and what stands to each.
+    pub fn facts(&mut self, facts: &[(&str, String)]) {
+        let facts =
+            facts.iter().map(|(name, fact)| format!("<dt>{}</dt><dd>{}</dd>\n", escape(name), escape(fact)));
+        self.body.extend(["<dl>\n", &facts.collect::<String>(), "</dl>\n"]);
+    }
+
+    /// Adds a heading.
+    pub fn heading(&mut self, words: &str) {
+        self.body.push_str(&format!("<h2>{}</h2>\n", escape(words)));
+    }
+
+    /// Adds a paragraph of plain text.
+    pub fn paragraph(&mut self, words: &str) {
+        self.body.push_str(&format!("<p>{}</p>\n", escape(words)));
+    }
+
+    /// Adds a chart.
+    pub fn chart(&mut self, chart: &Chart) {
+        self.figure(&chart.svg());
+    }
+
+    /// Adds maps of a store.
+    pub fn map(&mut self, map: &Map) {
+        self.figure(&map.svg());
+    }
+
+    fn figure(&mut self, svg: &str) {
+        self.body.extend(["<figure>\n", svg, "</figure>\n"]);
+    }
+
+    /// Adds a table; the caption may be empty.
+    pub fn table(&mut self, caption: &str, table: &Table) {
+        self.body.push_str("<div class=\"table\"><table>\n");
+        if !caption.is_empty() {
+            self.body.push_str(&format!("<caption>{}</caption>\n", escape(caption)));
+        }
+        for (number, row) in table.rows().iter().enumerate() {
+            let tag = if number == 0 { "th" } else { "td" };
+            self.body.push_str("<tr>");
+            for column in 0..table.columns() {
+                let cell = escape(row.get(column).map_or("", String::as_str));
+                let class = if table.holds_numbers(column) { " class=\"number\"" } else { "" };
+                self.body.push_str(&format!("<{tag}{class}>{cell}</{tag}>"));
+            }
+            self.body.push_str("</tr>\n");
+        }
+        self.body.push_str("</table></div>\n");
+    }
+
+    /// The page as HTML.
+    #[must_use]
+    pub fn html(&self) -> String {
+        let (title, body) = (escape(&self.title), &self.body);
+        format!(
+            "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+             <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+             <title>{title}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n<h1>{title}</h1>\n{body}</body>\n</html>\n"
+        )
+    }
+}

@@ -1,0 +1,138 @@
+//! The page that run records make by themselves: facts, rows of figures, measures, and a chart for each kind of curve.
+
+use super::Page;
+use crate::chart::{Axis, Chart, Line, Look, Plot, Provenance, Value};
+use crate::figure::{FigureRow, Place, figure_table};
+use crate::number::readable;
+use crate::record::{Measure, Record, RequestClass, Timeline};
+use crate::table::Table;
+
+impl Page {
+    /// A page of everything in a run's records; `place` is where its values come from.
+    #[must_use]
+    pub fn of_records(title: &str, records: &[Record], place: Place) -> Self {
+        let mut page = Self::new(title);
+        let mut provenance = Provenance { source: String::new(), place, scale: 1.0, seeds: 1 };
+        let (mut rows, mut measures, mut classes) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut timelines, mut distributions) = (Vec::new(), Vec::new());
+        for record in records {
+            match record {
+                Record::Setup(setup) => {
+                    page.setup(setup);
+                    provenance.scale = setup.scale;
+                }
+                Record::FigureRow(row) => rows.push(row.clone()),
+                Record::Measure(measure) => measures.push(measure),
+                Record::RequestClass(class) => classes.push(class),
+                Record::Timeline(timeline) => timelines.push(timeline),
+                Record::Histogram { name, subject, quantiles } => {
+                    distributions.push((name.as_str(), distribution(subject, quantiles)));
+                }
+                Record::End { held: true } => {}
+                Record::End { held: false } => page.paragraph("A bar that was given was missed."),
+            }
+        }
+        page.figure_rows(&rows);
+        page.measures(&measures);
+        page.classes(&classes);
+        page.timelines(&timelines, &provenance);
+        page.distributions(distributions, &provenance);
+        page
+    }
+
+    fn figure_rows(&mut self, rows: &[FigureRow]) {
+        if !rows.is_empty() {
+            self.heading("Figures of the seeds");
+            self.table("quoted, ours, and what that amounts to", &figure_table(rows));
+        }
+    }
+
+    fn measures(&mut self, measures: &[&Measure]) {
+        if measures.is_empty() {
+            return;
+        }
+        let mut table = Table::new(&["measure", "subject", "value", "low", "high", "unit", "repeats"]);
+        for measure in measures {
+            let [value, low, high] = [measure.value, measure.low, measure.high].map(readable);
+            let (name, subject, unit) = (measure.name.clone(), measure.subject.clone(), measure.unit.clone());
+            table.row(&[name, subject, value, low, high, unit, measure.repeats.to_string()]);
+        }
+        self.heading("Measures");
+        self.table("low and high are the ends of the 95 % interval", &table);
+    }
+
+    fn classes(&mut self, classes: &[&RequestClass]) {
+        if classes.is_empty() {
+            return;
+        }
+        let mut table =
+            Table::new(&["class", "subject", "requests", "bytes", "mean µs", "median µs", "99 % under µs"]);
+        for class in classes {
+            let count = |count: u64| readable(count as f64);
+            table.row(&[
+                class.class.clone(),
+                class.subject.clone(),
+                count(class.requests),
+                count(class.bytes),
+                readable(class.latency_mean_us),
+                count(class.latency_p50_us),
+                count(class.latency_p99_us),
+            ]);
+        }
+        self.heading("Classes of requests");
+        self.table("", &table);
+    }
+
+    fn timelines(&mut self, timelines: &[&Timeline], provenance: &Provenance) {
+        let named: Vec<_> = timelines.iter().map(|timeline| (timeline.name.as_str(), *timeline)).collect();
+        for (name, group) in grouped(named) {
+            let line = |timeline: &&Timeline| Line {
+                name: timeline.subject.clone(),
+                look: Look::Solid,
+                points: timeline.points.iter().map(|&(time, value)| (time, Value::exact(value))).collect(),
+            };
+            let unit = group.first().map_or("", |timeline| timeline.unit.as_str());
+            self.chart(&Chart {
+                title: format!("{} over time", spoken(name)),
+                provenance: provenance.clone(),
+                x: Axis::linear("time", "s"),
+                y: Axis::linear(&spoken(name), unit),
+                plot: Plot::Lines(group.iter().map(line).collect()),
+            });
+        }
+    }
+
+    fn distributions(&mut self, distributions: Vec<(&str, Line)>, provenance: &Provenance) {
+        for (name, lines) in grouped(distributions) {
+            self.chart(&Chart {
+                title: format!("Distribution of {}", spoken(name)),
+                provenance: provenance.clone(),
+                x: Axis::logarithmic(&spoken(name), "µs"),
+                y: Axis::linear("share at most that", "").showing(0.0).showing(1.0),
+                plot: Plot::Lines(lines),
+            });
+        }
+    }
+}
+
+/// A curve of shares over latencies. A latency of zero, which no logarithmic axis has, stands at one microsecond.
+fn distribution(subject: &str, quantiles: &[(f64, u64)]) -> Line {
+    let point = |&(quantile, latency): &(f64, u64)| (latency.max(1) as f64, Value::exact(quantile));
+    Line { name: subject.into(), look: Look::Solid, points: quantiles.iter().map(point).collect() }
+}
+
+/// Values by name, names in the order in which they come first.
+fn grouped<T>(named: Vec<(&str, T)>) -> Vec<(&str, Vec<T>)> {
+    let mut groups: Vec<(&str, Vec<T>)> = Vec::new();
+    for (name, value) in named {
+        match groups.iter_mut().find(|group| group.0 == name) {
+            Some(group) => group.1.push(value),
+            None => groups.push((name, vec![value])),
+        }
+    }
+    groups
+}
+
+fn spoken(name: &str) -> String {
+    name.replace('_', " ")
+}

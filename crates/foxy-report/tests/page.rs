@@ -1,0 +1,96 @@
+//! The page of a run: everything in it, nothing from outside, words escaped.
+
+use foxy_report::{
+    FigureRow, Machine, Measure, Page, Place, Record, RequestClass, Setup, Table, Timeline, Verdict,
+};
+
+fn setup() -> Setup {
+    let machine = Machine { cpu: "A <CPU>".into(), cores: 2, memory: 8 << 30, kernel: "Linux 6.1".into() };
+    Setup {
+        program: "foxy".into(),
+        version: "0.1.0".into(),
+        command: "foxy figure 001-table2 --quick".into(),
+        machine,
+        seed: 7,
+        scale: 0.1,
+        started: 1_763_713_360,
+    }
+}
+
+fn records() -> Vec<Record> {
+    let row = FigureRow::of("001-table2", "BUDDY", "URL-get/s", &[131.0, 135.0]);
+    let timeline = |subject| Timeline::new("hit_ratio", subject, "share", &[(0.0, 0.1), (1.0, 0.5)]);
+    vec![
+        Record::Setup(setup()),
+        Record::FigureRow(row.against(133.0, 120.0..=146.0, Verdict::ShapeOnly)),
+        Record::Measure(Measure::once("requests_per_second", "foxy", 12_345.0, "1/s")),
+        Record::RequestClass(RequestClass::new("hit", "foxy", 4096, &foxy_report::Latencies::default())),
+        Record::Timeline(timeline("foxy")),
+        Record::Timeline(timeline("squid")),
+        Record::Histogram {
+            name: "latency".into(),
+            subject: "foxy".into(),
+            quantiles: vec![(0.0, 0), (0.5, 40), (1.0, 900)],
+        },
+        Record::End { held: false },
+    ]
+}
+
+#[test]
+fn a_page_of_records_shows_every_kind() {
+    let html = Page::of_records("A run", &records(), Place::Simulated).html();
+    for part in [
+        "<h1>A run</h1>",
+        "<dd>A &lt;CPU&gt;, 2 cores, 8 GiB of memory, Linux 6.1</dd>",
+        "<dd>Fri, 21 Nov 2025 08:22:40 GMT</dd>",
+        "<dd>1/10</dd>",
+        "<td>reproduced</td>",
+        "<td class=\"number\">12,345</td>",
+        "<h2>Classes of requests</h2>",
+        ">hit ratio over time</text>",
+        ">Distribution of latency</text>",
+        "A bar that was given was missed.",
+    ] {
+        assert!(html.contains(part), "{part} is missing");
+    }
+    assert_eq!(html.matches("<figure>").count(), 2, "one chart a name, whatever the subjects");
+    assert!(!html.contains("left out"), "a latency of zero has its place");
+}
+
+#[test]
+fn a_page_needs_nothing_from_outside_and_never_varies() {
+    let html = || Page::of_records("A run", &records(), Place::Measured).html();
+    assert_eq!(html(), html());
+    for outside in ["<script", "href=", "src=", "url(", "@import", "<link"] {
+        assert!(!html().contains(outside), "{outside}");
+    }
+}
+
+#[test]
+fn words_in_titles_tables_and_paragraphs_are_escaped() {
+    let mut page = Page::new("<script>1</script>");
+    let mut table = Table::new(&["<b>", "n"]);
+    table.row(&["</table>".into(), "3".into()]);
+    page.heading("<i>");
+    page.paragraph("a & b");
+    page.table("<caption>", &table);
+    let html = page.html();
+    for raw in ["<script>", "<b>", "<i>"] {
+        assert!(!html.contains(raw), "{raw}");
+    }
+    assert!(html.contains("<td>&lt;/table&gt;</td><td class=\"number\">3</td>"), "{html}");
+    assert!(html.contains("<p>a &amp; b</p>"), "{html}");
+}
+
+#[test]
+fn a_start_beyond_every_calendar_is_still_a_date() {
+    let mut page = Page::new("late");
+    page.setup(&Setup { started: u64::MAX, ..setup() });
+    assert!(page.html().contains("31 Dec 9999"));
+}
+
+#[test]
+fn a_page_of_nothing_is_a_page() {
+    let html = Page::of_records("empty", &[], Place::Derived).html();
+    assert!(html.starts_with("<!DOCTYPE html>") && html.ends_with("</html>\n"));
+}
