@@ -180,7 +180,7 @@ impl Map {
                 names.iter().zip(1..).map(|(name, number)| entry(shade(number), name)).collect()
             }
             Shading::Age(_) => {
-                let names = ["oldest", "", "", "", "newest; the rest is free"];
+                let names = ["", "", "", "", "oldest to newest; the rest is free"];
                 names.iter().zip(1..).map(|(name, number)| entry(shade(number), name)).collect()
             }
             Shading::Site => {

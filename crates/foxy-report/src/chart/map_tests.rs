@@ -83,3 +83,10 @@ fn a_store_of_millions_of_slots_stays_a_small_picture() {
     let svg = map(Shading::Fullness, vec![full]).svg();
     assert!(svg.len() < 400_000, "{} bytes", svg.len());
 }
+
+#[test]
+fn shades_without_names_stand_close_together() {
+    let svg = map(Shading::Age(9), vec![state(&[(4, Content::Live(9))])]).svg();
+    assert_eq!(svg.matches("class=\"fx-name\"").count(), 1);
+    assert!(svg.contains("d=\"M24 ") && svg.contains("d=\"M38 ") && svg.contains("d=\"M80 "), "{svg}");
+}

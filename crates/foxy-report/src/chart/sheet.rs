@@ -41,7 +41,7 @@ impl Sheet {
     }
 
     /// A row of names with their keys, broken into lines where it is long. Entries are key, class of colour, number
-    /// of the mark, and name.
+    /// of the mark, and name; keys without a name stand close to the next.
     pub(super) fn legend(&mut self, entries: &[(Key, String, usize, String)]) {
         if entries.is_empty() {
             return;
@@ -54,8 +54,10 @@ impl Sheet {
             }
             self.key(*key, class, *number, (x, y - 4.0));
             let start = if matches!(key, Key::Line | Key::Dashed) { 28.0 } else { 17.0 };
-            self.svg.words("fx-name", (x + start, y), Anchor::Start, name);
-            x += wide - (26.0 - start);
+            if !name.is_empty() {
+                self.svg.words("fx-name", (x + start, y), Anchor::Start, name);
+            }
+            x += if name.is_empty() { 14.0 } else { wide - (26.0 - start) };
         }
         self.next = y + 9.0;
     }
