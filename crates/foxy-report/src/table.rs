@@ -85,8 +85,13 @@ impl Table {
     }
 }
 
+/// A number, a range or a share, with or without a unit after it; `001-table2` and `1/s` are words.
 fn is_number(cell: &str) -> bool {
-    cell.starts_with(|c: char| c.is_ascii_digit() || c == '-')
+    let unit = cell.trim_start_matches(|c: char| c.is_ascii_digit() || " ,.–-+/×e".contains(c));
+    let number = cell[..cell.len() - unit.len()].trim_end();
+    cell.starts_with(|c: char| c.is_ascii_digit() || "-×".contains(c))
+        && number.ends_with(|c: char| c.is_ascii_digit())
+        && !unit.contains(|c: char| c.is_ascii_digit())
 }
 
 #[cfg(test)]
@@ -103,6 +108,18 @@ mod tests {
             table.markdown(),
             "| proxy | rate |\n|---|--:|\n| a\\|b | 120 |\n| none | – |\n| short | |\n"
         );
+    }
+
+    #[test]
+    fn names_that_begin_with_digits_are_words() {
+        for number in
+            ["12", "-0.5", "1,058,206", "131–135", "1/10", "×4", "1.250e-7", "45 %", "1.5 KiB", "12ms"]
+        {
+            assert!(is_number(number), "{number}");
+        }
+        for word in ["", "–", "-", "001-table2", "000-d1", "1/s", "64-", "foxy"] {
+            assert!(!is_number(word), "{word}");
+        }
     }
 
     #[test]
