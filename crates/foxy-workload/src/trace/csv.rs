@@ -34,9 +34,10 @@ impl Csv {
         take: impl FnOnce(Entry<'_>) -> Result<T, Skip>,
     ) -> Result<T, Skip> {
         let fields = split(line, self.separator);
-        let optional = |column| match self.columns.place(column) {
-            Some(place) => fields.get(place).map(|field| Some(field.trim())).ok_or(Skip::MissingField),
-            None => Ok(None),
+        let optional = |column| {
+            let Some(place) = self.columns.place(column) else { return Ok(None) };
+            let field: &str = fields.get(place).ok_or(Skip::MissingField)?;
+            Ok(Some(if matches!(column, Column::Url | Column::Client) { field } else { field.trim() }))
         };
         let needed = |column| optional(column).and_then(|field| field.ok_or(Skip::MissingField));
         let time = timestamp::parse(needed(Column::Time)?).ok_or(Skip::BadTime)?;
@@ -114,6 +115,7 @@ mod tests {
             r#"1,c,"http://a/?x=1,2""q""",9,0"#,
             Ok((1_000_000, "c", "http://a/?x=1,2\"q\"", whole(9))),
         );
+        check(boston, " 1, c ,http://a/ , 2,0", Ok((1_000_000, " c ", "http://a/ ", whole(2))));
         check(boston, "1,c,http://a/", Err(Skip::MissingField));
         check(boston, "1,c,http://a/,x,", Err(Skip::BadSize));
         check(boston, ",c,http://a/,5,", Err(Skip::BadTime));

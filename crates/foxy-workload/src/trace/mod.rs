@@ -6,19 +6,23 @@ mod columns;
 mod common_log;
 mod csv;
 pub mod lru_curve;
+pub mod models;
 pub mod names;
 mod parquet;
 pub mod read;
+pub mod report;
 pub mod skip;
 mod squid;
 pub mod statistics;
 pub mod synthetic;
+pub mod targets;
 mod timestamp;
 pub mod write;
 
 pub use builder::Builder;
 pub use names::Names;
-pub use read::{Format, ReadError, ReadReport, read};
+pub use read::{Format, ReadError, read};
+pub use report::ReadReport;
 pub use skip::{Entry, Skip};
 pub use statistics::Statistics;
 

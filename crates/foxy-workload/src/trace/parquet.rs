@@ -2,7 +2,8 @@
 //! directory stands at its end. Unpacks Snappy, gzip and LZ4.
 
 use super::columns::{Column, Columns};
-use super::read::{ReadError, ReadReport, is_damage};
+use super::read::{ReadError, is_damage};
+use super::report::ReadReport;
 use super::skip::{self, Answer, Entry, Skip};
 use super::{Builder, timestamp};
 use parquet::errors::ParquetError;

@@ -3,73 +3,12 @@
 //! before is what decides hit ratios at small and large caches alike. Interleaved clients, lognormal sizes with a
 //! Pareto tail, everything from the seed. Never to be shown without the label "synthetic".
 
+pub use super::models::{BU95, DEC, IRCACHE, MODELS, Model, TABLE1};
 use super::{Get, Names, Trace};
 use foxy_base::Random;
 
-/// What a trace is like.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Model {
-    /// Its name.
-    pub name: &'static str,
-    /// The share of fetches that repeat an earlier one.
-    pub repeats: f64,
-    /// The share of repeats whose distance to the earlier fetch is log-uniform; for the others it is uniform.
-    pub recent: f64,
-    /// The share of new pages that are never fetched again.
-    pub once: f64,
-    /// Mean size of what is fetched, in bytes.
-    pub mean_size: f64,
-    /// Gets of a page and its images, in the mean.
-    pub burst: f64,
-    /// Clients that fetch at the same time.
-    pub interleaved: u32,
-    /// Clients in all.
-    pub clients: u32,
-    /// Gets a second.
-    pub rate: f64,
-}
-
-/// Digital's proxy: the slice that the literature fits.
-pub const DEC: Model = Model {
-    name: "dec",
-    repeats: 0.38,
-    recent: 0.85,
-    once: 0.6,
-    mean_size: 10_550.0,
-    burst: 4.0,
-    interleaved: 64,
-    clients: 10_089,
-    rate: 10.0,
-};
-
-/// Digital's proxy as the paper's Table 1 has it: 32 % of the gets are hits in 512 MB of memory, 4 % are reads of a
-/// 2 GB disk, 64 % are writes of 10.55 KB in the mean.
-pub const TABLE1: Model = Model { name: "table1", recent: 0.95, mean_size: 10_650.0, ..DEC };
-
-/// Boston University's clients, November 1994 to February 1995, browser caches removed.
-pub const BU95: Model = Model {
-    name: "bu95",
-    repeats: 0.647,
-    once: 0.5,
-    mean_size: 14_700.0,
-    burst: 2.0,
-    interleaved: 8,
-    clients: 591,
-    rate: 0.02,
-    ..DEC
-};
-
-/// IRCache, 2004.
-pub const IRCACHE: Model =
-    Model { name: "ircache", repeats: 0.408, recent: 0.7, clients: 200, rate: 5.0, ..DEC };
-
-/// The models there are.
-pub const MODELS: &[Model] = &[TABLE1, DEC, BU95, IRCACHE];
-
-/// The largest object, in bytes.
-const LARGEST: f64 = 50e6;
-/// The share of objects in the Pareto tail, its exponent, and where it begins in multiples of the body's median.
-const TAIL: (f64, f64, f64) = (0.07, 1.1, 4.0);
+/// The Pareto tail's exponent, and where it begins in multiples of the body's median.
+const TAIL: (f64, f64) = (1.1, 4.0);
 /// Spread of the body's logarithm.
 const SPREAD: f64 = 1.2;
 
@@ -97,7 +36,8 @@ struct Generator<'a> {
     history: Vec<u32>,
     sizes: Vec<u64>,
     sites: Vec<u32>,
-    median: f64,
+    /// Medians of the sizes of what is fetched again, and of what is not.
+    medians: [f64; 2],
     servers: f64,
 }
 
@@ -111,7 +51,7 @@ pub fn generate(model: &Model, gets: usize, seed: u64) -> Trace {
         history: Vec::new(),
         sizes: Vec::new(),
         sites: Vec::new(),
-        median: median_for(model.mean_size),
+        medians: medians(model),
         servers: (gets as f64 / 40.0).max(10.0),
     };
     let mut visits: Vec<Visit> = (0..model.interleaved).map(|_| generator.visit()).collect();
@@ -139,7 +79,8 @@ pub fn generate(model: &Model, gets: usize, seed: u64) -> Trace {
 
 impl Generator<'_> {
     fn visit(&mut self) -> Visit {
-        let client = self.random.below(u64::from(self.model.clients)) as u32;
+        // Squared, so that a few clients fetch much more than most.
+        let client = (self.random.unit().powi(2) * f64::from(self.model.clients)) as u32;
         let page = if self.random.chance(self.model.repeats) { self.old_page() } else { None };
         let page = page.unwrap_or_else(|| self.new_page());
         if self.pages[page as usize].again {
@@ -169,12 +110,11 @@ impl Generator<'_> {
         let count = 1 + self.geometric(self.model.burst - 1.0);
         let site = self.site();
         let first = self.sizes.len() as u32;
-        for _ in 0..count {
-            let size = self.size();
-            self.sizes.push(size);
-            self.sites.push(site);
-        }
+        let sizes: Vec<f64> = (0..count).map(|_| self.size()).collect();
         let again = !self.random.chance(self.model.once);
+        let median = self.medians[usize::from(!again)];
+        self.sizes.extend(sizes.iter().map(|size| (size * median).clamp(64.0, self.model.largest) as u64));
+        self.sites.extend(sizes.iter().map(|_| site));
         self.pages.push(Page { first, count, again });
         self.pages.len() as u32 - 1
     }
@@ -190,28 +130,34 @@ impl Generator<'_> {
         ((1.0 - self.random.unit()).ln() / ratio.ln()) as u32
     }
 
-    fn size(&mut self) -> u64 {
-        let (share, exponent, begin) = TAIL;
-        let size = if self.random.chance(share) {
-            self.median * begin * (1.0 - self.random.unit()).powf(-1.0 / exponent)
-        } else {
-            let (u, v) = (1.0 - self.random.unit(), self.random.unit());
-            let normal = (-2.0 * u.ln()).sqrt() * (std::f64::consts::TAU * v).cos();
-            self.median * (SPREAD * normal).exp()
-        };
-        size.clamp(64.0, LARGEST) as u64
+    /// A size in multiples of the body's median.
+    fn size(&mut self) -> f64 {
+        let (exponent, begin) = TAIL;
+        if self.random.chance(self.model.tail) {
+            return begin * (1.0 - self.random.unit()).powf(-1.0 / exponent);
+        }
+        let (u, v) = (1.0 - self.random.unit(), self.random.unit());
+        let normal = (-2.0 * u.ln()).sqrt() * (std::f64::consts::TAU * v).cos();
+        (SPREAD * normal).exp()
     }
 }
 
+/// Medians of the sizes of what is fetched again, and of what is not, that give all gets the model's mean.
+fn medians(model: &Model) -> [f64; 2] {
+    let once = (1.0 - model.repeats) * model.once;
+    let again = model.mean_size / (1.0 - once + once * model.once_larger);
+    [again, again * model.once_larger].map(|mean| median_for(mean, model))
+}
+
 /// The median of the body that gives all sizes together this mean.
-fn median_for(mean: f64) -> f64 {
-    let (share, exponent, begin) = TAIL;
+fn median_for(mean: f64, model: &Model) -> f64 {
+    let (exponent, begin) = TAIL;
     let body = (SPREAD * SPREAD / 2.0).exp();
     let tail = |median: f64| {
-        let cut = LARGEST / (begin * median);
+        let cut = model.largest / (begin * median);
         begin * (exponent - cut.powf(1.0 - exponent)) / (exponent - 1.0)
     };
-    (0..20).fold(mean / 3.0, |median, _| mean / ((1.0 - share) * body + share * tail(median)))
+    (0..20).fold(mean / 3.0, |median, _| mean / ((1.0 - model.tail) * body + model.tail * tail(median)))
 }
 
 #[cfg(test)]

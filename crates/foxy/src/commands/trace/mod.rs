@@ -2,6 +2,7 @@
 
 mod convert;
 mod files;
+mod generate;
 mod sizes;
 mod stats;
 
@@ -14,7 +15,7 @@ pub fn command() -> Command {
         .about("Look at traces of URL-gets: logs of Squid, Common or Combined format, CSV, Parquet")
         .subcommand_required(true)
         .arg_required_else_help(true)
-        .subcommands([stats::command(), convert::command()])
+        .subcommands([stats::command(), convert::command(), generate::command()])
 }
 
 /// Runs the subcommand that was given.
@@ -22,6 +23,7 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     match matches.subcommand() {
         Some(("stats", matches)) => stats::run(matches),
         Some(("convert", matches)) => convert::run(matches),
+        Some(("generate", matches)) => generate::run(matches),
         _ => Err(Failure::Unusable("trace: no such subcommand; `foxy trace --help` lists them".into())),
     }
 }

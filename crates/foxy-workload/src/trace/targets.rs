@@ -1,0 +1,137 @@
+//! Published figures that a synthetic trace is to meet, and what it has instead. How the trace is made is in
+//! [`synthetic`](super::synthetic).
+
+use super::lru_curve::{self, TwoLevels};
+use super::synthetic::Model;
+use super::{Statistics, Trace};
+
+/// Something published about a trace. Ratios are shares of the gets or of the bytes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Target {
+    /// Mean bytes of a get.
+    MeanSize(f64),
+    /// Of a cache that never evicts.
+    Infinite {
+        /// Hit ratio.
+        hits: f64,
+        /// Byte hit ratio.
+        bytes: f64,
+    },
+    /// Of an LRU cache.
+    Lru {
+        /// Its size in percent of the unique bytes.
+        percent: f64,
+        /// Hit ratio.
+        hits: f64,
+        /// Byte hit ratio.
+        bytes: f64,
+    },
+    /// Of an LRU memory before an LRU disk.
+    TwoLevels {
+        /// Bytes of memory.
+        memory: u64,
+        /// Bytes of disk.
+        disk: u64,
+        /// Hits in memory, reads and writes.
+        shares: [f64; 3],
+    },
+}
+
+/// One published figure and the synthetic trace's own.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Fit {
+    /// What it is.
+    pub what: String,
+    /// Bytes or share.
+    pub unit: &'static str,
+    /// As published.
+    pub target: f64,
+    /// As the trace has it.
+    pub ours: f64,
+}
+
+/// Compares a trace with the figures its model is to meet. In a shorter or longer trace than the published one, caches
+/// given in bytes are smaller or larger by the same factor.
+#[must_use]
+pub fn fit(model: &Model, trace: &Trace, found: &Statistics) -> Vec<Fit> {
+    let scale = real(found.gets) / real(model.gets.max(1));
+    model.targets.iter().flat_map(|target| compare(target, trace, found, scale)).collect()
+}
+
+fn compare(target: &Target, trace: &Trace, found: &Statistics, scale: f64) -> Vec<Fit> {
+    let row = |what: String, target, ours| Fit { what, unit: "share", target, ours };
+    match *target {
+        Target::MeanSize(size) => {
+            let what = "bytes of a get, mean".into();
+            vec![Fit { what, unit: "bytes", target: size, ours: found.answers.mean }]
+        }
+        Target::Infinite { hits, bytes } => vec![
+            row("hit ratio, infinite cache".into(), hits, found.infinite.gets),
+            row("byte hit ratio, infinite cache".into(), bytes, found.infinite.bytes),
+        ],
+        Target::Lru { percent, hits, bytes } => {
+            let ours = lru_curve::hits(trace, scaled(found.unique_bytes, percent / 100.0));
+            vec![
+                row(format!("hit ratio, LRU of {percent} %"), hits, ours.gets),
+                row(format!("byte hit ratio, LRU of {percent} %"), bytes, ours.bytes),
+            ]
+        }
+        Target::TwoLevels { memory, disk, shares } => {
+            let ours = lru_curve::two_levels(trace, scaled(memory, scale), scaled(disk, scale));
+            let TwoLevels { memory, read, write } = ours;
+            let names = ["hits in memory", "disk reads", "disk writes"];
+            let rows = names.into_iter().zip(shares).zip([memory, read, write]);
+            rows.map(|((name, share), ours)| row(format!("{name}, share of gets"), share, ours)).collect()
+        }
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a count to be scaled or shown")]
+fn real(number: u64) -> f64 {
+    number as f64
+}
+
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "bytes, never negative")]
+fn scaled(bytes: u64, factor: f64) -> u64 {
+    (real(bytes) * factor).round() as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::trace::synthetic::{BU95, MODELS, TABLE1, generate};
+
+    fn fits(model: &Model, gets: usize, seed: u64) -> Vec<Fit> {
+        let trace = generate(model, gets, seed);
+        fit(model, &trace, &Statistics::of(&trace))
+    }
+
+    #[test]
+    fn the_tables_slice_is_met_at_a_fifth_of_its_length() {
+        for seed in 1..=2 {
+            for Fit { what, target, ours, .. } in fits(&TABLE1, 211_641, seed) {
+                let allowed = if target > 1.0 { target * 0.15 } else { 0.03 };
+                assert!((target - ours).abs() < allowed, "seed {seed}: {what}: {target} {ours}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_curve_of_boston_is_met_from_small_caches_to_large_ones() {
+        for seed in 1..=2 {
+            for Fit { what, target, ours, .. } in fits(&BU95, 135_382, seed) {
+                if what.starts_with("hit ratio") {
+                    assert!((target - ours).abs() < 0.03, "seed {seed}: {what}: {target} {ours}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn an_empty_trace_can_be_compared() {
+        for model in MODELS {
+            let found = fits(model, 0, 1);
+            assert!(found.iter().all(|fit| fit.ours.is_finite()), "{}", model.name);
+        }
+    }
+}

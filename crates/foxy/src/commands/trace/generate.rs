@@ -1,0 +1,102 @@
+//! `foxy trace generate`: a synthetic trace that stands in for a published one, and how well it does.
+
+use super::files;
+use crate::failure::Failure;
+use crate::lab::records;
+use crate::terminal;
+use clap::{Arg, ArgMatches, Command, value_parser};
+use foxy_report::{Measure, Record, Table};
+use foxy_workload::trace::Statistics;
+use foxy_workload::trace::synthetic::{self, MODELS, Model};
+use foxy_workload::trace::targets::{self, Fit};
+use std::path::PathBuf;
+
+/// The most gets of one trace: they and what they are made from stand in memory, some 60 bytes each.
+const MOST: u64 = 100_000_000;
+
+/// Its arguments.
+pub fn command() -> Command {
+    Command::new("generate")
+        .about(
+            "Make a synthetic trace that is like a published one, and compare it with the published figures",
+        )
+        .arg(
+            Arg::new("like")
+                .long("like")
+                .value_name("TRACE")
+                .default_value(MODELS[0].name)
+                .value_parser(MODELS.iter().map(|model| model.name).collect::<Vec<_>>())
+                .help("The published trace"),
+        )
+        .arg(
+            Arg::new("requests")
+                .long("requests")
+                .value_name("N")
+                .value_parser(value_parser!(u64).range(1..=MOST))
+                .help("How many gets; without it as many as the published trace has"),
+        )
+        .arg(
+            Arg::new("seed")
+                .long("seed")
+                .value_name("N")
+                .default_value("1")
+                .value_parser(value_parser!(u64))
+                .help("Seed of every choice"),
+        )
+        .arg(
+            Arg::new("out")
+                .long("out")
+                .value_name("FILE")
+                .value_parser(value_parser!(PathBuf))
+                .help("The file to write; without it the trace is only compared"),
+        )
+        .arg(files::written_format())
+        .arg(
+            Arg::new("json")
+                .long("json")
+                .value_name("FILE")
+                .value_parser(value_parser!(PathBuf))
+                .help("Write run records, one JSON object a line"),
+        )
+}
+
+/// Runs it.
+pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
+    let name = matches.get_one::<String>("like").expect("has a default");
+    let model = MODELS.iter().find(|model| model.name == name).expect("one of the possible values");
+    let gets = matches.get_one::<u64>("requests").copied().unwrap_or(model.gets);
+    let gets = usize::try_from(gets).expect("limited");
+    let seed = *matches.get_one::<u64>("seed").expect("has a default");
+    let trace = synthetic::generate(model, gets, seed);
+    if let Some(path) = matches.get_one::<PathBuf>("out") {
+        files::write_trace(&trace, path, matches.get_one::<String>("to"))?;
+    }
+    let found = Statistics::of(&trace);
+    let fits = targets::fit(model, &trace, &found);
+    terminal::print(text(model, &found, &fits).trim_end());
+    if let Some(path) = matches.get_one::<PathBuf>("json") {
+        let record =
+            |fit: &Fit| Record::Measure(Measure::once(&fit.what, model.name, fit.ours, "as published"));
+        records::write(path, records::setup(seed), fits.iter().map(record).collect(), true)?;
+    }
+    Ok(())
+}
+
+fn text(model: &Model, found: &Statistics, fits: &[Fit]) -> String {
+    let Statistics { gets, urls, sites, clients, bytes, .. } = found;
+    let mut text = format!(
+        "synthetic, like {}: {gets} gets of {urls} URLs at {sites} origin servers by {clients} clients, {bytes} bytes\n",
+        model.name
+    );
+    if fits.is_empty() {
+        text.push_str("no figures of this trace are published\n");
+        return text;
+    }
+    let mut table = Table::new(&["figure", "published", "synthetic"]);
+    for Fit { what, target, ours, .. } in fits {
+        let show = |value: f64| if value > 10.0 { format!("{value:.0}") } else { format!("{value:.3}") };
+        table.row(&[what.clone(), show(*target), show(*ours)]);
+    }
+    text.push_str(&table.render());
+    text
+}
