@@ -116,6 +116,7 @@ fn files_that_are_no_trace_say_what_would_be_right() {
         (b"time,size\n1,2\n", Some(Format::Csv), "no column url"),
         (b"", Some(Format::Csv), "no column time"),
         (b"PAR1", None, "Parquet"),
+        (include_bytes!("data/zstd.parquet"), None, "packed with ZSTD"),
     ] {
         let error = read_bytes(bytes, format).expect_err("nothing to read").to_string();
         assert!(error.contains(expected), "{error}");

@@ -21,7 +21,7 @@ pub struct Model {
     pub once_larger: f64,
     /// The share of objects whose size is in the Pareto tail.
     pub tail: f64,
-    /// Bytes of the largest object.
+    /// Bytes of the largest object that is never fetched again; the others are smaller by `once_larger`.
     pub largest: f64,
     /// Gets of a page and its images, in the mean.
     pub burst: f64,
@@ -76,13 +76,13 @@ pub const BU95: Model = Model {
     name: "bu95",
     gets: 135_382,
     repeats: 0.63,
-    recent: 0.83,
-    once: 0.44,
+    recent: 0.82,
+    once: 0.42,
     mean_size: 14_700.0,
-    once_larger: 4.2,
+    once_larger: 4.6,
     tail: 0.2,
     largest: 17e6,
-    burst: 1.35,
+    burst: 1.2,
     interleaved: 4,
     clients: 591,
     rate: 0.0157,

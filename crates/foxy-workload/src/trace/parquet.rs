@@ -6,6 +6,7 @@ use super::read::{ReadError, is_damage};
 use super::report::ReadReport;
 use super::skip::{self, Answer, Entry, Skip};
 use super::{Builder, timestamp};
+use parquet::basic::Compression;
 use parquet::errors::ParquetError;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::{Field, Row};
@@ -32,6 +33,7 @@ pub(super) fn read(
     let columns = Columns::find(schema.get_fields().iter().map(|field| field.name()))?;
     let mut used: Vec<usize> = columns.used().collect();
     used.sort_unstable();
+    check_packing(&file, &used)?;
     let fields = used.iter().map(|&place| schema.get_fields()[place].clone()).collect();
     let wanted = Type::group_type_builder(schema.name()).with_fields(fields).build().map_err(unusable)?;
     let place = |column| columns.place(column).and_then(|place| used.binary_search(&place).ok());
@@ -49,6 +51,31 @@ pub(super) fn read(
             }
         }
         progress(report.lines);
+    }
+    Ok(())
+}
+
+/// Refuses columns that are packed in a way that cannot be unpacked here.
+fn check_packing(file: &impl FileReader, used: &[usize]) -> Result<(), ReadError> {
+    let columns = file.metadata().row_groups().iter().flat_map(|group| group.columns());
+    let fields = file.metadata().file_metadata().schema().get_fields();
+    let is_used = |name: &str| used.iter().any(|&place| fields[place].name() == name);
+    for column in
+        columns.filter(|column| column.column_path().parts().first().is_some_and(|name| is_used(name)))
+    {
+        let packing = column.compression();
+        match packing {
+            Compression::UNCOMPRESSED
+            | Compression::SNAPPY
+            | Compression::GZIP(_)
+            | Compression::LZ4
+            | Compression::LZ4_RAW => {}
+            Compression::LZO | Compression::BROTLI(_) | Compression::ZSTD(_) => {
+                return Err(ReadError::NotParquet(format!(
+                    "it is packed with {packing}; write it with Snappy, gzip, LZ4 or not packed"
+                )));
+            }
+        }
     }
     Ok(())
 }

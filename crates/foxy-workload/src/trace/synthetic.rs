@@ -36,8 +36,8 @@ struct Generator<'a> {
     history: Vec<u32>,
     sizes: Vec<u64>,
     sites: Vec<u32>,
-    /// Medians of the sizes of what is fetched again, and of what is not.
-    medians: [f64; 2],
+    /// Median of the sizes of what is not fetched again.
+    median: f64,
     servers: f64,
 }
 
@@ -51,7 +51,7 @@ pub fn generate(model: &Model, gets: usize, seed: u64) -> Trace {
         history: Vec::new(),
         sizes: Vec::new(),
         sites: Vec::new(),
-        medians: medians(model),
+        median: median_for(mean_once(model), model),
         servers: (gets as f64 / 40.0).max(10.0),
     };
     let mut visits: Vec<Visit> = (0..model.interleaved).map(|_| generator.visit()).collect();
@@ -112,9 +112,10 @@ impl Generator<'_> {
         let first = self.sizes.len() as u32;
         let sizes: Vec<f64> = (0..count).map(|_| self.size()).collect();
         let again = !self.random.chance(self.model.once);
-        let median = self.medians[usize::from(!again)];
-        self.sizes.extend(sizes.iter().map(|size| (size * median).clamp(64.0, self.model.largest) as u64));
-        self.sites.extend(sizes.iter().map(|_| site));
+        let scale = if again { 1.0 / self.model.once_larger } else { 1.0 };
+        let sizes = sizes.iter().map(|size| (size * self.median).min(self.model.largest) * scale);
+        self.sizes.extend(sizes.map(|size| size.max(64.0) as u64));
+        self.sites.extend((0..count).map(|_| site));
         self.pages.push(Page { first, count, again });
         self.pages.len() as u32 - 1
     }
@@ -142,11 +143,10 @@ impl Generator<'_> {
     }
 }
 
-/// Medians of the sizes of what is fetched again, and of what is not, that give all gets the model's mean.
-fn medians(model: &Model) -> [f64; 2] {
+/// Mean size of what is not fetched again, so that all gets have the model's mean.
+fn mean_once(model: &Model) -> f64 {
     let once = (1.0 - model.repeats) * model.once;
-    let again = model.mean_size / (1.0 - once + once * model.once_larger);
-    [again, again * model.once_larger].map(|mean| median_for(mean, model))
+    model.mean_size / (once + (1.0 - once) / model.once_larger)
 }
 
 /// The median of the body that gives all sizes together this mean.

@@ -120,9 +120,14 @@ mod tests {
     fn the_curve_of_boston_is_met_from_small_caches_to_large_ones() {
         for seed in 1..=2 {
             for Fit { what, target, ours, .. } in fits(&BU95, 135_382, seed) {
-                if what.starts_with("hit ratio") {
-                    assert!((target - ours).abs() < 0.03, "seed {seed}: {what}: {target} {ours}");
-                }
+                let allowed = if target > 1.0 {
+                    target * 0.2
+                } else if what.starts_with("byte") {
+                    0.08
+                } else {
+                    0.04
+                };
+                assert!((target - ours).abs() < allowed, "seed {seed}: {what}: {target} {ours}");
             }
         }
     }

@@ -114,7 +114,7 @@ pub fn write_trace(trace: &Trace, path: &Path, to: Option<&String>) -> Result<()
     let mut progress = Progress::new("gets", Some(trace.gets.len() as u64));
     let mut progress = |done| progress.update(done);
     let written = if packed {
-        let mut packer = GzEncoder::new(&mut file, Compression::default());
+        let mut packer = GzEncoder::new(&mut file, Compression::fast());
         write::write(trace, format, &mut packer, &mut progress).and_then(|()| packer.finish().map(|_| ()))
     } else {
         write::write(trace, format, &mut file, &mut progress)
