@@ -82,3 +82,74 @@ fn an_unknown_name_is_answered_with_those_there_are() {
     check_unusable(&["--trace", "/nonexistent/log"], &["--trace /nonexistent/log: cannot be opened"]);
     check_unusable(&[], &["--trace <FILE>|--workload <NAME>"]);
 }
+
+const SMALL: [&str; 6] = ["--workload", "table1", "--scale", "0.004", "--seed", "5"];
+
+#[test]
+fn saved_operations_replayed_give_the_same_counts() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("operations");
+    let file = file.to_str().expect("UTF-8");
+    let schemes = ["--scheme", "ufs,stream", "--utilization", "50,75"];
+    let saving = [&SMALL[..], &schemes, &["--save-operations", file]].concat();
+    let (out, made) = measured(folder.path(), &saving);
+    assert!(out.contains("4233 gets become") && out.contains("On memory (counts only, no time)"), "{out}");
+    let replaying = [&["--operations", file, "--seed", "5"][..], &schemes].concat();
+    let (_, replayed) = measured(folder.path(), &replaying);
+    assert_eq!(made, replayed);
+    assert!(value(&made, "creates_per_get", "ufs") > 0.3);
+    assert!(value(&made, "seeks_per_get", "stream@50%") < value(&made, "seeks_per_get", "ufs"));
+    assert!(!made.iter().any(|measure| measure["name"] == "url_gets_per_second"), "memory has no time");
+}
+
+#[test]
+fn the_modelled_disk_gives_rates_and_latencies() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let arguments = [&SMALL[..], &["--scheme", "stream", "--device", "mechanical"]].concat();
+    let (out, measures) = measured(folder.path(), &arguments);
+    assert!(out.contains("simulated in virtual time"), "{out}");
+    assert!(value(&measures, "url_gets_per_second", "stream@75%") > 1.0);
+    let latency = |name| value(&measures, name, "stream@75%");
+    assert!(latency("latency_p99") >= latency("latency_p50"));
+}
+
+#[test]
+fn a_folder_is_left_as_it_was_found() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let device = folder.path().join("disk");
+    std::fs::create_dir(&device).expect("made");
+    let name = device.to_str().expect("UTF-8");
+    let arguments = [&SMALL[..], &["--scheme", "single-directory,packetizer", "--device", name]].concat();
+    let (out, measures) = measured(folder.path(), &arguments);
+    assert!(out.contains(&format!("On {name}, measured")), "{out}");
+    assert!(value(&measures, "completion_seconds", "single-directory") > 0.0);
+    assert_eq!(std::fs::read_dir(&device).expect("still there").count(), 0);
+}
+
+#[test]
+fn a_folder_in_use_is_said_in_the_row() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let _in_use = foxy_device::Root::open(folder.path()).expect("opens");
+    let name = folder.path().to_str().expect("UTF-8");
+    let output = sim(&[&SMALL[..], &["--scheme", "stream", "--device", name]].concat());
+    let err = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(3), "{err}");
+    assert!(err.lines().any(|line| line.starts_with("stream ") && line.contains("in use")), "{err}");
+}
+
+#[test]
+fn schemes_devices_and_files_that_cannot_be_used_are_refused() {
+    let scheme = |name, more: &[&'static str]| [&SMALL[..], &["--scheme", name], more].concat();
+    check_unusable(&scheme("coffee", &[]), &["--scheme coffee", "stream", "ufs"]);
+    check_unusable(&scheme("ufs", &["--device", "tape"]), &["--device tape", "memory, null, mechanical"]);
+    check_unusable(&scheme("ufs", &["--policy", "belady"]), &["--policy belady", "lru, "]);
+    check_unusable(&scheme("ufs", &["--policy", "lru,fifo"]), &["give one"]);
+    check_unusable(&scheme("ufs", &["--utilization", "100"]), &["from 1 to 99"]);
+    check_unusable(&scheme("ufs", &["--cache-size", "1%"]), &["--cache-size"]);
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("operations");
+    std::fs::write(&file, "foxy-operations 1 5 2 900\nw 1 2 300\nd 7 2 300\n").expect("written");
+    let file = file.to_str().expect("UTF-8");
+    check_unusable(&["--operations", file, "--scheme", "ufs"], &["operations: line 3: must read or delete"]);
+    check_unusable(&["--operations", "/none", "--scheme", "ufs"], &["--operations /none: cannot be opened"]);
+}

@@ -8,4 +8,5 @@ pub mod operation;
 pub mod pace;
 pub mod parallel;
 pub mod policies;
+pub mod runs;
 pub mod sizing;

@@ -1,6 +1,7 @@
 //! URL operations: what a proxy's two cache levels ask of its disk (R9), as values and as a file any scheme can replay
 //! (R10).
 
+use std::collections::HashMap;
 use std::fmt;
 use std::io::{self, BufRead, Write};
 
@@ -83,6 +84,8 @@ pub enum OperationsError {
     Title,
     /// This line is not an operation.
     Line(usize),
+    /// This line reads or deletes what is not stored, writes what is, or stores more than the disk holds.
+    Order(usize),
     /// The reader failed.
     Io(io::Error),
 }
@@ -94,6 +97,11 @@ impl fmt::Display for OperationsError {
                 write!(f, "no operations: the first line must be \"{TITLE} GETS MEMORY-HITS DISK-BYTES\"")
             }
             Self::Line(number) => write!(f, "line {number}: must be \"r|w|d URL SITE SIZE\", all numbers"),
+            Self::Order(number) => write!(
+                f,
+                "line {number}: must read or delete what an earlier line wrote, or write what is not stored and has \
+                 room on the disk"
+            ),
             Self::Io(error) => write!(f, "cannot be read: {error}"),
         }
     }
@@ -112,11 +120,38 @@ pub fn read(input: impl BufRead) -> Result<Operations, OperationsError> {
     let mut sums = title.strip_prefix(TITLE).ok_or(OperationsError::Title)?.split_ascii_whitespace();
     let mut sum = || sums.next().and_then(|text| text.parse().ok()).ok_or(OperationsError::Title);
     let mut operations = Operations { list: Vec::new(), gets: sum()?, memory_hits: sum()?, disk: sum()? };
+    let mut stored = Stored { sizes: HashMap::new(), room: operations.disk };
     for (number, line) in lines {
         let line = line.map_err(OperationsError::Io)?;
-        operations.list.push(parse(&line).ok_or(OperationsError::Line(number))?);
+        let operation = parse(&line).ok_or(OperationsError::Line(number))?;
+        stored.carry_out(operation).ok_or(OperationsError::Order(number))?;
+        operations.list.push(operation);
     }
     Ok(operations)
+}
+
+/// What a disk holds in the course of a stream.
+struct Stored {
+    sizes: HashMap<u32, u64>,
+    room: u64,
+}
+
+impl Stored {
+    /// None when the operation cannot be one of two cache levels: see [`OperationsError::Order`].
+    fn carry_out(&mut self, operation: Operation) -> Option<()> {
+        let Operation { kind, url, size, .. } = operation;
+        match kind {
+            OperationKind::Read => (self.sizes.get(&url) == Some(&size)).then_some(()),
+            OperationKind::Delete => {
+                self.room += self.sizes.remove(&url).filter(|stored| *stored == size)?;
+                Some(())
+            }
+            OperationKind::Write => {
+                self.room = self.room.checked_sub(size)?;
+                self.sizes.insert(url, size).is_none().then_some(())
+            }
+        }
+    }
 }
 
 fn parse(line: &str) -> Option<Operation> {
@@ -142,9 +177,10 @@ mod tests {
         let list = vec![
             operation(OperationKind::Write, 1),
             operation(OperationKind::Read, 1),
-            operation(OperationKind::Delete, u32::MAX),
+            operation(OperationKind::Delete, 1),
+            operation(OperationKind::Write, u32::MAX),
         ];
-        let operations = Operations { list, gets: 5, memory_hits: 2, disk: 99 };
+        let operations = Operations { list, gets: 5, memory_hits: 2, disk: 1 << 40 };
         let mut file = Vec::new();
         write(&mut file, &operations).expect("writing to memory");
         assert_eq!(read(&file[..]).expect("just written"), operations);
@@ -156,5 +192,9 @@ mod tests {
         check("foxy-operations 1 5 2", "first line");
         check("foxy-operations 1 5 2 9\nw 1 2 3\nx 1 2 3\n", "line 3");
         check("foxy-operations 1 5 2 9\nw 1 2 3 4\n", "line 2");
+        check("foxy-operations 1 5 2 9\nw 1 2 3\nd 2 2 3\n", "line 3: must read or delete");
+        check("foxy-operations 1 5 2 9\nw 1 2 3\nr 1 2 4\n", "line 3: must read or delete");
+        check("foxy-operations 1 5 2 9\nw 1 2 3\nw 1 2 3\n", "line 3");
+        check("foxy-operations 1 5 2 9\nw 1 2 10\n", "line 2: must");
     }
 }

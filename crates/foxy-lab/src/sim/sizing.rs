@@ -3,8 +3,10 @@
 
 use super::drive::PIECE;
 use super::operation::{Operation, OperationKind, Operations};
+use foxy_store::SchemeName;
 use foxy_store::layout::{PAGE, SLOT};
 use foxy_store::record::slots_for;
+use foxy_store::settings::MINIMUM_SIZE;
 
 /// Slots that a URL takes: one record for each piece of it.
 #[must_use]
@@ -54,10 +56,40 @@ pub fn store_size(live_slots: u64, utilization: f64) -> u64 {
     size.next_multiple_of(PAGE as u64)
 }
 
+/// Bytes that a record's bookkeeping takes at most in a store of one file a record.
+const RECORD_OVERHEAD: u64 = 32;
+
+/// Whether a scheme keeps its records in slots of one file, so that utilization is its to choose.
+#[must_use]
+pub const fn has_utilization(scheme: SchemeName) -> bool {
+    matches!(
+        scheme,
+        SchemeName::Stream
+            | SchemeName::Packetizer
+            | SchemeName::LazyReads
+            | SchemeName::LazyReadsLoc
+            | SchemeName::StreamPacketizer
+            | SchemeName::Coss
+    )
+}
+
+/// Bytes of a store for these operations: the utilization's where the scheme has one; else four times the disk cache,
+/// so that room never runs out, and the bookkeeping of `record_limit` records.
+#[must_use]
+pub fn size_for(scheme: SchemeName, utilization: f64, operations: &Operations, record_limit: u64) -> u64 {
+    let size = if has_utilization(scheme) {
+        store_size(peak_slots(operations), utilization)
+    } else {
+        let size = operations.disk.saturating_mul(4).saturating_add(record_limit * RECORD_OVERHEAD);
+        size.checked_next_multiple_of(PAGE as u64).unwrap_or(u64::MAX)
+    };
+    size.max(MINIMUM_SIZE)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use foxy_store::{Observer, SchemeName, StoreSettings};
+    use foxy_store::{Observer, StoreSettings};
 
     #[test]
     fn a_url_takes_the_slots_of_its_records() {
@@ -93,5 +125,18 @@ mod tests {
             let found = live as f64 / slots as f64;
             assert!((found / utilization - 1.0).abs() < 0.01, "{found} instead of {utilization}");
         }
+    }
+    #[test]
+    fn a_store_of_files_is_large_whatever_the_utilization() {
+        let list = vec![Operation { kind: OperationKind::Write, url: 0, site: 0, size: 4 << 20 }];
+        let operations = Operations { list, gets: 1, memory_hits: 0, disk: 8 << 20 };
+        let check = |scheme: &str, least, most| {
+            let scheme = scheme.parse().expect("a scheme");
+            let size = size_for(scheme, 0.5, &operations, 100);
+            assert!((least..most).contains(&(size >> 20)), "{scheme}: {size}");
+        };
+        check("stream", 8, 9);
+        check("ufs", 32, 33);
+        check("buddy", 32, 33);
     }
 }

@@ -48,7 +48,7 @@ pub fn run(
     let mut table = Table::new(&["policy", "cache", "bytes", "object hits", "byte hits", "look-ups/s"]);
     let mut records = Vec::new();
     let unique: Vec<f64> = lookups.iter().map(|lookups| lookups.unique_bytes as f64).collect();
-    records.push(measure("unique_bytes", "trace", &unique, "bytes").0);
+    records.push(Record::Measure(measure("unique_bytes", "trace", &unique, "bytes")));
     for (tasks, results) in tasks.chunks(seeds.len()).zip(results.chunks(seeds.len())) {
         let Task { replacement, size, .. } = tasks[0];
         let subject = format!("{replacement}@{size}");
@@ -62,11 +62,11 @@ pub fn run(
             replacement.to_string(),
             size.to_string(),
             size.of(&lookups[0]).to_string(),
-            format!("{:.3}", hits.1),
-            format!("{:.3}", bytes.1),
-            format!("{:.0}", rate.1),
+            format!("{:.3}", hits.value),
+            format!("{:.3}", bytes.value),
+            format!("{:.0}", rate.value),
         ]);
-        records.extend([hits.0, bytes.0, rate.0]);
+        records.extend([hits, bytes, rate].map(Record::Measure));
     }
     Ok((table.render(), records))
 }
@@ -82,14 +82,13 @@ fn replacements(matches: &ArgMatches) -> Result<Vec<Replacement>, Failure> {
     names.iter().map(parse).collect()
 }
 
-/// The mean over the seeds, as a record and as a number.
-pub fn measure(name: &str, subject: &str, values: &[f64], unit: &str) -> (Record, f64) {
+/// The mean over the seeds with its interval.
+pub fn measure(name: &str, subject: &str, values: &[f64], unit: &str) -> Measure {
     let mut measure = Measure::once(name, subject, 0.0, unit);
     if let Some(summary) = Summary::of(values) {
         let repeats = u32::try_from(summary.count).unwrap_or(u32::MAX);
         (measure.value, measure.low, measure.high, measure.repeats) =
             (summary.mean, summary.low, summary.high, repeats);
     }
-    let value = measure.value;
-    (Record::Measure(measure), value)
+    measure
 }

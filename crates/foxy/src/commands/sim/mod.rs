@@ -1,7 +1,11 @@
-//! `foxy sim`: what caches of some sizes and policies would hit in a trace.
+//! `foxy sim`: what caches of some sizes and policies would hit in a trace, and what storage schemes make of it.
 
 mod hits;
 mod input;
+mod place;
+mod rows;
+mod schemes;
+mod stream;
 
 use crate::failure::Failure;
 use crate::lab::records;
@@ -11,6 +15,7 @@ use clap::{Arg, ArgAction, ArgGroup, ArgMatches, Command, value_parser};
 use foxy_base::ByteSize;
 use foxy_lab::sim::policies::CacheSize;
 use foxy_store::policy::POLICIES;
+use foxy_store::schemes::SCHEMES;
 use foxy_workload::trace::Format;
 use foxy_workload::trace::synthetic::MODELS;
 use std::path::PathBuf;
@@ -18,12 +23,31 @@ use std::path::PathBuf;
 /// Its arguments.
 pub fn command() -> Command {
     Command::new("sim")
-        .about("Send a trace through caches of some policies and sizes: hit ratios, look-ups a second")
+        .about("Send a trace through cache policies, or through two cache levels onto storage schemes")
+        .long_about(ABOUT)
         .after_help(names())
         .args(fed_with())
-        .group(ArgGroup::new("input").args(["trace", "workload"]).required(true))
+        .group(ArgGroup::new("input").args(["trace", "workload", "operations"]).required(true))
         .args(caches())
+        .args(storage())
+        .arg(
+            option("json", "FILE", "Write run records, one JSON object a line")
+                .value_parser(value_parser!(PathBuf)),
+        )
 }
+
+const ABOUT: &str = "\
+Without --scheme: sends a trace through a cache of every --policy and --cache-size, and prints object and byte hit \
+ratios. A repeat is a hit even if its size has changed; sizes in percent are of the unique bytes, each URL as large as it \
+was last.
+
+With --scheme: sends it through a memory cache (LRU) and a disk cache (--policy). What the disk cache reads, writes and \
+deletes is then carried out by the production code of each scheme, one operation at a time, on an empty store: in memory \
+(counts only), on a model of the paper's disk in virtual time, or in a folder of a real disk.
+
+  foxy sim --trace access.log
+  foxy sim --workload table1 --scale 0.1 --scheme ufs,stream,lazy-reads-loc --device mechanical --seed 1,2,3
+  foxy sim --trace access.log --memory 64M --disk 1G --scheme all --device /mnt/disk";
 
 fn names() -> String {
     let mut text = String::from("Workloads, all synthetic:\n");
@@ -34,7 +58,13 @@ fn names() -> String {
     for row in POLICIES {
         text.push_str(&format!("  {:<11} {}\n", row.text, row.summary));
     }
-    text.push_str("  belady      an oracle: whoever is asked for again latest goes");
+    text.push_str("  belady      an oracle: whoever is asked for again latest goes\n\nSchemes:\n");
+    for row in SCHEMES {
+        text.push_str(&format!("  {:<17} {}\n", row.text, row.summary));
+    }
+    text.push_str(
+        "\nExit codes: 0 done (a row may say why it could not be), 2 unusable arguments or input, 3 no run succeeded",
+    );
     text
 }
 
@@ -59,10 +89,16 @@ fn fed_with() -> Vec<Arg> {
         .requires("trace")
         .value_parser(value_parser!(Format)),
         option("workload", "NAME", "A synthetic workload instead of a log"),
+        option("operations", "FILE", "URL operations that --save-operations wrote, instead of gets")
+            .requires("scheme")
+            .conflicts_with_all(["requests", "memory", "disk", "save-operations", "policy"])
+            .value_parser(value_parser!(PathBuf)),
         option("requests", "N", "Only the first N gets; 1058206 of a workload if not given")
             .value_parser(value_parser!(u64).range(1..)),
-        option("scale", "F", "Multiplies the number of gets").default_value("1").value_parser(scale),
-        several("seed", "N", "Seeds of a workload; results are means over them")
+        option("scale", "F", "Multiplies the number of gets, --memory, --disk and the modelled disk")
+            .default_value("1")
+            .value_parser(scale),
+        several("seed", "N", "Seeds of workload and disk; results are means over them")
             .default_value("1")
             .value_parser(value_parser!(u64)),
     ]
@@ -70,20 +106,46 @@ fn fed_with() -> Vec<Arg> {
 
 fn caches() -> Vec<Arg> {
     vec![
-        several("policy", "NAME", "What replaces; all policies if not given"),
+        several(
+            "policy",
+            "NAME",
+            "What replaces, or all; for the disk cache of schemes one, lru if not given",
+        ),
         several(
             "cache-size",
             "SIZES",
             "Bytes such as 512M, percent of the trace's unique bytes such as 0.5%, or infinite",
         )
         .default_value("0.1%,1%,5%,10%,30%,infinite")
+        .conflicts_with_all(["scheme", "save-operations", "operations"])
         .value_parser(value_parser!(CacheSize)),
         option("object-limit", "SIZE", "The largest object that the policy lru-th stores")
             .default_value("256K")
             .value_parser(value_parser!(ByteSize)),
-        option("json", "FILE", "Write run records, one JSON object a line")
+    ]
+}
+
+fn storage() -> Vec<Arg> {
+    vec![
+        several("scheme", "NAME", "Schemes that store what the disk cache holds, or all"),
+        option("device", "DEVICE", "What they run on: memory, null, mechanical, or a folder that exists")
+            .default_value("memory"),
+        option("memory", "SIZE", "The memory cache before the disk's")
+            .default_value("512M")
+            .value_parser(value_parser!(ByteSize)),
+        option("disk", "SIZE", "The disk cache").default_value("2G").value_parser(value_parser!(ByteSize)),
+        several("utilization", "PERCENT", "Live slots of all slots at most, for schemes with one file")
+            .default_value("75")
+            .value_parser(utilization),
+        option("save-operations", "FILE", "Write the URL operations to a file that --operations replays")
             .value_parser(value_parser!(PathBuf)),
     ]
+}
+
+fn utilization(text: &str) -> Result<f64, String> {
+    let percent = text.trim_end_matches(['%', ' ']).parse().ok();
+    let percent = percent.filter(|percent: &f64| (1.0..=99.0).contains(percent));
+    percent.map(|percent| percent / 100.0).ok_or_else(|| "a utilization is a percentage from 1 to 99".into())
 }
 
 fn scale(text: &str) -> Result<f64, String> {
@@ -95,10 +157,17 @@ fn scale(text: &str) -> Result<f64, String> {
 pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     let scale = *matches.get_one("scale").expect("has a default");
     let seeds: Vec<u64> = matches.get_many("seed").into_iter().flatten().copied().collect();
-    let threads = Machine::look().cores;
-    let (input, about) = input::open(matches, scale)?;
-    let (table, found) = hits::run(matches, &input, &seeds, threads)?;
-    terminal::print(&format!("{about}\n\n{}", table.trim_end()));
+    let opened = if matches.contains_id("operations") { None } else { Some(input::open(matches, scale)?) };
+    let input = opened.as_ref().map(|(input, _)| input);
+    let about = opened.as_ref().map_or(String::new(), |(_, about)| format!("{about}\n"));
+    let (text, found) = match input {
+        Some(input) if !matches.contains_id("scheme") && !matches.contains_id("save-operations") => {
+            let (table, found) = hits::run(matches, input, &seeds, Machine::look().cores)?;
+            (format!("\n{table}"), found)
+        }
+        input => schemes::run(matches, input, scale, &seeds)?,
+    };
+    terminal::print(&format!("{about}{}", text.trim_end()));
     if let Some(path) = matches.get_one::<PathBuf>("json") {
         let setup = foxy_report::Setup { scale, ..records::setup(seeds[0]) };
         records::write(path, setup, found, true)?;

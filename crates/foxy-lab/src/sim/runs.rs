@@ -1,0 +1,242 @@
+//! Runs of a scheme with a stream of URL operations: on memory, on the model of a mechanical disk in virtual time, or on
+//! a real device that somebody else opened. Each run has a store of its own; no files are opened here.
+
+use super::drive::{Drive, DriveError, Outcome, PIECE, Subject};
+use super::operation::{OperationKind, Operations};
+use super::pace::{Pace, Real, Virtual};
+use super::sizing;
+use foxy_base::{ByteSize, Instant};
+use foxy_device::{BlockingDevice, Device, DiskProfile, Mechanical, Memory, Null};
+use foxy_store::settings::RECORD_BODY_LIMIT;
+use foxy_store::statistics::StoreStatistics;
+use foxy_store::status::{OpenStoreError, StoreStatus};
+use foxy_store::{Observer, Recovery, SchemeName, StoreSettings};
+use std::fmt;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
+
+/// The largest store that is simulated, in bytes: what slots can be numbered for.
+pub const LARGEST_STORE: u64 = 1 << 40;
+
+/// What is run.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Plan {
+    /// The scheme.
+    pub scheme: SchemeName,
+    /// Live slots over all slots (R23), for a scheme that keeps its records in one file.
+    pub utilization: f64,
+    /// The seed of the store, and of the disk's turn.
+    pub seed: u64,
+}
+
+/// Where it is run.
+pub enum Place {
+    /// In memory, for the counts: no time passes.
+    Memory,
+    /// Without content, for the counts: nothing that is read back is what was written.
+    Null,
+    /// On the model of a disk, in virtual time.
+    Model(Box<DiskProfile>),
+    /// On a real device, in real time.
+    Real(Box<dyn BlockingDevice>),
+}
+
+/// How others follow a run, and end it.
+#[derive(Debug, Default)]
+pub struct Watch {
+    /// URL operations done, of all runs.
+    pub done: AtomicU64,
+    /// Set to make runs end early.
+    pub stop: AtomicBool,
+}
+
+/// Why a run came to nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RunError {
+    /// The stream needs a larger store than [`LARGEST_STORE`], so many bytes.
+    TooLarge(u64),
+    /// The store could not be opened.
+    Open(OpenStoreError),
+    /// It broke its contract.
+    Drive(DriveError),
+    /// It was asked to stop.
+    Stopped,
+}
+
+impl fmt::Display for RunError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::TooLarge(size) => write!(
+                f,
+                "needs a store of {}, the most is {}; use a smaller --disk or --scale",
+                ByteSize(*size),
+                ByteSize(LARGEST_STORE)
+            ),
+            Self::Open(error) => error.fmt(f),
+            Self::Drive(error) => error.fmt(f),
+            Self::Stopped => f.write_str("stopped"),
+        }
+    }
+}
+
+impl std::error::Error for RunError {}
+
+/// What a store asked of its device (R2), without what it took to open it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DeviceCounts {
+    /// Files created.
+    pub creates: u64,
+    /// Files opened.
+    pub opens: u64,
+    /// Files removed.
+    pub unlinks: u64,
+    /// Read operations.
+    pub reads: u64,
+    /// Write operations.
+    pub writes: u64,
+    /// Reads and writes that did not begin where the one before ended.
+    pub seeks: u64,
+    /// Bytes read and written.
+    pub bytes: u64,
+}
+
+impl DeviceCounts {
+    fn of(statistics: &StoreStatistics) -> Self {
+        Self {
+            creates: statistics.creates.get(),
+            opens: statistics.opens.get(),
+            unlinks: statistics.unlinks.get(),
+            reads: statistics.reads.get(),
+            writes: statistics.writes.get(),
+            seeks: statistics.seeks.get(),
+            bytes: statistics.read_bytes.get() + statistics.written_bytes.get(),
+        }
+    }
+
+    fn since(self, before: Self) -> Self {
+        Self {
+            creates: self.creates - before.creates,
+            opens: self.opens - before.opens,
+            unlinks: self.unlinks - before.unlinks,
+            reads: self.reads - before.reads,
+            writes: self.writes - before.writes,
+            seeks: self.seeks - before.seeks,
+            bytes: self.bytes - before.bytes,
+        }
+    }
+}
+
+/// What a run came to.
+#[derive(Clone, Debug)]
+pub struct RunResult {
+    /// URL-gets that the operations came from.
+    pub gets: u64,
+    /// What the drive saw.
+    pub outcome: Outcome,
+    /// How long all took, where time means anything.
+    pub took: Option<Duration>,
+    /// What the store asked of its device.
+    pub counts: DeviceCounts,
+    /// Pages the modelled disk read because a part of them was to be written (R24).
+    pub read_modify_writes: Option<u64>,
+}
+
+/// How long what was written may stay in memory: as long as Solaris' `autoup` lets it.
+const FLUSH_AFTER: Duration = Duration::from_secs(30);
+
+/// Bytes that may wait for the disk: as many as Solaris lets a process have under way (`ufs_HW`), two of the largest
+/// records, and what a scheme gathers before it writes, which must not fill half of it.
+fn waiting_bytes(scheme: SchemeName) -> usize {
+    const THROTTLE: usize = 384 << 10;
+    const LOCALITY_BUFFERS: usize = 128 * (64 << 10);
+    const STRIPE: usize = 1 << 20;
+    let gathered = match scheme {
+        SchemeName::LazyReadsLoc => LOCALITY_BUFFERS,
+        SchemeName::Coss => STRIPE,
+        _ => 0,
+    };
+    THROTTLE + 2 * (RECORD_BODY_LIMIT + gathered)
+}
+
+/// What a store for these operations is made with. Its own replacement has nothing to do, as the operations say what is
+/// deleted.
+#[must_use]
+pub fn settings(plan: &Plan, operations: &Operations) -> StoreSettings {
+    let writes = operations.list.iter().filter(|operation| operation.kind == OperationKind::Write);
+    let records: u64 = writes.map(|operation| operation.size.div_ceil(PIECE).max(1)).sum();
+    let record_limit = (records + 1024).min(u64::from(u32::MAX >> 4));
+    StoreSettings {
+        high_watermark: 100,
+        low_watermark: 100,
+        recovery: Recovery::AfterCleanStop,
+        record_limit: record_limit as u32,
+        waiting_bytes: waiting_bytes(plan.scheme),
+        waiting_reads: 1024,
+        flush_after: FLUSH_AFTER,
+        checkpoint_interval: Duration::from_secs(1 << 30),
+        seed: plan.seed,
+        ..StoreSettings::with_size(sizing::size_for(plan.scheme, plan.utilization, operations, record_limit))
+    }
+}
+
+/// Runs all operations on an empty store.
+///
+/// # Errors
+/// [`RunError`].
+pub fn run(plan: &Plan, operations: &Operations, place: Place, watch: &Watch) -> Result<RunResult, RunError> {
+    let settings = settings(plan, operations);
+    if settings.size > LARGEST_STORE {
+        return Err(RunError::TooLarge(settings.size));
+    }
+    let gathers = matches!(plan.scheme, SchemeName::LazyReads | SchemeName::LazyReadsLoc);
+    let reads_at_once = if gathers { 32 } else { 1 };
+    let subject = Subject { scheme: plan.scheme, settings, reads_at_once, writes_at_once: 1 };
+    match place {
+        Place::Memory => Ok(drive(subject, operations, Memory::default(), Virtual::default(), watch)?.0),
+        Place::Null => Ok(drive(subject, operations, Null::default(), Virtual::default(), watch)?.0),
+        Place::Model(profile) => {
+            let device = Mechanical::new(*profile, 1, plan.seed);
+            let (mut result, mut device) = drive(subject, operations, device, Virtual::default(), watch)?;
+            let end = device.settle(Instant::ZERO).since(Instant::ZERO);
+            result.took = Some(result.outcome.took.max(end));
+            result.read_modify_writes = Some(device.counts().read_modify_writes);
+            Ok(result)
+        }
+        Place::Real(device) => {
+            let (mut result, _) = drive(subject, operations, device, Real, watch)?;
+            result.took = Some(result.outcome.took);
+            Ok(result)
+        }
+    }
+}
+
+fn drive<D: Device, P: Pace<D>>(
+    subject: Subject,
+    operations: &Operations,
+    device: D,
+    pace: P,
+    watch: &Watch,
+) -> Result<(RunResult, D), RunError> {
+    let observer = Observer::default();
+    let opened = Drive::start(subject, device, pace, observer.clone());
+    let mut drive = match (opened, observer.status.get()) {
+        (_, StoreStatus::Unusable(error)) => return Err(RunError::Open(error)),
+        (opened, _) => opened.map_err(RunError::Drive)?,
+    };
+    let before = DeviceCounts::of(&observer.statistics);
+    for &operation in &operations.list {
+        if watch.stop.load(Relaxed) {
+            return Err(RunError::Stopped);
+        }
+        drive.operation(operation).map_err(RunError::Drive)?;
+        watch.done.fetch_add(1, Relaxed);
+    }
+    let (outcome, device) = drive.finish();
+    let counts = DeviceCounts::of(&observer.statistics).since(before);
+    let result = RunResult { gets: operations.gets, outcome, took: None, counts, read_modify_writes: None };
+    Ok((result, device))
+}
+
+#[cfg(test)]
+#[path = "runs_tests.rs"]
+mod tests;

@@ -1,0 +1,71 @@
+//! Runs in each place: the same counts wherever, time only where it means something.
+
+use super::super::levels::{Levels, UrlGet, operations};
+use super::*;
+use foxy_base::Random;
+use foxy_store::PolicyName;
+
+fn stream() -> Operations {
+    let mut random = Random::new(7);
+    let gets = (0..1500).map(|_| {
+        let url = 600f64.powf(random.unit()) as u32;
+        UrlGet { url, site: url % 9, size: 200 + u64::from(url) * 31 % 20_000 }
+    });
+    let gets: Vec<_> = gets.collect();
+    let levels = Levels { memory: 100 << 10, disk: 1 << 20, policy: PolicyName::Lru, object_limit: u64::MAX };
+    operations(gets.into_iter(), 600, &levels).0
+}
+
+fn plan(scheme: &str) -> Plan {
+    Plan { scheme: scheme.parse().expect("a scheme"), utilization: 0.75, seed: 1 }
+}
+
+#[test]
+fn every_scheme_finds_what_was_written_and_counts_are_of_the_operations_alone() {
+    let operations = stream();
+    let reads = operations.count(OperationKind::Read);
+    assert!(reads > 50 && operations.count(OperationKind::Delete) > 50);
+    for scheme in ["single-directory", "ufs", "buddy", "stream", "packetizer", "lazy-reads", "lazy-reads-loc"]
+    {
+        let watch = Watch::default();
+        let result = run(&plan(scheme), &operations, Place::Memory, &watch);
+        let result = result.unwrap_or_else(|error| panic!("{scheme}: {error}"));
+        assert_eq!((result.outcome.found, result.outcome.refused), (reads, 0), "{scheme}");
+        assert_eq!(watch.done.load(Relaxed), operations.list.len() as u64, "{scheme}");
+        assert_eq!(result.took, None, "{scheme}: memory takes no time");
+        if scheme == "stream" {
+            assert_eq!((result.counts.creates, result.counts.unlinks), (1, 0), "the file for all records");
+        }
+        if scheme == "ufs" {
+            assert!(result.counts.creates >= operations.count(OperationKind::Write));
+        }
+    }
+}
+
+#[test]
+fn a_modelled_disk_gives_the_creates_of_memory_and_a_time() {
+    let operations = stream();
+    let memory = run(&plan("ufs"), &operations, Place::Memory, &Watch::default()).expect("runs");
+    let profile = Box::new(DiskProfile::st15150w());
+    let model = run(&plan("ufs"), &operations, Place::Model(profile), &Watch::default()).expect("runs");
+    let files = |result: &RunResult| (result.counts.creates, result.counts.unlinks, result.outcome.found);
+    assert_eq!(files(&model), files(&memory));
+    assert!(model.took.is_some_and(|took| took > Duration::from_secs(1)), "{:?}", model.took);
+    assert!(model.outcome.latency(0.99) >= model.outcome.latency(0.5));
+}
+
+#[test]
+fn a_run_ends_when_it_is_asked_to() {
+    let watch = Watch { stop: AtomicBool::new(true), ..Watch::default() };
+    let result = run(&plan("stream"), &stream(), Place::Memory, &watch);
+    assert_eq!(result.err(), Some(RunError::Stopped));
+}
+
+#[test]
+fn a_stream_that_no_store_can_hold_is_refused() {
+    let operation =
+        super::super::operation::Operation { kind: OperationKind::Write, url: 0, site: 0, size: 1 << 41 };
+    let operations = Operations { list: vec![operation], gets: 1, memory_hits: 0, disk: 1 << 41 };
+    let result = run(&plan("stream"), &operations, Place::Memory, &Watch::default());
+    assert!(matches!(result, Err(RunError::TooLarge(_))), "{result:?}");
+}

@@ -1,0 +1,157 @@
+//! Where `foxy sim` runs schemes: memory, nothing, the modelled disk, or a real folder. In a real folder every run has a
+//! sub-folder of its own, which is removed whatever way the run ends.
+
+use crate::failure::Failure;
+use crate::signals::Signals;
+use crate::terminal::{self, Level};
+use foxy_base::ByteSize;
+use foxy_device::{DeviceSettings, DiskProfile, Preference, Root, RootError, open_device};
+use foxy_lab::sim::operation::Operations;
+use foxy_lab::sim::runs::{self, Place, Plan, RunError, RunResult, Watch};
+use foxy_lab::sim::sizing;
+use foxy_store::schemes::DeviceWish;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+/// A place for runs.
+pub enum Where {
+    /// Memory, for counts.
+    Memory,
+    /// Nowhere: names and sizes only.
+    Null,
+    /// The model of a disk.
+    Mechanical(Box<DiskProfile>),
+    /// A folder of a real file system.
+    Folder(PathBuf),
+}
+
+/// Numbers the sub-folders of this process.
+static NEXT: AtomicU64 = AtomicU64::new(0);
+
+impl Where {
+    /// The place of that name. A modelled disk is scaled: a smaller one has fewer cylinders, and its arm takes as long
+    /// from end to end.
+    pub fn named(name: &str, scale: f64) -> Result<Self, Failure> {
+        Ok(match name {
+            "memory" => Self::Memory,
+            "null" => Self::Null,
+            "mechanical" => {
+                let profile = DiskProfile::st15150w();
+                let scaled = |cylinders: u32| ((f64::from(cylinders) * scale) as u32).max(64);
+                let (cylinders, seek_bend) = (scaled(profile.cylinders), scaled(profile.seek_bend));
+                Self::Mechanical(Box::new(DiskProfile { cylinders, seek_bend, ..profile }))
+            }
+            path if Path::new(path).is_dir() => Self::Folder(path.into()),
+            _ => {
+                return Err(Failure::Unusable(format!(
+                    "--device {name}: no such device; there are memory, null, mechanical, or a folder that exists"
+                )));
+            }
+        })
+    }
+
+    /// How many runs go on at once: on a real disk they would disturb each other, and each keeps what it stores in
+    /// memory elsewhere.
+    pub fn threads(&self, cores: usize, memory: Option<ByteSize>, stored: u64) -> usize {
+        match self {
+            Self::Folder(_) => 1,
+            Self::Null => cores,
+            Self::Memory | Self::Mechanical(_) => {
+                let fit = memory.map_or(u64::MAX, |memory| memory.0 / 2 / stored.max(1));
+                cores.min(usize::try_from(fit).unwrap_or(usize::MAX)).max(1)
+            }
+        }
+    }
+
+    /// What it is called in output.
+    pub fn title(&self) -> String {
+        match self {
+            Self::Memory => "memory (counts only, no time)".into(),
+            Self::Null => "null (counts only, no time; nothing read back is what was written)".into(),
+            Self::Mechanical(_) => "a modelled ST15150W disk, simulated in virtual time".into(),
+            Self::Folder(path) => format!("{}, measured", path.display()),
+        }
+    }
+
+    /// Runs a plan here.
+    ///
+    /// # Errors
+    /// Why it came to nothing, in a few words.
+    pub fn run(&self, plan: &Plan, operations: &Operations, watch: &Watch) -> Result<RunResult, String> {
+        let place = match self {
+            Self::Memory => Place::Memory,
+            Self::Null => Place::Null,
+            Self::Mechanical(profile) => Place::Model(profile.clone()),
+            Self::Folder(path) => return run_in(path, plan, operations, watch),
+        };
+        runs::run(plan, operations, place, watch).map_err(|error| error.to_string())
+    }
+}
+
+/// A folder that is removed with all that is in it.
+struct Temporary(PathBuf);
+
+impl Drop for Temporary {
+    fn drop(&mut self) {
+        match std::fs::remove_dir_all(&self.0) {
+            Err(error) if self.0.exists() => {
+                let text = format!("sim: {} cannot be removed: {error}; remove it", self.0.display());
+                terminal::report(Level::Warning, &text);
+            }
+            _ => {}
+        }
+    }
+}
+
+fn run_in(base: &Path, plan: &Plan, operations: &Operations, watch: &Watch) -> Result<RunResult, String> {
+    if watch.stop.load(Relaxed) {
+        return Err(RunError::Stopped.to_string());
+    }
+    let is_store = base.join("foxy.lock").exists();
+    let _lock = is_store.then(|| Root::open(base)).transpose().map_err(|error| words(&error))?;
+    let number = NEXT.fetch_add(1, Relaxed);
+    let folder = Temporary(base.join(format!("foxy-sim-{}-{number}", std::process::id())));
+    let root = Root::open(&folder.0).map_err(|error| words(&error))?;
+    let needed = if sizing::has_utilization(plan.scheme) {
+        runs::settings(plan, operations).size
+    } else {
+        operations.disk
+    };
+    if let Some(free) = root.free_bytes().filter(|&free| free < needed) {
+        return Err(format!("the disk is full: {} free of {} needed", ByteSize(free), ByteSize(needed)));
+    }
+    let preference = match plan.scheme.row().device {
+        DeviceWish::Any => Preference::Fastest,
+        DeviceWish::Threads => Preference::Threads,
+        DeviceWish::Blocking | DeviceWish::Helper => Preference::Blocking,
+    };
+    let opened = open_device(&root, DeviceSettings { preference, ..DeviceSettings::default() });
+    let (device, _) = opened.map_err(|error| format!("no thread for the disk: {error}"))?;
+    runs::run(plan, operations, Place::Real(device), watch).map_err(|error| error.to_string())
+}
+
+/// What is wrong with a folder, in a few words.
+fn words(error: &RootError) -> String {
+    match error {
+        RootError::InUse(_) => "the folder is in use by another foxy".into(),
+        RootError::NotADirectory(_) => "not a folder".into(),
+        RootError::Denied(_) => "the folder is read-only for this user".into(),
+        RootError::NoSpace(_) => "the disk is full".into(),
+        RootError::Failed(_, words) => format!("the folder cannot be used: {words}"),
+    }
+}
+
+/// From now on a signal ends runs early instead of the process, so that folders are removed.
+pub fn stop_on_signal(watch: &Arc<Watch>) -> Result<(), Failure> {
+    let failed = |error: std::io::Error| Failure::Failed(format!("sim: no signal handler: {error}"));
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
+    let mut signals = runtime.block_on(async { Signals::listen() }).map_err(failed)?;
+    let watch = Arc::clone(watch);
+    let listen = move || {
+        runtime.block_on(signals.next());
+        watch.stop.store(true, Relaxed);
+    };
+    std::thread::Builder::new().spawn(listen).map_err(failed)?;
+    Ok(())
+}
