@@ -3,7 +3,7 @@
 use crate::blocking::Blocking;
 use crate::park::BlockingDevice;
 use crate::root::Root;
-use crate::threads::{DirectIo, Threads};
+use crate::threads::{DirectIo, Threads, Writes};
 use crate::uring::{Uring, UringError};
 use std::fmt;
 
@@ -27,13 +27,21 @@ pub struct DeviceSettings {
     pub depth: u32,
     /// Threads to start, where it comes to threads.
     pub threads: usize,
+    /// Who writes, where it comes to threads.
+    pub writes: Writes,
     /// Whether to go past the page cache.
     pub direct: DirectIo,
 }
 
 impl Default for DeviceSettings {
     fn default() -> Self {
-        Self { preference: Preference::Fastest, depth: 128, threads: 4, direct: DirectIo::Off }
+        Self {
+            preference: Preference::Fastest,
+            depth: 128,
+            threads: 4,
+            writes: Writes::Queued,
+            direct: DirectIo::Off,
+        }
     }
 }
 
@@ -79,7 +87,7 @@ pub fn open_device(
             Err(reason) => DeviceKind::ThreadsInstead(reason),
         },
     };
-    Ok((Box::new(Threads::new(root, settings.threads, settings.direct)?), kind))
+    Ok((Box::new(Threads::new(root, settings.threads, settings.direct)?.writing(settings.writes)), kind))
 }
 
 #[cfg(test)]

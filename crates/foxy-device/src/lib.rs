@@ -35,6 +35,6 @@ pub use memory::{CrashPolicy, Memory};
 pub use null::Null;
 pub use park::{BlockingDevice, Waker};
 pub use root::{Root, RootError};
-pub use threads::{DirectIo, Threads};
+pub use threads::{DirectIo, Threads, Writes};
 pub use traced::{KindCounts, Trace, TraceCounts, TraceRecord, Traced};
 pub use uring::{Uring, UringError};

@@ -22,6 +22,15 @@ pub enum DirectIo {
     WhenAligned,
 }
 
+/// Who writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Writes {
+    /// The threads, like all else.
+    Queued,
+    /// The owner, before `submit` returns, as Squid's aufs did (R63).
+    Waited,
+}
+
 /// The device.
 #[derive(Debug)]
 pub struct Threads {
@@ -29,6 +38,7 @@ pub struct Threads {
     parker: Parker,
     files: HashMap<FileId, Arc<OpenFile>>,
     in_flight: usize,
+    writes: Writes,
     threads: Vec<JoinHandle<()>>,
 }
 
@@ -79,6 +89,13 @@ impl Threads {
         Self::start(root, threads, direct, parker, owner)
     }
 
+    /// The same device, with another one writing.
+    #[must_use]
+    pub const fn writing(mut self, writes: Writes) -> Self {
+        self.writes = writes;
+        self
+    }
+
     /// A device whose owner sleeps elsewhere and is woken by `owner`; its own `wait` is not to be used.
     pub(crate) fn for_owner(
         root: &Root,
@@ -104,7 +121,8 @@ impl Threads {
             finished: Mutex::default(),
             owner,
         });
-        let mut device = Self { shared, parker, files: HashMap::new(), in_flight: 0, threads: Vec::new() };
+        let (files, writes) = (HashMap::new(), Writes::Queued);
+        let mut device = Self { shared, parker, files, in_flight: 0, writes, threads: Vec::new() };
         for _ in 0..threads.max(1) {
             let shared = Arc::clone(&device.shared);
             let thread = std::thread::Builder::new().name("foxy-disk".into());
@@ -157,6 +175,10 @@ impl Device for Threads {
             return self.finish(id, result, None);
         }
         match self.prepare(op) {
+            Ok(job @ Job::Write { .. }) if self.writes == Writes::Waited => {
+                let finished = self.shared.carry_out(id, job);
+                lock(&self.shared.finished).push(finished);
+            }
             Ok(job) => {
                 lock(&self.shared.queue).jobs.push_back((id, job));
                 self.shared.work.notify_one();

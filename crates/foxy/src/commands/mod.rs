@@ -1,6 +1,7 @@
 //! One file for each command. What is listed here is what `foxy --help` shows.
 
 pub mod check;
+pub mod disk_helper;
 pub mod figure;
 pub mod load;
 pub mod origin;
@@ -21,6 +22,7 @@ const COMMANDS: &[Entry] = &[
     Entry { command: serve::command, run: serve::run },
     Entry { command: check::command, run: check::run },
     Entry { command: figure::command, run: figure::run },
+    Entry { command: disk_helper::command, run: disk_helper::run },
     Entry { command: load::command, run: load::run },
     Entry { command: origin::command, run: origin::run },
     Entry { command: sim::command, run: sim::run },

@@ -1,14 +1,15 @@
 //! The stores: opens each folder, its device and its shard, and refuses to start with one that cannot be used.
 
+use super::disk::{self, Opened};
 use super::patiently;
 use super::welcome::OpenStore;
 use crate::failure::Failure;
 use crate::settings::Settings;
 use crate::settings::resolve::new_store_size;
 use foxy_base::{ByteSize, Instant, Random, clock};
-use foxy_device::{DeviceKind, DeviceSettings, Preference, Root, RootError, open_device};
+use foxy_device::{Root, RootError};
 use foxy_store::superblock::{Found, Superblock};
-use foxy_store::{Observer, SchemeName, Shard, ShardSettings, StoreSettings, StoreStatus};
+use foxy_store::{Observer, Recovery, SchemeName, Shard, ShardSettings, StoreSettings, StoreStatus};
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
@@ -61,24 +62,24 @@ fn start(settings: &Settings, folder: &Path, seed: u64) -> Result<RunningStore, 
     let store_settings = StoreSettings {
         object_limit: settings.object_limit.0,
         policy: settings.policy,
+        recovery: if settings.recovery == "clean-stop" {
+            Recovery::AfterCleanStop
+        } else {
+            Recovery::AfterCrash
+        },
+        aufs_queue: settings.aufs_queue,
+        diskd_q1: settings.diskd_q1,
         seed,
         ..StoreSettings::with_size(size.0)
     };
     store_settings.validate().map_err(|error| refuse(&error))?;
-    let preference = if settings.device == "threads" { Preference::Threads } else { Preference::Fastest };
-    let opened = open_device(&root, DeviceSettings { preference, ..DeviceSettings::default() });
-    let (device, kind) = opened.map_err(|error| {
-        Failure::Failed(format!("store {}: cannot start a thread for the disk: {error}", folder.display()))
-    })?;
-    if settings.device == "uring" && kind != DeviceKind::Uring {
-        return Err(refuse(&format_args!("no io_uring, only {kind}; use --device auto")));
-    }
+    let Opened { device, name } = disk::open(&root, settings)?;
     let observer = Observer::default();
     let scheme = settings.scheme.make(&store_settings, observer.clone());
     let shard = Shard::start(scheme, device, observer, ShardSettings::new(clock::monotonic));
     let shard =
         shard.map_err(|error| Failure::Failed(format!("cannot start the store's thread: {error}")))?;
-    let facts = OpenStore { folder: folder.to_owned(), size, device: kind.to_string() };
+    let facts = OpenStore { folder: folder.to_owned(), size, device: name };
     Ok(RunningStore { shard, facts, _root: root })
 }
 
@@ -89,7 +90,7 @@ fn existing_size(folder: &Path, scheme: SchemeName) -> Option<ByteSize> {
     let path = folder.join(scheme.row().control?);
     File::open(path).ok()?.read_exact(&mut pages).ok()?;
     match Superblock::judge(&pages[..PAGE], &pages[PAGE..]) {
-        Ok(Found::Ours(superblock)) => Some(ByteSize(superblock.requested)),
+        Ok(Found::Ours(superblock)) if superblock.requested > 0 => Some(ByteSize(superblock.requested)),
         _ => None,
     }
 }

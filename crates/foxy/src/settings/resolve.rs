@@ -51,6 +51,16 @@ pub struct Settings {
     pub policy: PolicyName,
     /// The device's name, or `auto`.
     pub device: &'static str,
+    /// What comes back after a crash: `crash` or `clean-stop`.
+    pub recovery: &'static str,
+    /// Operations at which the scheme `aufs` opens nothing more.
+    pub aufs_queue: usize,
+    /// Who writes for the scheme `aufs`: `queued` or `waited`.
+    pub aufs_writes: &'static str,
+    /// Operations at which the scheme `diskd` opens nothing more.
+    pub diskd_q1: usize,
+    /// Operations at which a helper process is waited for.
+    pub diskd_q2: usize,
     /// Larger responses are not stored.
     pub object_limit: ByteSize,
     /// Bytes of responses kept in memory.
@@ -155,6 +165,11 @@ pub fn resolve(written: &Written) -> Result<Settings, Complaints> {
         scheme: set(&written.scheme),
         policy: set(&written.policy),
         device: set(&written.device),
+        recovery: set(&written.recovery),
+        aufs_queue: set(&written.aufs_queue),
+        aufs_writes: set(&written.aufs_writes),
+        diskd_q1: set(&written.diskd_q1),
+        diskd_q2: set(&written.diskd_q2),
         object_limit: set(&written.object_limit),
         memory: set(&written.memory),
         memory_object_limit: set(&written.memory_object_limit),

@@ -27,6 +27,17 @@ pub const fn count(
     Setting { key, flag: None, area: Area::Limits, kind, default: Preset::Fixed(default), doc }
 }
 
+/// A number of operations in a store.
+pub const fn scheme_count(
+    key: &'static str,
+    default: &'static [&'static str],
+    slot: Slot<usize>,
+    doc: &'static str,
+) -> Setting {
+    let kind = Kind::Count { slot, at_least: 1, at_most: 65_536 };
+    Setting { key, flag: None, area: Area::Store, kind, default: Preset::Fixed(default), doc }
+}
+
 /// Bytes within bounds.
 pub const fn size(slot: Slot<ByteSize>, at_least: u64, at_most: u64) -> Kind {
     Kind::Size { slot, at_least: ByteSize(at_least), at_most: ByteSize(at_most) }
