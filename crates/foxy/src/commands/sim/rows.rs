@@ -63,9 +63,9 @@ impl<'a> Row<'a> {
         let sum = |value: fn(&RunResult) -> u64| self.results.iter().map(|result| value(result)).sum::<u64>();
         let (lost, refused) = (sum(|result| result.outcome.lost), sum(|result| result.outcome.refused));
         let mut notes = Vec::new();
-        for (count, what) in [(lost, "reads found nothing"), (refused, "operations refused")] {
+        for (count, what) in [(lost, "reads that found nothing"), (refused, "operations refused")] {
             if count > 0 {
-                notes.push(format!("{count} {what}"));
+                notes.push(format!("{what}: {count}"));
             }
         }
         notes.extend(self.failures.first().map(|reason| (*reason).to_owned()));

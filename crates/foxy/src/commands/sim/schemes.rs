@@ -14,7 +14,7 @@ use foxy_lab::sim::runs::{Plan, RunResult, Watch};
 use foxy_lab::sim::sizing;
 use foxy_report::Record;
 use foxy_store::SchemeName;
-use foxy_store::schemes::SCHEMES;
+use foxy_store::schemes::{DeviceWish, SCHEMES};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -56,6 +56,10 @@ pub fn run(
         .collect();
     let records = rows.iter().flat_map(Row::records).collect();
     text.push_str(&format!("\n\nOn {}:\n\n{}", device.title(), rows::table(&rows)));
+    let helped = |scheme: &SchemeName| scheme.row().device == DeviceWish::Helper;
+    if matches!(device, Where::Folder(_)) && schemes.iter().any(helped) {
+        text.push_str("\ndiskd is measured with blocking calls here, without its helper process.");
+    }
     if rows.iter().all(|row| row.results.is_empty()) {
         return Err(Failure::Failed(format!("{}\nsim: no run came to anything", text.trim_end())));
     }
