@@ -66,6 +66,27 @@ fn sigterm_ends_it_with_zero_and_what_was_stored_stays() {
 }
 
 #[test]
+fn a_store_behind_a_helper_process_comes_back_after_a_clean_stop_and_begins_empty_after_a_kill() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let origin = Origin::start();
+    let flags = ["--scheme", "diskd", "--recovery", "clean-stop"];
+    let foxy = Foxy::start(folder.path(), &flags);
+    assert!(foxy.welcome.contains("diskd, helper"), "{}", foxy.welcome);
+    let body = foxy.get(&origin.url("a")).body;
+    foxy.signal("TERM");
+    let (status, reports) = foxy.wait();
+    assert_eq!(status.code(), Some(0), "{reports}");
+    let foxy = Foxy::start(folder.path(), &flags);
+    let page = foxy.get(&origin.url("a"));
+    assert!(page.cache_status().contains("foxy; hit"), "{page:?}");
+    assert_eq!(page.body, body);
+    foxy.kill();
+    let foxy = Foxy::start(folder.path(), &flags);
+    let page = foxy.get(&origin.url("a"));
+    assert!(page.cache_status().contains("fwd=uri-miss"), "{page:?}");
+}
+
+#[test]
 fn idle_clients_do_not_delay_a_stop_and_a_second_signal_does_not_wait_at_all() {
     let folder = tempfile::tempdir().expect("a folder");
     let origin = Origin::start();
