@@ -3,6 +3,7 @@
 pub mod complaint;
 pub mod docs;
 mod file;
+mod file_schemes;
 pub mod flags;
 pub mod kind;
 pub mod machine;

@@ -1,8 +1,9 @@
 //! The one table of settings. Command line, configuration file, `foxy check` and `docs/configuration.md` all come
 //! from it; nothing about a setting is written down twice.
 
+use super::file_schemes;
 use super::kind::{Area, Kind, Preset, Setting};
-use super::rows::{count, scheme_count, size, span, timeout};
+use super::rows::{count, size, span, timeout};
 
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
@@ -119,53 +120,11 @@ pub static SETTINGS: &[Setting] = &[
         default: Preset::Fixed(&["auto"]),
         doc: "How the disk is read and written.",
     },
-    Setting {
-        key: "recovery",
-        flag: Some("recovery"),
-        area: Area::Store,
-        kind: Kind::Choice {
-            slot: |w| &mut w.recovery,
-            words: &[
-                ("crash", "all that was durable comes back after a crash; forgetting an object costs a sync"),
-                ("clean-stop", "only a store that was stopped comes back; nothing is synced while it serves"),
-            ],
-        },
-        default: Preset::Fixed(&["crash"]),
-        doc: "What the schemes that keep one file an object remember after a crash. \
-              `stream-packetizer` always recovers from one, the others never.",
-    },
-    scheme_count(
-        "aufs.queue",
-        &["80"],
-        |w| &mut w.aufs_queue,
-        "Operations under way at which the scheme `aufs` opens no more files: hits become misses, fills are not stored.",
-    ),
-    Setting {
-        key: "aufs.writes",
-        flag: None,
-        area: Area::Store,
-        kind: Kind::Choice {
-            slot: |w| &mut w.aufs_writes,
-            words: &[
-                ("queued", "threads write"),
-                ("waited", "the store's own thread writes, as in Squid 2.5"),
-            ],
-        },
-        default: Preset::Fixed(&["queued"]),
-        doc: "Who writes for the scheme `aufs`.",
-    },
-    scheme_count(
-        "diskd.q1",
-        &["64"],
-        |w| &mut w.diskd_q1,
-        "Operations under way at which the scheme `diskd` opens no more files, as Squid's Q1.",
-    ),
-    scheme_count(
-        "diskd.q2",
-        &["72"],
-        |w| &mut w.diskd_q2,
-        "Operations under way at which the store waits for the helper process, as Squid's Q2.",
-    ),
+    file_schemes::RECOVERY,
+    file_schemes::AUFS_QUEUE,
+    file_schemes::AUFS_WRITES,
+    file_schemes::DISKD_Q1,
+    file_schemes::DISKD_Q2,
     Setting {
         key: "object-limit",
         flag: Some("object-limit"),

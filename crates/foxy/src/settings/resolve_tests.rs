@@ -1,0 +1,60 @@
+//! Tests of defaults, what is worked out from the machine, and contradictions.
+
+use super::*;
+use std::path::Path;
+
+fn machine() -> Machine {
+    Machine {
+        memory: Some(ByteSize(4 << 30)),
+        cores: 3,
+        cache_folder: "/home/u/.cache/foxy".into(),
+        config_files: Vec::new(),
+    }
+}
+
+fn resolved(file: &str) -> Result<Settings, String> {
+    let mut written = Written::default();
+    crate::settings::file::read(Path::new("f"), file, &mut written).map_err(|all| all.to_string())?;
+    complete(&mut written, &machine());
+    resolve(&written).map_err(|all| all.to_string())
+}
+
+#[test]
+fn nothing_written_gives_safe_defaults() {
+    let settings = resolved("").expect("sound");
+    assert_eq!(settings.listen.to_string(), "127.0.0.1:3128");
+    assert_eq!(settings.admin.map(|address| address.to_string()), Some("127.0.0.1:3129".into()));
+    assert_eq!(settings.workers, 3);
+    assert_eq!(settings.memory, ByteSize(512 << 20));
+    assert_eq!(settings.store, [PathBuf::from("/home/u/.cache/foxy")]);
+    assert!(settings.allow_destination.is_empty());
+    assert_eq!(settings.connect_ports, [443]);
+    assert_eq!((settings.origin, settings.size), (None, None));
+}
+
+#[test]
+fn memory_stays_within_its_range() {
+    for (available, expected) in [(Some(1 << 40), 1 << 30), (Some(1 << 20), 16 << 20), (None, 128 << 20)] {
+        assert_eq!(memory(available.map(ByteSize)), ByteSize(expected));
+    }
+}
+
+#[test]
+fn a_new_store_takes_a_tenth_of_the_free_disk_up_to_ten_gibibytes() {
+    assert_eq!(new_store_size(ByteSize(100 << 30)), ByteSize(10 << 30));
+    assert_eq!(new_store_size(ByteSize(1 << 40)), ByteSize(10 << 30));
+    assert_eq!(new_store_size(ByteSize(105 << 20)), ByteSize(10 << 20));
+}
+
+#[test]
+fn contradictions_are_refused_where_they_were_written() {
+    let cases = [
+        ("admin = \"127.0.0.1:3128\"", "f:1:1: `listen` and `admin` are both 127.0.0.1:3128"),
+        ("store = [\"/a\", \"/b\", \"/a\"]", "f:1:1: /a is named twice"),
+        ("size = \"16M\"\nobject-limit = \"17M\"", "f:2:1: 17 MiB is more than the store's size of 16 MiB"),
+    ];
+    for (file, expected) in cases {
+        let refused = resolved(file).expect_err(file);
+        assert!(refused.starts_with(expected), "{refused}");
+    }
+}
