@@ -125,20 +125,13 @@ async fn fetch(
         }
     };
     if got.is_none() && follows {
-        got = lead(worker, sender, wanted, &miss, alone(miss.epoch)).await?;
+        got = lead(worker, sender, wanted, &miss, worker.shared.flights.alone(miss.epoch)).await?;
     }
     if got.is_none() {
         let miss = Miss { stale: None, ..miss };
-        got = lead(worker, sender, wanted, &miss, alone(miss.epoch)).await?;
+        got = lead(worker, sender, wanted, &miss, worker.shared.flights.alone(miss.epoch)).await?;
     }
     got.ok_or(Cut::Source)
-}
-
-/// A flight nobody else can join.
-fn alone(epoch: Epoch) -> (Arc<Flight>, Reader) {
-    let flight = Flight::new(epoch);
-    let reader = flight.join().expect("a new flight can be joined");
-    (flight, reader)
 }
 
 /// Starts a fill and reads its flight. The fill goes on if this client leaves and others read, or little is missing.

@@ -6,15 +6,13 @@
 use crate::cache::Epoch;
 use crate::stored::{CacheKey, Stored, VaryList};
 use crate::upstream::UpstreamError;
+use crate::windows::Windows;
 use bytes::Bytes;
 use foxy_http::{Headers, ResponseHead};
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::Notify;
-
-/// Bytes a fill may be ahead of its slowest reader, and bytes kept for those who join late.
-const WINDOW: usize = 1 << 20;
 
 /// How long a slow reader may hold up others before it is left behind.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -88,6 +86,8 @@ pub(crate) struct Flight {
     progress: Notify,
     room: Notify,
     pub(crate) epoch: Epoch,
+    /// Says how many bytes a fill may be ahead of its slowest reader, and how many are kept for those who join late.
+    windows: Arc<Windows>,
 }
 
 /// One reader of a flight; leaves it when dropped.
@@ -98,8 +98,10 @@ pub(crate) struct Reader {
 }
 
 impl Flight {
-    pub(crate) fn new(epoch: Epoch) -> Arc<Self> {
-        Arc::new(Self { state: Mutex::default(), progress: Notify::new(), room: Notify::new(), epoch })
+    pub(crate) fn new(epoch: Epoch, windows: Arc<Windows>) -> Arc<Self> {
+        windows.open();
+        let state = Mutex::default();
+        Arc::new(Self { state, progress: Notify::new(), room: Notify::new(), epoch, windows })
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -134,7 +136,7 @@ impl Flight {
             let mut state = self.state();
             state.received += data.len();
             state.chunks.push_back(data);
-            state.forget_read();
+            state.forget_read(self.windows.share());
         }
         self.progress.notify_waiters();
         let wait = self.wait_for_room();
@@ -151,8 +153,9 @@ impl Flight {
             room.as_mut().enable();
             {
                 let mut state = self.state();
-                state.forget_read();
-                if state.unread() <= WINDOW {
+                let window = self.windows.share();
+                state.forget_read(window);
+                if state.unread() <= window {
                     return;
                 }
             }
@@ -163,13 +166,14 @@ impl Flight {
     /// Gives up readers more than a window behind while another has read everything and waits. Where nobody waits,
     /// they hold up only themselves.
     fn leave_slow_behind(&self) {
+        let window = self.windows.share();
         let mut state = self.state();
         let end = state.first + state.chunks.len() as u64;
         if state.readers.iter().any(|(_, next)| *next == end) {
             let readers = std::mem::take(&mut state.readers);
-            let kept = readers.into_iter().filter(|(_, next)| state.after(*next) <= WINDOW).collect();
+            let kept = readers.into_iter().filter(|(_, next)| state.after(*next) <= window).collect();
             state.readers = kept;
-            state.forget_read();
+            state.forget_read(window);
         }
         drop(state);
         self.progress.notify_waiters();
@@ -218,8 +222,8 @@ impl State {
     }
 
     /// Drops chunks every reader has taken, once more was received than late readers could be given.
-    fn forget_read(&mut self) {
-        if self.received <= WINDOW {
+    fn forget_read(&mut self, window: usize) {
+        if self.received <= window {
             return;
         }
         let end = self.first + self.chunks.len() as u64;
@@ -227,6 +231,12 @@ impl State {
         while self.first < slowest && self.chunks.pop_front().is_some() {
             self.first += 1;
         }
+    }
+}
+
+impl Drop for Flight {
+    fn drop(&mut self) {
+        self.windows.close();
     }
 }
 

@@ -8,8 +8,11 @@ use std::future::Future;
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
+/// Bytes that the one flight of a test may hold.
+const WINDOW: usize = 1 << 20;
+
 fn flight() -> Arc<Flight> {
-    Flight::new(test_epoch(0))
+    Flight::new(test_epoch(0), Arc::new(Windows::new(WINDOW)))
 }
 
 /// What a future gives if nothing else happens.
@@ -139,7 +142,7 @@ fn interim_responses_are_the_leaders_alone_and_come_first() {
 
 #[test]
 fn a_flight_from_before_an_invalidation_is_not_joined() {
-    let flights = Flights::default();
+    let flights = Flights::new(WINDOW);
     let key = Key([7; 16]);
     let Boarding::Leads(old, _old_reader) = flights.board(key, test_epoch(1)) else {
         panic!("the first leads")

@@ -2,14 +2,16 @@
 
 use crate::cache::Epoch;
 use crate::flight::{Flight, Reader};
+use crate::windows::Windows;
 use foxy_store::Key;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// The flights under way, by URL.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Flights {
     table: Mutex<HashMap<Key, Arc<Flight>>>,
+    windows: Arc<Windows>,
 }
 
 /// Whether a request leads a flight or follows one.
@@ -21,6 +23,18 @@ pub(crate) enum Boarding {
 }
 
 impl Flights {
+    /// None yet; all of them together hold about `budget` bytes.
+    pub(crate) fn new(budget: usize) -> Self {
+        Self { table: Mutex::default(), windows: Arc::new(Windows::new(budget)) }
+    }
+
+    /// A flight that nobody else can join.
+    pub(crate) fn alone(&self, epoch: Epoch) -> (Arc<Flight>, Reader) {
+        let flight = Flight::new(epoch, Arc::clone(&self.windows));
+        let reader = flight.join().expect("a new flight can be joined");
+        (flight, reader)
+    }
+
     /// Joins the flight of a URL, or begins one. A flight of an older epoch is not joined: what it fetches has been
     /// invalidated since.
     pub(crate) fn board(&self, key: Key, epoch: Epoch) -> Boarding {
@@ -30,16 +44,14 @@ impl Flights {
         {
             return Boarding::Follows(reader);
         }
-        let flight = Flight::new(epoch);
-        let reader = flight.join().expect("a new flight can be joined");
+        let (flight, reader) = self.alone(epoch);
         table.insert(key, Arc::clone(&flight));
         Boarding::Leads(flight, reader)
     }
 
     /// Begins a flight of its own for a request that may not be answered by one that began earlier.
     pub(crate) fn lead(&self, key: Key, epoch: Epoch) -> (Arc<Flight>, Reader) {
-        let flight = Flight::new(epoch);
-        let reader = flight.join().expect("a new flight can be joined");
+        let (flight, reader) = self.alone(epoch);
         self.table.lock().unwrap_or_else(PoisonError::into_inner).insert(key, Arc::clone(&flight));
         (flight, reader)
     }

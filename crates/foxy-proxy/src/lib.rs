@@ -32,4 +32,5 @@ pub mod stored;
 mod stream;
 mod tunnelling;
 pub mod upstream;
+mod windows;
 mod worker;

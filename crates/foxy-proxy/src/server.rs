@@ -81,6 +81,12 @@ pub struct Proxy {
     threads: Vec<JoinHandle<()>>,
 }
 
+/// Bytes that all responses under way may hold together: half of what responses kept in memory may take.
+fn flight_budget(memory: u64) -> usize {
+    const LEAST: u64 = 4 << 20;
+    usize::try_from((memory / 2).max(LEAST)).unwrap_or(usize::MAX)
+}
+
 impl Proxy {
     /// Listens and starts the workers.
     ///
@@ -109,7 +115,7 @@ impl Proxy {
         let cache = Cache::new(MemoryTier::new(settings.memory), limits, storage, settings.seed);
         let shared = Arc::new(Shared {
             cache,
-            flights: Flights::default(),
+            flights: Flights::new(flight_budget(settings.memory)),
             sink: parts.sink,
             stopping: AtomicBool::new(false),
             connections: AtomicUsize::new(0),

@@ -69,6 +69,7 @@ fn start(settings: &Settings, folder: &Path, seed: u64) -> Result<RunningStore, 
         },
         aufs_queue: settings.aufs_queue,
         diskd_q1: settings.diskd_q1,
+        waiting_bytes: waiting_bytes(settings.memory.0),
         seed,
         ..StoreSettings::with_size(size.0)
     };
@@ -76,11 +77,20 @@ fn start(settings: &Settings, folder: &Path, seed: u64) -> Result<RunningStore, 
     let Opened { device, name } = disk::open(&root, settings)?;
     let observer = Observer::default();
     let scheme = settings.scheme.make(&store_settings, observer.clone());
-    let shard = Shard::start(scheme, device, observer, ShardSettings::new(clock::monotonic));
+    let mailbox_bytes = waiting_bytes(settings.memory.0);
+    let shard_settings = ShardSettings { mailbox_bytes, ..ShardSettings::new(clock::monotonic) };
+    let shard = Shard::start(scheme, device, observer, shard_settings);
     let shard =
         shard.map_err(|error| Failure::Failed(format!("cannot start the store's thread: {error}")))?;
     let facts = OpenStore { folder: folder.to_owned(), size, device: name };
     Ok(RunningStore { shard, facts, _root: root })
+}
+
+/// Bytes that may wait for a store, in its mailbox and on their way to disk: little where memory is.
+fn waiting_bytes(memory: u64) -> usize {
+    const LEAST: u64 = 2 << 20;
+    const MOST: u64 = 16 << 20;
+    usize::try_from((memory / 4).clamp(LEAST, MOST)).unwrap_or(usize::MAX)
 }
 
 /// The size a store on disk was made with: asking for another would begin it anew.
