@@ -8,7 +8,6 @@ use foxy_base::Instant;
 use foxy_device::mechanical::SystemProfile;
 use foxy_device::{Device, DiskProfile, FileId, IoBuffer, IoId, IoOp, Mechanical, StorePath};
 use foxy_report::figure::{FigureRow, Verdict};
-use foxy_store::layout::SLOT;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -254,9 +253,9 @@ pub fn figure_15(lab: &Lab) -> Figure {
         });
     let pictures = vec![Picture::Plot {
         title: "Fig 15: distances of reads from the one before".into(),
-        x: format!("distance, blocks of {} slots of {SLOT} B", 8192 / SLOT),
+        x: "distance from the end of the read before, blocks of 8 KiB".into(),
         y: "reads".into(),
-        style: Style::Bars,
+        style: Style::Histogram,
         series: series.collect(),
     }];
     Figure { rows, pictures }

@@ -18,6 +18,8 @@ pub const GETS: f64 = 1_058_206.0;
 const MEMORY: f64 = 536_870_912.0;
 const DISK: f64 = 2_147_483_648.0;
 
+/// Cylinders that Squid's 4,096 directories take; they do not shrink with the cache.
+const DIRECTORY_CYLINDERS: u32 = 48;
 /// Bytes of inode and directory blocks that the paper's machine kept: 2 % of its 384 MB, Solaris' default.
 const METADATA_CACHE: u64 = 8 << 20;
 
@@ -84,7 +86,7 @@ impl<'a> Lab<'a> {
             ..profile.system
         };
         DiskProfile {
-            cylinders: cylinders(profile.cylinders),
+            cylinders: (cylinders(profile.cylinders) + DIRECTORY_CYLINDERS).min(profile.cylinders),
             seek_bend: cylinders(profile.seek_bend),
             system,
             ..profile

@@ -72,14 +72,12 @@ impl Observer {
             }
             self.last_read = Some(record.address * SECTOR + record.size);
         }
-        let from = records.len().saturating_sub(HEAD_REQUESTS);
-        self.observed.heads = records[from..]
-            .iter()
-            .map(|record| {
-                let seconds = record.start.0 as f64 / 1e9;
-                (seconds, (record.address * SECTOR) as f64 / 1e6, record.kind.reads())
-            })
-            .collect();
+        let heads = &mut self.observed.heads;
+        heads.extend(records.iter().map(|record| {
+            let seconds = record.start.0 as f64 / 1e9;
+            (seconds, (record.address * SECTOR) as f64 / 1e6, record.kind.reads())
+        }));
+        heads.drain(..heads.len().saturating_sub(HEAD_REQUESTS));
     }
 
     pub(super) fn into_observed(self) -> Observed {

@@ -1,4 +1,8 @@
-//! What a figure shows, as data; drawing it is the business of whoever has a page.
+//! What a figure shows, as data, and as the chart or map that is drawn of it.
+
+use foxy_report::chart::map::{Content, Map, MapState, Shading};
+use foxy_report::chart::{Axis, Bars, Bin, Bins, Chart, Dots, Line, Look, Plot, Provenance, Value};
+use foxy_store::layout::SLOT;
 
 /// A named line of points.
 #[derive(Clone, Debug, PartialEq)]
@@ -16,8 +20,30 @@ pub enum Style {
     Lines,
     /// Points alone.
     Dots,
-    /// Columns.
+    /// A bar a series, of its first point.
     Bars,
+    /// Columns next to each other, a point's x being their left edge, 1 wide.
+    Histogram,
+}
+
+/// A picture, ready to be drawn.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Drawing {
+    /// Values over values.
+    Chart(Chart),
+    /// Slots of stores.
+    Map(Map),
+}
+
+impl Drawing {
+    /// As SVG.
+    #[must_use]
+    pub fn svg(&self) -> String {
+        match self {
+            Self::Chart(chart) => chart.svg(),
+            Self::Map(map) => map.svg(),
+        }
+    }
 }
 
 /// The slots of a store.
@@ -56,7 +82,85 @@ pub enum Picture {
     },
 }
 
+fn axis(text: &str) -> Axis {
+    let (title, unit) = text.rsplit_once(", ").unwrap_or((text, ""));
+    Axis::linear(title, unit)
+}
+
+fn plot(style: Style, unit: &str, series: &[Series]) -> Plot {
+    match style {
+        Style::Lines => Plot::Lines(series.iter().map(Series::line).collect()),
+        Style::Dots => {
+            let dots = |series: &Series| Dots { name: series.name.clone(), points: series.points.clone() };
+            Plot::Dots(series.iter().map(dots).collect())
+        }
+        Style::Bars => Plot::Bars {
+            groups: series.iter().map(|series| series.name.clone()).collect(),
+            series: vec![Bars {
+                name: unit.into(),
+                values: series
+                    .iter()
+                    .map(|series| series.points.first().map(|p| Value::exact(p.1)))
+                    .collect(),
+            }],
+        },
+        Style::Histogram => {
+            let bin = |&(from, count): &(f64, f64)| Bin { from, to: from + 1.0, count };
+            let bins = |series: &Series| Bins {
+                name: series.name.clone(),
+                bins: series.points.iter().map(bin).collect(),
+            };
+            Plot::Histogram(series.iter().map(bins).collect())
+        }
+    }
+}
+
+impl Series {
+    fn line(&self) -> Line {
+        let points = self.points.iter().map(|&(x, y)| (x, Value::exact(y))).collect();
+        Line { name: self.name.clone(), look: Look::Solid, points }
+    }
+}
+
+impl StoreMap {
+    fn state(&self) -> MapState {
+        let mut state = MapState::new(&self.name);
+        let mut end = 0;
+        for &(first, slots) in &self.free_runs {
+            state.push(u64::from(first.saturating_sub(end)), Content::Live(1));
+            state.push(u64::from(slots), Content::Free);
+            end = first + slots;
+        }
+        state.push(u64::from(self.slots.saturating_sub(end)), Content::Live(1));
+        state
+    }
+}
+
 impl Picture {
+    /// What is drawn of it, with where its values come from.
+    #[must_use]
+    pub fn drawing(&self, provenance: Provenance) -> Drawing {
+        match self {
+            Self::Plot { title, x, y, style, series } => {
+                let (across, upwards) = if *style == Style::Bars { (y, x) } else { (x, y) };
+                Drawing::Chart(Chart {
+                    title: title.clone(),
+                    provenance,
+                    x: axis(across),
+                    y: axis(upwards).showing(0.0),
+                    plot: plot(*style, y, series),
+                })
+            }
+            Self::Map { title, stores } => Drawing::Map(Map {
+                title: title.clone(),
+                provenance,
+                shading: Shading::Fullness,
+                slot_bytes: SLOT as u64,
+                states: stores.iter().map(StoreMap::state).collect(),
+            }),
+        }
+    }
+
     /// Its data as comma-separated values, a line a point or free run.
     #[must_use]
     pub fn as_csv(&self) -> String {

@@ -6,8 +6,11 @@ use crate::lab::records;
 use crate::terminal;
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use foxy_device::{DiskProfile, calibrate};
+use foxy_lab::figures::picture::Drawing;
 use foxy_lab::figures::{self, Extent, FIGURES, Figure, FigureEntry, Lab};
-use foxy_report::figure::{FigureRow, as_markdown, as_text};
+use foxy_report::chart::Provenance;
+use foxy_report::figure::{FigureRow, Place, as_markdown, as_text, figure_table};
+use foxy_report::page::Page;
 use foxy_report::{Record, Setup};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -56,8 +59,9 @@ pub fn command() -> Command {
                 .value_parser(value_parser!(u64))
                 .help("A seed of trace and disk; more than one for a range"),
         )
-        .arg(path("out", "DIR", "Where each picture's data go, a CSV file each"))
+        .arg(path("out", "DIR", "Where the pictures go: for each its data as CSV, and an SVG"))
         .arg(path("markdown", "FILE", "Where the table goes, as Markdown"))
+        .arg(path("html", "FILE", "Where a page with all pictures and the table goes"))
         .arg(path("json", "FILE", "Where run records go, one JSON object a line"))
 }
 
@@ -91,13 +95,16 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     drop(label);
     let rows: Vec<FigureRow> = made.iter().flat_map(|(_, figure)| figure.rows.clone()).collect();
     if let Some(folder) = matches.get_one::<PathBuf>("out") {
-        write_pictures(folder, &made)?;
+        write_pictures(folder, &made, &extent)?;
     }
     if let Some(file) = matches.get_one::<PathBuf>("markdown") {
         write(file, &as_markdown(&rows))?;
     }
+    let setup = Setup { scale: extent.scale, ..records::setup(extent.seeds[0]) };
+    if let Some(file) = matches.get_one::<PathBuf>("html") {
+        write(file, &page(&setup, &made, &extent, &rows))?;
+    }
     if let Some(file) = matches.get_one::<PathBuf>("json") {
-        let setup = Setup { scale: extent.scale, ..records::setup(extent.seeds[0]) };
         records::write(file, setup, rows.iter().cloned().map(Record::FigureRow).collect(), true)?;
     }
     terminal::print(&as_text(&rows));
@@ -129,7 +136,7 @@ fn extent(matches: &ArgMatches) -> Result<Extent, Failure> {
     Ok(Extent { scale, seeds, threads })
 }
 
-fn write_pictures(folder: &Path, made: &[(&FigureEntry, Figure)]) -> Result<(), Failure> {
+fn write_pictures(folder: &Path, made: &[(&FigureEntry, Figure)], extent: &Extent) -> Result<(), Failure> {
     std::fs::create_dir_all(folder).map_err(|error| unwritable(folder, &error))?;
     for (entry, figure) in made {
         for (number, picture) in (1..).zip(&figure.pictures) {
@@ -139,9 +146,37 @@ fn write_pictures(folder: &Path, made: &[(&FigureEntry, Figure)]) -> Result<(), 
                 format!("{}-{number}", entry.name)
             };
             write(&folder.join(format!("{name}.csv")), &picture.as_csv())?;
+            let drawing = picture.drawing(provenance(entry, extent));
+            write(&folder.join(format!("{name}.svg")), &drawing.svg())?;
         }
     }
     Ok(())
+}
+
+fn provenance(entry: &FigureEntry, extent: &Extent) -> Provenance {
+    Provenance {
+        source: entry.name.into(),
+        place: Place::Simulated,
+        scale: extent.scale,
+        seeds: u32::try_from(extent.seeds.len()).unwrap_or(u32::MAX),
+    }
+}
+
+/// All pictures and the table on one page.
+fn page(setup: &Setup, made: &[(&FigureEntry, Figure)], extent: &Extent, rows: &[FigureRow]) -> String {
+    let mut page = Page::new("The seeds' tables and figures");
+    page.setup(setup);
+    page.table("Quoted, ours, and what that comes to", &figure_table(rows));
+    for (entry, figure) in made {
+        page.heading(&format!("{}: {}", entry.name, entry.title));
+        for picture in &figure.pictures {
+            match picture.drawing(provenance(entry, extent)) {
+                Drawing::Chart(chart) => page.chart(&chart),
+                Drawing::Map(map) => page.map(&map),
+            }
+        }
+    }
+    page.html()
 }
 
 fn write(file: &Path, text: &str) -> Result<(), Failure> {

@@ -1,0 +1,46 @@
+//! `foxy figure` as its users see it: a table, files that can be looked at, and names that are not known.
+
+use std::process::{Command, Output};
+
+fn foxy(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_foxy")).arg("figure").args(arguments).output().expect("the binary runs")
+}
+
+#[test]
+fn a_figure_is_a_table_pictures_and_records() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = |name: &str| folder.path().join(name).to_str().expect("UTF-8").to_owned();
+    let (out, html, json) = (path("out"), path("page.html"), path("run.jsonl"));
+    let output =
+        foxy(&["001-table1", "001-fig9", "--scale", "0.02", "--out", &out, "--html", &html, "--json", &json]);
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(text.contains("Calibration") && text.contains("URL-write"), "{text}");
+    let read = |path: &str| std::fs::read_to_string(path).expect("written");
+    assert!(read(&format!("{out}/001-fig9.svg")).starts_with("<svg"));
+    assert!(read(&format!("{out}/001-fig9.csv")).lines().count() > 100);
+    assert!(read(&html).contains("001-fig9"));
+    let records = read(&json);
+    assert!(records.lines().next().expect("a setup").contains("\"scale\":0.02"), "{records}");
+    assert_eq!(
+        records.lines().filter(|line| line.contains("\"kind\":\"figure-row\"")).count(),
+        5,
+        "{records}"
+    );
+}
+
+#[test]
+fn an_unknown_figure_is_answered_with_those_there_are() {
+    let output = foxy(&["001-fig99"]);
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(2), "{text}");
+    assert!(text.contains("001-fig99") && text.contains("001-table2"), "{text}");
+}
+
+#[test]
+fn a_scale_that_makes_no_sense_is_refused() {
+    for scale in ["0", "7", "-1", "NaN"] {
+        let output = foxy(&["001-table1", &format!("--scale={scale}")]);
+        assert_eq!(output.status.code(), Some(2), "{scale}");
+    }
+}
