@@ -1,5 +1,9 @@
 //! The signals that commands listen to.
 
+use crate::failure::Failure;
+use foxy_lab::sim::runs::Watch;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 /// What an operator wants.
@@ -53,4 +57,21 @@ pub fn wait_for_stop() -> std::io::Result<()> {
         while signals.next().await != Wish::Stop {}
         Ok(())
     })
+}
+
+/// From now on a signal ends runs early instead of the process, so that what they made is removed.
+///
+/// # Errors
+/// The system gives no runtime, handler or thread.
+pub fn stop_on_signal(watch: &Arc<Watch>) -> Result<(), Failure> {
+    let failed = |error: std::io::Error| Failure::Failed(format!("foxy: no signal handler: {error}"));
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
+    let mut signals = runtime.block_on(async { Signals::listen() }).map_err(failed)?;
+    let watch = Arc::clone(watch);
+    let listen = move || {
+        runtime.block_on(signals.next());
+        watch.stop.store(true, Relaxed);
+    };
+    std::thread::Builder::new().spawn(listen).map_err(failed)?;
+    Ok(())
 }

@@ -4,9 +4,10 @@ use super::Figure;
 use super::lab::Lab;
 use super::picture::{Picture, Series, StoreMap, Style};
 use super::trial::{Trial, TrialResult};
+use crate::sim::pace::{Pace, Virtual};
 use foxy_base::Instant;
 use foxy_device::mechanical::SystemProfile;
-use foxy_device::{Device, DiskProfile, FileId, IoBuffer, IoId, IoOp, Mechanical, StorePath};
+use foxy_device::{Device, DiskProfile, FileId, IoBuffer, IoError, IoId, IoOp, Mechanical, StorePath};
 use foxy_report::figure::{FigureRow, Verdict};
 use std::sync::Arc;
 use std::time::Duration;
@@ -51,43 +52,61 @@ pub fn figure_2(lab: &Lab) -> Figure {
     Figure { rows, pictures }
 }
 
-/// Milliseconds to create, and to delete, a file of that size.
+/// Milliseconds to create, and to delete, a file of that size on the model.
 fn create_and_delete(size: usize, seed: u64) -> (f64, f64) {
     let system = SystemProfile { write_behind: 0, ..SystemProfile::solaris() };
     let mut device = Mechanical::new(DiskProfile { system, ..DiskProfile::st15150w() }, 1, seed);
-    let mut now = Instant::ZERO;
-    let mut carry_out = |op: IoOp| {
-        device.submit(IoId(1), op, now);
+    file_times(size, 4, &mut device, &mut Virtual::default()).expect("a model has no reason to fail")
+}
+
+/// Milliseconds to create, and to delete, a file of that size: 64 files in a new directory, deleted in reverse, so
+/// many times over.
+///
+/// # Errors
+/// The first operation that failed.
+pub fn file_times<D: Device, P: Pace<D>>(
+    size: usize,
+    times: u32,
+    device: &mut D,
+    pace: &mut P,
+) -> Result<(f64, f64), IoError> {
+    let mut carry_out = |op: IoOp| -> Result<Instant, IoError> {
+        device.submit(IoId(1), op, pace.now());
         let mut done = Vec::new();
+        device.reap(pace.now(), &mut done);
         while done.is_empty() {
-            now = device.next_completion().unwrap_or(now).max(now);
-            device.reap(now, &mut done);
+            pace.wait(device, None);
+            device.reap(pace.now(), &mut done);
         }
-        now
+        for one in done {
+            one.result?;
+        }
+        Ok(pace.now())
     };
     let path = |file: u32| StorePath::new(format!("d/{file}"));
-    carry_out(IoOp::MakeDir { path: StorePath::new("d") });
+    carry_out(IoOp::MakeDir { path: StorePath::new("d") })?;
     let mut rounds = [Duration::ZERO; 2];
-    for _ in 0..4 {
-        let begun = carry_out(IoOp::Create { file: FileId(9), path: StorePath::new("d/first"), size: 0 });
+    for _ in 0..times {
+        carry_out(IoOp::Create { file: FileId(9), path: StorePath::new("d/first"), size: 0 })?;
+        let begun = carry_out(IoOp::Close { file: FileId(9) })?;
         let mut last = begun;
         for file in 0..FILES {
             let id = FileId(10);
-            carry_out(IoOp::Create { file: id, path: path(file), size: 0 });
+            carry_out(IoOp::Create { file: id, path: path(file), size: 0 })?;
             if size > 0 {
-                carry_out(IoOp::Write { file: id, offset: 0, buffer: IoBuffer::zeroed(size) });
+                carry_out(IoOp::Write { file: id, offset: 0, buffer: IoBuffer::zeroed(size) })?;
             }
-            last = carry_out(IoOp::Close { file: id });
+            last = carry_out(IoOp::Close { file: id })?;
         }
         rounds[0] += last.since(begun);
         for file in (0..FILES).rev() {
-            let end = carry_out(IoOp::Remove { path: path(file) });
+            let end = carry_out(IoOp::Remove { path: path(file) })?;
             rounds[1] += end.since(last);
             last = end;
         }
     }
-    let milliseconds = |time: Duration| time.as_secs_f64() * 1e3 / f64::from(4 * FILES);
-    (milliseconds(rounds[0]), milliseconds(rounds[1]))
+    let milliseconds = |time: Duration| time.as_secs_f64() * 1e3 / f64::from(times * FILES);
+    Ok((milliseconds(rounds[0]), milliseconds(rounds[1])))
 }
 
 fn followed(lab: &Lab, trial: Trial) -> Vec<Arc<TrialResult>> {

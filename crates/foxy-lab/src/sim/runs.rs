@@ -184,13 +184,27 @@ pub fn settings(plan: &Plan, operations: &Operations) -> StoreSettings {
 /// # Errors
 /// [`RunError`].
 pub fn run(plan: &Plan, operations: &Operations, place: Place, watch: &Watch) -> Result<RunResult, RunError> {
+    run_at_once(plan, 1, operations, place, watch)
+}
+
+/// The same, with so many URL-reads and as many URL-writes under way at once, for schemes that nobody waits for.
+///
+/// # Errors
+/// [`RunError`].
+pub fn run_at_once(
+    plan: &Plan,
+    at_once: usize,
+    operations: &Operations,
+    place: Place,
+    watch: &Watch,
+) -> Result<RunResult, RunError> {
     let settings = settings(plan, operations);
     if settings.size > LARGEST_STORE {
         return Err(RunError::TooLarge(settings.size));
     }
     let gathers = matches!(plan.scheme, SchemeName::LazyReads | SchemeName::LazyReadsLoc);
-    let reads_at_once = if gathers { 32 } else { 1 };
-    let subject = Subject { scheme: plan.scheme, settings, reads_at_once, writes_at_once: 1 };
+    let reads_at_once = if gathers { at_once.max(32) } else { at_once };
+    let subject = Subject { scheme: plan.scheme, settings, reads_at_once, writes_at_once: at_once };
     match place {
         Place::Memory => Ok(drive(subject, operations, Memory::default(), Virtual::default(), watch)?.0),
         Place::Null => Ok(drive(subject, operations, Null::default(), Virtual::default(), watch)?.0),

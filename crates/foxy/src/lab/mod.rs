@@ -3,6 +3,9 @@
 
 pub mod bars;
 pub mod facts;
+pub mod measured;
+pub mod mounts;
 pub mod processor_time;
 pub mod progress;
 pub mod records;
+pub mod temporary;

@@ -14,7 +14,7 @@ use std::os::unix::process::CommandExt;
 use std::process::Command;
 
 /// Threads for a scheme that is meant for them, as Squid starts for each directory.
-const AUFS_THREADS: usize = 16;
+pub const AUFS_THREADS: usize = 16;
 
 /// A device, and what the start-up message says of it.
 pub struct Opened {
@@ -64,7 +64,10 @@ pub fn open(root: &Root, settings: &Settings) -> Result<Opened, Failure> {
 }
 
 /// A helper in a process of its own. It holds the folder's lock as long as it runs, and takes no signal meant for foxy.
-fn helper(root: &Root, block_at: usize) -> std::io::Result<Helper> {
+///
+/// # Errors
+/// When it cannot be started.
+pub fn helper(root: &Root, block_at: usize) -> std::io::Result<Helper> {
     Helper::new(block_at, |socket: UnixStream| -> std::io::Result<Ending> {
         let mut child = Command::new(std::env::current_exe()?)
             .arg(crate::commands::disk_helper::NAME)

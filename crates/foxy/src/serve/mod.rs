@@ -4,7 +4,7 @@
 mod access_line;
 mod access_log;
 mod admin;
-mod disk;
+pub mod disk;
 mod exposition;
 mod facts;
 mod log_queue;

@@ -2,8 +2,7 @@
 //! sub-folder of its own, which is removed whatever way the run ends.
 
 use crate::failure::Failure;
-use crate::signals::Signals;
-use crate::terminal::{self, Level};
+use crate::lab::temporary::Temporary;
 use foxy_base::ByteSize;
 use foxy_device::{DeviceSettings, DiskProfile, Preference, Root, RootError, open_device};
 use foxy_lab::sim::operation::Operations;
@@ -11,7 +10,6 @@ use foxy_lab::sim::runs::{self, Place, Plan, RunError, RunResult, Watch};
 use foxy_lab::sim::sizing;
 use foxy_store::schemes::DeviceWish;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// A place for runs.
@@ -89,21 +87,6 @@ impl Where {
     }
 }
 
-/// A folder that is removed with all that is in it.
-struct Temporary(PathBuf);
-
-impl Drop for Temporary {
-    fn drop(&mut self) {
-        match std::fs::remove_dir_all(&self.0) {
-            Err(error) if self.0.exists() => {
-                let text = format!("sim: {} cannot be removed: {error}; remove it", self.0.display());
-                terminal::report(Level::Warning, &text);
-            }
-            _ => {}
-        }
-    }
-}
-
 fn run_in(base: &Path, plan: &Plan, operations: &Operations, watch: &Watch) -> Result<RunResult, String> {
     if watch.stop.load(Relaxed) {
         return Err(RunError::Stopped.to_string());
@@ -111,8 +94,8 @@ fn run_in(base: &Path, plan: &Plan, operations: &Operations, watch: &Watch) -> R
     let is_store = base.join("foxy.lock").exists();
     let _lock = is_store.then(|| Root::open(base)).transpose().map_err(|error| words(&error))?;
     let number = NEXT.fetch_add(1, Relaxed);
-    let folder = Temporary(base.join(format!("foxy-sim-{}-{number}", std::process::id())));
-    let root = Root::open(&folder.0).map_err(|error| words(&error))?;
+    let folder = Temporary::new(base.join(format!("foxy-sim-{}-{number}", std::process::id())));
+    let root = Root::open(folder.path()).map_err(|error| words(&error))?;
     let needed = if sizing::has_utilization(plan.scheme) {
         runs::settings(plan, operations).size
     } else {
@@ -140,18 +123,4 @@ fn words(error: &RootError) -> String {
         RootError::NoSpace(_) => "the disk is full".into(),
         RootError::Failed(_, words) => format!("the folder cannot be used: {words}"),
     }
-}
-
-/// From now on a signal ends runs early instead of the process, so that folders are removed.
-pub fn stop_on_signal(watch: &Arc<Watch>) -> Result<(), Failure> {
-    let failed = |error: std::io::Error| Failure::Failed(format!("sim: no signal handler: {error}"));
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
-    let mut signals = runtime.block_on(async { Signals::listen() }).map_err(failed)?;
-    let watch = Arc::clone(watch);
-    let listen = move || {
-        runtime.block_on(signals.next());
-        watch.stop.store(true, Relaxed);
-    };
-    std::thread::Builder::new().spawn(listen).map_err(failed)?;
-    Ok(())
 }

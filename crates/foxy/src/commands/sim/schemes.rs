@@ -1,12 +1,13 @@
 //! `foxy sim` with schemes: gets become URL operations, and every scheme carries them out.
 
 use super::input::Input;
-use super::place::{self, Where};
+use super::place::Where;
 use super::rows::{self, Row};
 use super::stream;
 use crate::failure::Failure;
 use crate::lab::progress::Progress;
 use crate::settings::machine::Machine;
+use crate::signals::stop_on_signal;
 use clap::ArgMatches;
 use foxy_lab::sim::operation::Operations;
 use foxy_lab::sim::parallel::run_all;
@@ -41,7 +42,7 @@ pub fn run(
     let tasks = tasks(&schemes, &utilizations, seeds);
     let watch = Arc::new(Watch::default());
     if matches!(device, Where::Folder(_)) {
-        place::stop_on_signal(&watch)?;
+        stop_on_signal(&watch)?;
     }
     let largest = streams.iter().map(|stream| stream.disk).max().unwrap_or(0);
     let threads = device.threads(machine.cores, machine.memory, largest);
