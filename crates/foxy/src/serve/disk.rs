@@ -3,6 +3,7 @@
 
 use crate::failure::Failure;
 use crate::settings::Settings;
+use crate::settings::store_choice::StoreChoice;
 use foxy_device::helper::Ending;
 use foxy_device::{
     BlockingDevice, DeviceKind, DeviceSettings, Helper, Preference, Root, Writes, open_device,
@@ -28,29 +29,30 @@ pub struct Opened {
 ///
 /// # Errors
 /// The device cannot be had here, or a thread or process that it needs cannot be started.
-pub fn open(root: &Root, settings: &Settings) -> Result<Opened, Failure> {
+pub fn open(root: &Root, settings: &Settings, store: &StoreChoice) -> Result<Opened, Failure> {
     let folder = root.path().display();
     let start = |error: std::io::Error| {
         Failure::Failed(format!("store {folder}: cannot start what the disk is to be read by: {error}"))
     };
+    let meant = store.scheme.unwrap_or(settings.scheme).row().device;
     let wish = match settings.device {
         "blocking" => DeviceWish::Blocking,
         "threads" => DeviceWish::Threads,
         "helper" => DeviceWish::Helper,
         "uring" => DeviceWish::Any,
-        _ => settings.scheme.row().device,
+        _ => meant,
     };
     let preference = match wish {
         DeviceWish::Any => Preference::Fastest,
         DeviceWish::Blocking => Preference::Blocking,
         DeviceWish::Threads => Preference::Threads,
         DeviceWish::Helper => {
-            let device = Box::new(helper(root, settings.diskd_q2).map_err(start)?);
+            let device = Box::new(helper(root, store.q2.unwrap_or(settings.diskd_q2)).map_err(start)?);
             return Ok(Opened { device, name: "helper".into() });
         }
     };
     let mut wanted = DeviceSettings { preference, ..DeviceSettings::default() };
-    if settings.scheme.row().device == DeviceWish::Threads {
+    if meant == DeviceWish::Threads {
         wanted.threads = AUFS_THREADS;
         wanted.writes = if settings.aufs_writes == "waited" { Writes::Waited } else { Writes::Queued };
     }

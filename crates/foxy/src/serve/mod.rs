@@ -4,6 +4,7 @@
 mod access_line;
 mod access_log;
 mod admin;
+mod directory;
 pub mod disk;
 mod exposition;
 mod facts;
@@ -33,7 +34,7 @@ use std::net::{SocketAddr, TcpListener};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
-use store_set::StoreSet;
+use store_set::{Selection, StoreSet};
 use stores::RunningStore;
 use tokio::sync::oneshot;
 use tokio::task::LocalSet;
@@ -67,7 +68,7 @@ pub fn run(loaded: &Loaded) -> Result<(), Failure> {
     let stores = stores::open(settings, &mut random)?;
     let own = admin.as_ref().and_then(|listener| listener.local_addr().ok()).into_iter().collect();
     let proxy_settings = ProxySettings { connections, ..proxy_settings(settings, own, random.next_u64()) };
-    let proxy = start(proxy_settings, &stores, log.as_ref())?;
+    let proxy = start(proxy_settings, &stores, Selection::named(settings.store_selection), log.as_ref())?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime =
         runtime.map_err(|error| Failure::Failed(format!("cannot start the event loop: {error}")))?;
@@ -118,10 +119,18 @@ fn connections(wanted: usize, open_files: Option<u64>) -> usize {
     wanted.min(room)
 }
 
-fn start(settings: ProxySettings, stores: &[RunningStore], log: Option<&OpenLog>) -> Result<Proxy, Failure> {
+fn start(
+    settings: ProxySettings,
+    stores: &[RunningStore],
+    selection: Selection,
+    log: Option<&OpenLog>,
+) -> Result<Proxy, Failure> {
     let store: Option<Arc<dyn ObjectStore>> = match stores {
         [] => None,
-        stores => Some(Arc::new(StoreSet::new(stores.iter().map(|store| store.shard.handle()).collect()))),
+        stores => {
+            let members = stores.iter().map(RunningStore::member).collect();
+            Some(Arc::new(StoreSet::new(members, selection)))
+        }
     };
     let sink = log.map(|log| Arc::clone(&log.sink) as Arc<dyn AccessSink>);
     let parts = Parts { store, sink, resolver: system_resolver() };

@@ -1,71 +1,273 @@
-//! All stores as one: each key belongs to one of them, by the key alone.
+//! All stores as one. Which of them takes a record is the selection's choice among those that take its size; in each
+//! state at most one store has a record of a key, so that a replaced one cannot come back (the contract's rule 3).
 
+use super::directory::{Directory, Turn};
 use foxy_proxy::storage::{ObjectStore, Reply};
-use foxy_store::{AbsentReason, Answer, Key, PlacementHint, Record, RefusedReason, StoreHandle};
+use foxy_store::{AbsentReason, Answer, Key, PlacementHint, Record, RefusedReason};
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Keys whose store is remembered; 17 bytes each.
+const KEYS: usize = 1 << 20;
+
+/// Which store takes a new record (R68).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Selection {
+    /// The one its key belongs to.
+    Key,
+    /// Each in turn.
+    RoundRobin,
+    /// The one with the fewest requests waiting.
+    LeastLoad,
+}
+
+impl Selection {
+    /// The one with that name in the settings.
+    pub fn named(name: &str) -> Self {
+        match name {
+            "round-robin" => Self::RoundRobin,
+            "least-load" => Self::LeastLoad,
+            _ => Self::Key,
+        }
+    }
+}
+
+/// One of the stores.
+pub struct Member {
+    /// What is asked.
+    pub store: Arc<dyn ObjectStore>,
+    /// Bytes of the objects it takes (R67).
+    pub sizes: RangeInclusive<u64>,
+}
 
 /// The stores. With none, nothing is ever stored.
-pub struct StoreSet(Vec<StoreHandle>);
+pub struct StoreSet(Arc<Inner>);
+
+struct Inner {
+    members: Vec<Member>,
+    waiting: Vec<AtomicUsize>,
+    selection: Selection,
+    next: AtomicUsize,
+    /// None where the key alone says which store has it.
+    directory: Option<Directory<Change>>,
+}
 
 impl StoreSet {
     /// A set of these; their order decides which key belongs where.
-    pub fn new(stores: Vec<StoreHandle>) -> Self {
-        Self(stores)
+    pub fn new(members: Vec<Member>, selection: Selection) -> Self {
+        let alike = members.iter().all(|member| member.sizes == members[0].sizes);
+        let by_key = members.len() < 2 || (selection == Selection::Key && alike);
+        let directory = (!by_key).then(|| Directory::new(KEYS));
+        let waiting = members.iter().map(|_| AtomicUsize::new(0)).collect();
+        Self(Arc::new(Inner { members, waiting, selection, next: AtomicUsize::new(0), directory }))
+    }
+}
+
+/// A request that a store has not answered yet.
+struct Waiting(Arc<Inner>, usize);
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        self.0.waiting[self.1].fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// What is to be done to a key, and who wants to know.
+struct Change {
+    wish: Wish,
+    reply: Reply,
+}
+
+enum Wish {
+    Put(Record, PlacementHint),
+    Remove,
+}
+
+/// The change of a key that is under way; the next may begin when it is dropped, with or without an answer.
+struct Changing(Arc<Inner>, Key);
+
+impl Drop for Changing {
+    fn drop(&mut self) {
+        let Self(inner, key) = self;
+        if let Some(next) = inner.directory.as_ref().and_then(|directory| directory.end(*key)) {
+            inner.make(*key, next);
+        }
+    }
+}
+
+impl Inner {
+    fn home(&self, key: Key, among: usize) -> Option<usize> {
+        let [.., a, b, c, d] = key.0;
+        (u32::from_le_bytes([a, b, c, d]) as usize).checked_rem(among)
     }
 
-    fn of(&self, key: Key) -> Option<&StoreHandle> {
-        let [.., a, b, c, d] = key.0;
-        let number = u32::from_le_bytes([a, b, c, d]) as usize;
-        self.0.get(number.checked_rem(self.0.len())?)
+    fn takes(&self, store: usize, size: u64) -> bool {
+        self.members[store].sizes.contains(&size)
+    }
+
+    /// The store for a new record; none when no store takes its size.
+    fn choose(&self, key: Key, size: u64) -> Option<usize> {
+        let able: Vec<usize> = (0..self.members.len()).filter(|store| self.takes(*store, size)).collect();
+        let loaded = |store: &usize| self.waiting[*store].load(Ordering::Relaxed);
+        let turn = || self.next.fetch_add(1, Ordering::Relaxed).checked_rem(able.len());
+        match self.selection {
+            Selection::Key => Some(able[self.home(key, able.len())?]),
+            Selection::RoundRobin => Some(able[turn()?]),
+            Selection::LeastLoad => {
+                let first = turn()?;
+                able[first..].iter().chain(&able[..first]).copied().min_by_key(loaded)
+            }
+        }
+    }
+
+    /// Counts the request until its answer, which goes on to `reply`.
+    fn counted(self: &Arc<Self>, store: usize, reply: Reply) -> Reply {
+        self.waiting[store].fetch_add(1, Ordering::Relaxed);
+        let waiting = Waiting(Arc::clone(self), store);
+        Box::new(move |answer| {
+            drop(waiting);
+            reply(answer);
+        })
+    }
+
+    fn get_from(self: &Arc<Self>, store: usize, key: Key, reply: Reply) {
+        let reply = self.counted(store, reply);
+        self.members[store].store.get(key, reply);
+    }
+
+    /// Asks the stores one after the other until one has the key. `doubt` is why an earlier one could not say.
+    fn search(self: &Arc<Self>, mut left: Vec<usize>, key: Key, doubt: AbsentReason, reply: Reply) {
+        let Some(store) = left.pop() else { return reply(Answer::Absent(doubt)) };
+        let epoch = self.directory.as_ref().map(|directory| directory.epoch(key));
+        let inner = Arc::clone(self);
+        self.get_from(
+            store,
+            key,
+            Box::new(move |answer| match answer {
+                Answer::Absent(AbsentReason::NotIndexed) => inner.search(left, key, doubt, reply),
+                Answer::Absent(reason) => inner.search(left, key, reason, reply),
+                answer => {
+                    if let (Some(directory), Some(epoch)) = (&inner.directory, epoch) {
+                        directory.learn(key, store, epoch);
+                    }
+                    reply(answer);
+                }
+            }),
+        );
+    }
+
+    /// Has the key forgotten by these stores, one after the other, then goes on with `Removed`, or with why not.
+    fn clear(self: &Arc<Self>, mut left: Vec<usize>, key: Key, then: Reply) {
+        let Some(store) = left.pop() else { return then(Answer::Removed) };
+        let inner = Arc::clone(self);
+        let then = self.counted(
+            store,
+            Box::new(move |answer| match answer {
+                Answer::Removed => inner.clear(left, key, then),
+                answer => then(answer),
+            }),
+        );
+        self.members[store].store.remove(key, then);
+    }
+
+    /// Stores a record in the store that has the key if that takes it, else in another after all that may have the key
+    /// have forgotten it.
+    fn place(self: &Arc<Self>, key: Key, record: Record, hint: PlacementHint, reply: Reply) {
+        let known = self.known(key);
+        let target = known.filter(|store| self.takes(*store, hint.size));
+        let Some(target) = target.or_else(|| self.choose(key, hint.size)) else {
+            return reply(Answer::Refused(RefusedReason::TooLarge));
+        };
+        let mut others = self.may_have(known);
+        others.retain(|store| *store != target);
+        let inner = Arc::clone(self);
+        let put = move |answer| {
+            if answer != Answer::Removed {
+                return reply(answer);
+            }
+            if let Some(directory) = &inner.directory {
+                directory.place(key, target);
+            }
+            let reply = inner.counted(target, reply);
+            inner.members[target].store.put(key, record, hint, reply);
+        };
+        self.clear(others, key, Box::new(put));
+    }
+
+    fn known(&self, key: Key) -> Option<usize> {
+        self.directory.as_ref()?.find(key)
+    }
+
+    fn may_have(&self, known: Option<usize>) -> Vec<usize> {
+        known.map_or_else(|| (0..self.members.len()).collect(), |store| vec![store])
+    }
+
+    /// Makes a change in its turn: those of one key follow each other as they were asked for.
+    fn change(self: &Arc<Self>, directory: &Directory<Change>, key: Key, change: Change) {
+        match directory.begin(key, change) {
+            Turn::Now(change) => self.make(key, change),
+            Turn::Later => {}
+            Turn::Never(change) => (change.reply)(Answer::Refused(RefusedReason::Busy)),
+        }
+    }
+
+    fn make(self: &Arc<Self>, key: Key, Change { wish, reply }: Change) {
+        let changing = Changing(Arc::clone(self), key);
+        let reply = Box::new(move |answer| {
+            drop(changing);
+            reply(answer);
+        });
+        match wish {
+            Wish::Put(record, hint) => self.place(key, record, hint, reply),
+            Wish::Remove => self.clear(self.may_have(self.known(key)), key, reply),
+        }
     }
 }
 
 impl ObjectStore for StoreSet {
     fn get(&self, key: Key, reply: Reply) {
-        match self.of(key) {
-            Some(store) => store.get(key, reply),
-            None => reply(Answer::Absent(AbsentReason::NotIndexed)),
+        let inner = &self.0;
+        let Some(home) = inner.home(key, inner.members.len()) else {
+            return reply(Answer::Absent(AbsentReason::NotIndexed));
+        };
+        let Some(directory) = &inner.directory else { return inner.get_from(home, key, reply) };
+        match directory.find(key) {
+            Some(store) => inner.get_from(store, key, reply),
+            None => {
+                let count = inner.members.len();
+                let order = (0..count).map(|step| (home + count - step) % count).rev().collect();
+                inner.search(order, key, AbsentReason::NotIndexed, reply);
+            }
         }
     }
 
     fn put(&self, key: Key, record: Record, hint: PlacementHint, reply: Reply) {
-        match self.of(key) {
-            Some(store) => store.put(key, record, hint, reply),
-            None => reply(Answer::Refused(RefusedReason::StoresNothing)),
+        let inner = &self.0;
+        let Some(home) = inner.home(key, inner.members.len()) else {
+            return reply(Answer::Refused(RefusedReason::StoresNothing));
+        };
+        match &inner.directory {
+            Some(directory) => {
+                inner.change(directory, key, Change { wish: Wish::Put(record, hint), reply });
+            }
+            None if inner.takes(home, hint.size) => {
+                inner.members[home].store.put(key, record, hint, reply);
+            }
+            None => reply(Answer::Refused(RefusedReason::TooLarge)),
         }
     }
 
     fn remove(&self, key: Key, reply: Reply) {
-        match self.of(key) {
-            Some(store) => store.remove(key, reply),
-            None => reply(Answer::Removed),
+        let inner = &self.0;
+        let Some(home) = inner.home(key, inner.members.len()) else { return reply(Answer::Removed) };
+        match &inner.directory {
+            Some(directory) => inner.change(directory, key, Change { wish: Wish::Remove, reply }),
+            None => inner.members[home].store.remove(key, reply),
         }
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use std::sync::mpsc::channel;
-
-    #[test]
-    fn without_stores_every_request_is_answered() {
-        let set = StoreSet::new(Vec::new());
-        let (answers, answered) = channel();
-        let reply = || -> Reply {
-            let answers = answers.clone();
-            Box::new(move |answer| answers.send(answer).expect("the test listens"))
-        };
-        let key = Key([7; 16]);
-        set.get(key, reply());
-        set.put(key, Record::default(), PlacementHint::default(), reply());
-        set.remove(key, reply());
-        let expected = [
-            Answer::Absent(AbsentReason::NotIndexed),
-            Answer::Refused(RefusedReason::StoresNothing),
-            Answer::Removed,
-        ];
-        for answer in expected {
-            assert_eq!(answered.recv(), Ok(answer));
-        }
-    }
-}
+#[path = "store_set_tests.rs"]
+mod tests;

@@ -1,18 +1,22 @@
 //! The stores: opens each folder, its device and its shard, and refuses to start with one that cannot be used.
 
-use super::disk::{self, Opened};
+use super::disk;
 use super::patiently;
+use super::store_set::Member;
 use super::welcome::OpenStore;
 use crate::failure::Failure;
 use crate::settings::Settings;
 use crate::settings::resolve::new_store_size;
+use crate::settings::store_choice::StoreChoice;
 use foxy_base::{ByteSize, Instant, Random, clock};
 use foxy_device::{Root, RootError};
 use foxy_store::superblock::{Found, Superblock};
 use foxy_store::{Observer, Recovery, SchemeName, Shard, ShardSettings, StoreSettings, StoreStatus};
 use std::fs::File;
 use std::io::Read;
+use std::ops::RangeInclusive;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// How often a store that opens is looked at.
@@ -27,8 +31,16 @@ pub struct RunningStore {
     pub shard: Shard,
     /// What it is.
     pub facts: OpenStore,
+    sizes: RangeInclusive<u64>,
     /// The folder's lock, let go when the shard has ended.
     _root: Root,
+}
+
+impl RunningStore {
+    /// The store as one of the set of all.
+    pub fn member(&self) -> Member {
+        Member { store: Arc::new(self.shard.handle()), sizes: self.sizes.clone() }
+    }
 }
 
 /// Opens every store and waits until each has said whether it can be used. The scheme that stores nothing needs no
@@ -37,11 +49,9 @@ pub struct RunningStore {
 /// # Errors
 /// The first store that cannot be used, with what would be right.
 pub fn open(settings: &Settings, random: &mut Random) -> Result<Vec<RunningStore>, Failure> {
-    if settings.scheme == SchemeName::Null {
-        return Ok(Vec::new());
-    }
-    let stores: Result<Vec<_>, _> =
-        settings.store.iter().map(|folder| start(settings, folder, random.next_u64())).collect();
+    let kept = |store: &&StoreChoice| store.scheme.unwrap_or(settings.scheme) != SchemeName::Null;
+    let stores = settings.store.iter().filter(kept);
+    let stores: Result<Vec<_>, _> = stores.map(|store| start(settings, store, random.next_u64())).collect();
     let stores = stores?;
     let patience = clock::monotonic() + REBUILDING_PATIENCE;
     for store in &stores {
@@ -50,17 +60,20 @@ pub fn open(settings: &Settings, random: &mut Random) -> Result<Vec<RunningStore
     Ok(stores)
 }
 
-fn start(settings: &Settings, folder: &Path, seed: u64) -> Result<RunningStore, Failure> {
+fn start(settings: &Settings, store: &StoreChoice, seed: u64) -> Result<RunningStore, Failure> {
+    let folder = store.folder.as_path();
+    let name = store.scheme.unwrap_or(settings.scheme);
     let root = patiently(|error| matches!(error, RootError::InUse(_)), || Root::open(folder));
     let root = root.map_err(|error| Failure::Unusable(error.to_string()))?;
-    let size = settings
+    let size = store
         .size
-        .or_else(|| existing_size(folder, settings.scheme))
+        .or(settings.size)
+        .or_else(|| existing_size(folder, name))
         .unwrap_or_else(|| default_size(&root));
     let refuse =
         |reason: &dyn std::fmt::Display| Failure::Unusable(format!("store {}: {reason}", folder.display()));
     let store_settings = StoreSettings {
-        object_limit: settings.object_limit.0,
+        object_limit: settings.object_limit.min(store.max_object.unwrap_or(settings.object_limit)).0,
         policy: settings.policy,
         recovery: if settings.recovery == "clean-stop" {
             Recovery::AfterCleanStop
@@ -68,22 +81,22 @@ fn start(settings: &Settings, folder: &Path, seed: u64) -> Result<RunningStore, 
             Recovery::AfterCrash
         },
         aufs_queue: settings.aufs_queue,
-        diskd_q1: settings.diskd_q1,
+        diskd_q1: store.q1.unwrap_or(settings.diskd_q1),
         waiting_bytes: waiting_bytes(settings.memory.0),
         seed,
         ..StoreSettings::with_size(size.0)
     };
     store_settings.validate().map_err(|error| refuse(&error))?;
-    let Opened { device, name } = disk::open(&root, settings)?;
+    let opened = disk::open(&root, settings, store)?;
     let observer = Observer::default();
-    let scheme = settings.scheme.make(&store_settings, observer.clone());
+    let scheme = name.make(&store_settings, observer.clone());
     let mailbox_bytes = waiting_bytes(settings.memory.0);
     let shard_settings = ShardSettings { mailbox_bytes, ..ShardSettings::new(clock::monotonic) };
-    let shard = Shard::start(scheme, device, observer, shard_settings);
+    let shard = Shard::start(scheme, opened.device, observer, shard_settings);
     let shard =
         shard.map_err(|error| Failure::Failed(format!("cannot start the store's thread: {error}")))?;
-    let facts = OpenStore { folder: folder.to_owned(), size, device: name };
-    Ok(RunningStore { shard, facts, _root: root })
+    let facts = OpenStore { folder: folder.to_owned(), size, scheme: name, device: opened.name };
+    Ok(RunningStore { shard, facts, sizes: store.sizes(), _root: root })
 }
 
 /// Bytes that may wait for a store, in its mailbox and on their way to disk: little where memory is.

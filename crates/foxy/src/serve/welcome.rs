@@ -3,6 +3,7 @@
 use crate::settings::Settings;
 use crate::settings::kind::Output;
 use foxy_base::ByteSize;
+use foxy_store::SchemeName;
 use std::fmt::Write;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -14,6 +15,8 @@ pub struct OpenStore {
     pub folder: PathBuf,
     /// Bytes it may take.
     pub size: ByteSize,
+    /// How objects lie in it.
+    pub scheme: SchemeName,
     /// What carries its reads and writes out.
     pub device: String,
 }
@@ -45,7 +48,7 @@ impl Opened<'_> {
             None => row("admin", "off".into()),
         }
         for store in self.stores {
-            let scheme = self.settings.scheme;
+            let scheme = store.scheme;
             let folder = store.folder.display();
             row("store", format!("{folder} ({}, {scheme}, {})", store.size, store.device));
         }
@@ -102,7 +105,12 @@ mod tests {
         std::fs::write(&path, file).expect("written");
         let machine = Machine { cores: 2, ..Machine::default() };
         let loaded = settings::load(Some(&path), None, &machine).unwrap_or_else(|all| panic!("{all}"));
-        let store = OpenStore { folder: "/s".into(), size: ByteSize(1 << 30), device: "io_uring".into() };
+        let store = OpenStore {
+            folder: "/s".into(),
+            size: ByteSize(1 << 30),
+            scheme: SchemeName::StreamPacketizer,
+            device: "io_uring".into(),
+        };
         let opened = Opened {
             settings: &loaded.settings,
             file: Some(Path::new("/etc/foxy/foxy.toml")),

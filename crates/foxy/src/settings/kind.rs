@@ -1,5 +1,7 @@
 //! What a row of the table of settings is made of.
 
+use super::squid::CacheDir;
+use super::store_choice::StoreChoice;
 use super::written::Written;
 use foxy_base::ByteSize;
 use foxy_proxy::upstream::Cidr;
@@ -70,8 +72,10 @@ pub enum Kind {
     AddressOrOff(Slot<Option<SocketAddr>>),
     /// Where lines go: a path, `-` for standard output, or `off`.
     Output(Slot<Output>),
-    /// One or more folders.
-    Folders(Slot<Vec<PathBuf>>),
+    /// One or more folders, each with options of its own.
+    Stores(Slot<Vec<StoreChoice>>),
+    /// One or more lines as Squid writes them after `cache_dir`.
+    CacheDirs(Slot<Vec<CacheDir>>),
     /// Bytes.
     Size {
         /// Its place.
@@ -121,7 +125,7 @@ pub enum Kind {
 impl Kind {
     /// Whether it can be given several times.
     pub const fn is_list(&self) -> bool {
-        matches!(self, Self::Folders(_) | Self::Networks(_) | Self::Ports(_))
+        matches!(self, Self::Stores(_) | Self::CacheDirs(_) | Self::Networks(_) | Self::Ports(_))
     }
 
     /// Whether the file writes it as a TOML integer.
@@ -150,7 +154,8 @@ impl Kind {
             Self::Address(_) => "\"127.0.0.1:3128\"",
             Self::AddressOrOff(_) => "\"127.0.0.1:3129\" or \"off\"",
             Self::Output(_) => "\"/var/log/foxy/access.log\", \"-\" or \"off\"",
-            Self::Folders(_) => "\"/var/cache/foxy\" or [\"/disk1/foxy\", \"/disk2/foxy\"]",
+            Self::CacheDirs(_) => "\"ufs /var/spool/foxy 100 16 256\"",
+            Self::Stores(_) => "\"/var/cache/foxy\" or [\"/disk1/foxy\", \"/disk2/foxy\"]",
             Self::Size { .. } => "\"10G\"",
             Self::Span { .. } => "\"30s\"",
             Self::Count { .. } => "2",
@@ -170,7 +175,8 @@ impl Kind {
             Self::Address(_) => "ADDRESS",
             Self::AddressOrOff(_) => "ADDRESS|off",
             Self::Output(_) => "PATH|-|off",
-            Self::Folders(_) => "PATH",
+            Self::Stores(_) => "PATH[,OPTION=VALUE]",
+            Self::CacheDirs(_) => "LINE",
             Self::Size { .. } => "SIZE",
             Self::Span { .. } => "TIME",
             Self::Count { .. } => "N",

@@ -1,12 +1,13 @@
 //! From the text of a setting to its value, checked against its bounds. The same for flags and for the file.
 
 use super::kind::{Kind, OriginUrl, Output, Words};
+use super::squid::CacheDir;
+use super::store_choice::{self, StoreChoice};
 use super::units::{parse_duration, show_duration};
 use super::written::Written;
 use foxy_base::ByteSize;
 use std::ffi::OsStr;
 use std::net::SocketAddr;
-use std::path::PathBuf;
 use std::time::Duration;
 
 /// Puts a setting's values into `written`. The message of a refusal says what would be right.
@@ -18,7 +19,8 @@ pub fn put(kind: &Kind, texts: &[&OsStr], written: &mut Written) -> Result<(), S
             *slot(written) = Some(if text == "off" { None } else { Some(address(text)?) });
         }
         Kind::Output(slot) => *slot(written) = Some(output(single(texts)?)),
-        Kind::Folders(slot) => *slot(written) = Some(folders(texts)?),
+        Kind::Stores(slot) => *slot(written) = Some(stores(texts)?),
+        Kind::CacheDirs(slot) => *slot(written) = Some(each(texts, CacheDir::read)?),
         Kind::Size { slot, at_least, at_most } => {
             let size: ByteSize = one(texts)?.parse().map_err(|error| format!("{error}"))?;
             *slot(written) = Some(bounded(size, *at_least, *at_most, ByteSize::to_string)?);
@@ -99,11 +101,11 @@ fn output(text: &OsStr) -> Output {
     }
 }
 
-fn folders(texts: &[&OsStr]) -> Result<Vec<PathBuf>, String> {
-    if texts.is_empty() || texts.iter().any(|text| text.is_empty()) {
-        return Err("the path of a folder is empty; write one such as /var/cache/foxy".into());
+fn stores(texts: &[&OsStr]) -> Result<Vec<StoreChoice>, String> {
+    if texts.is_empty() {
+        return Err(store_choice::NO_FOLDER.into());
     }
-    Ok(texts.iter().map(PathBuf::from).collect())
+    texts.iter().map(|text| StoreChoice::read(text)).collect()
 }
 
 fn choice(text: &str, words: Words) -> Result<&'static str, String> {

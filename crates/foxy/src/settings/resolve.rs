@@ -5,6 +5,7 @@ use super::complaint::{Complaint, Complaints};
 use super::kind::{OriginUrl, Output, Preset};
 use super::machine::Machine;
 use super::parse;
+use super::store_choice::StoreChoice;
 use super::table::SETTINGS;
 use super::written::Written;
 use foxy_base::ByteSize;
@@ -26,6 +27,9 @@ const DISK_PART: u64 = 10;
 /// ... but at most this much.
 const DISK_AT_MOST: ByteSize = ByteSize(10 << 30);
 
+/// Stores there may be.
+const STORES: usize = 64;
+
 /// What foxy runs with.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
@@ -41,8 +45,10 @@ pub struct Settings {
     pub allow_destination: Vec<Cidr>,
     /// Ports CONNECT may tunnel to.
     pub connect_ports: Vec<u16>,
-    /// One store in each of these folders.
-    pub store: Vec<PathBuf>,
+    /// The stores, those of `cache-dir` too.
+    pub store: Vec<StoreChoice>,
+    /// Which of them takes a new record: its name.
+    pub store_selection: &'static str,
     /// Bytes of disk for each store; none: what it has, or by free disk.
     pub size: Option<ByteSize>,
     /// How objects lie on disk.
@@ -136,7 +142,9 @@ pub fn complete(written: &mut Written, machine: &Machine) {
         }
     }
     written.workers.get_or_insert(machine.cores);
-    written.store.get_or_insert_with(|| vec![machine.cache_folder.clone()]);
+    if written.cache_dir.as_ref().is_none_or(Vec::is_empty) {
+        written.store.get_or_insert_with(|| vec![StoreChoice::plain(machine.cache_folder.clone())]);
+    }
     written.memory.get_or_insert_with(|| memory(machine.memory));
 }
 
@@ -160,7 +168,8 @@ pub fn resolve(written: &Written) -> Result<Settings, Complaints> {
         workers: set(&written.workers),
         allow_destination: set(&written.allow_destination),
         connect_ports: set(&written.connect_ports),
-        store: set(&written.store),
+        store: stores(written),
+        store_selection: set(&written.store_selection),
         size: written.size,
         scheme: set(&written.scheme),
         policy: set(&written.policy),
@@ -182,6 +191,11 @@ pub fn resolve(written: &Written) -> Result<Settings, Complaints> {
     };
     let complaints = contradictions(&settings, written);
     if complaints.is_empty() { Ok(settings) } else { Err(Complaints(complaints)) }
+}
+
+fn stores(written: &Written) -> Vec<StoreChoice> {
+    let lines = written.cache_dir.iter().flatten().map(|line| line.store.clone());
+    written.store.iter().flatten().cloned().chain(lines).collect()
 }
 
 fn timeouts(written: &Written) -> Timeouts {
@@ -225,8 +239,13 @@ fn contradictions(settings: &Settings, written: &Written) -> Vec<Complaint> {
         let key = if written.sources.contains_key("admin") { "admin" } else { "listen" };
         complain(key, format!("`listen` and `admin` are both {address}; give one another port"));
     }
-    if let Some(twice) = repeated(&settings.store) {
-        complain("store", format!("{} is named twice; name each store's folder once", twice.display()));
+    let folders: Vec<_> = settings.store.iter().map(|store| store.folder.clone()).collect();
+    let key = if written.sources.contains_key("cache-dir") { "cache-dir" } else { "store" };
+    if let Some(twice) = repeated(&folders) {
+        complain(key, format!("{} is named twice; name each store's folder once", twice.display()));
+    }
+    if folders.len() > STORES {
+        complain(key, format!("{} stores are too many; name at most {STORES}", folders.len()));
     }
     if let Some(size) = settings.size
         && settings.object_limit > size

@@ -26,7 +26,7 @@ fn nothing_written_gives_safe_defaults() {
     assert_eq!(settings.admin.map(|address| address.to_string()), Some("127.0.0.1:3129".into()));
     assert_eq!(settings.workers, 3);
     assert_eq!(settings.memory, ByteSize(512 << 20));
-    assert_eq!(settings.store, [PathBuf::from("/home/u/.cache/foxy")]);
+    assert_eq!(settings.store, [StoreChoice::plain("/home/u/.cache/foxy".into())]);
     assert!(settings.allow_destination.is_empty());
     assert_eq!(settings.connect_ports, [443]);
     assert_eq!((settings.origin, settings.size), (None, None));
@@ -51,6 +51,7 @@ fn contradictions_are_refused_where_they_were_written() {
     let cases = [
         ("admin = \"127.0.0.1:3128\"", "f:1:1: `listen` and `admin` are both 127.0.0.1:3128"),
         ("store = [\"/a\", \"/b\", \"/a\"]", "f:1:1: /a is named twice"),
+        ("cache-dir = [\"coss /a 100\", \"rock /a 100\"]", "f:1:1: /a is named twice"),
         ("size = \"16M\"\nobject-limit = \"17M\"", "f:2:1: 17 MiB is more than the store's size of 16 MiB"),
     ];
     for (file, expected) in cases {

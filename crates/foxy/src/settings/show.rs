@@ -14,7 +14,8 @@ pub fn value(kind: &Kind, written: &mut Written) -> Option<String> {
             slot(written).as_ref()?.map_or_else(|| quoted(&"off"), |address| quoted(&address))
         }
         Kind::Output(slot) => quoted(slot(written).as_ref()?),
-        Kind::Folders(slot) => list(slot(written).as_ref()?, |path| quoted(&path.display())),
+        Kind::Stores(slot) => list(slot(written).as_ref()?, quoted),
+        Kind::CacheDirs(slot) => list(slot(written).as_ref()?, |line| quoted(&line.text)),
         Kind::Size { slot, .. } => quoted(&exact(slot(written).as_ref().copied()?)),
         Kind::Span { slot, .. } => quoted(&show_duration(slot(written).as_ref().copied()?)),
         Kind::Count { slot, .. } => slot(written).as_ref()?.to_string(),

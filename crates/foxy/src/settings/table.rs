@@ -4,6 +4,7 @@
 use super::file_schemes;
 use super::kind::{Area, Kind, Preset, Setting};
 use super::rows::{count, size, span, timeout};
+use super::store_rows;
 
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
@@ -64,15 +65,9 @@ pub static SETTINGS: &[Setting] = &[
         default: Preset::Fixed(&["443"]),
         doc: "Ports that CONNECT may tunnel to.",
     },
-    Setting {
-        key: "store",
-        flag: Some("store"),
-        area: Area::Store,
-        kind: Kind::Folders(|w| &mut w.store),
-        default: Preset::Computed("$XDG_CACHE_HOME/foxy, else $HOME/.cache/foxy, else /var/cache/foxy"),
-        doc: "Folders that hold the cache on disk, one store in each. \
-              A folder is made when it does not exist; a store file in it that is not foxy's is left alone, and foxy does not start.",
-    },
+    store_rows::STORE,
+    store_rows::CACHE_DIR,
+    store_rows::STORE_SELECTION,
     Setting {
         key: "size",
         flag: Some("size"),

@@ -3,12 +3,13 @@
 
 use super::complaint::Source;
 use super::kind::{OriginUrl, Output};
+use super::squid::CacheDir;
+use super::store_choice::StoreChoice;
 use foxy_base::ByteSize;
 use foxy_proxy::upstream::Cidr;
 use foxy_store::{PolicyName, SchemeName};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
-use std::path::PathBuf;
 use std::time::Duration;
 
 /// One place for each row of the table.
@@ -20,7 +21,9 @@ pub struct Written {
     pub workers: Option<usize>,
     pub allow_destination: Option<Vec<Cidr>>,
     pub connect_ports: Option<Vec<u16>>,
-    pub store: Option<Vec<PathBuf>>,
+    pub store: Option<Vec<StoreChoice>>,
+    pub cache_dir: Option<Vec<CacheDir>>,
+    pub store_selection: Option<&'static str>,
     pub size: Option<ByteSize>,
     pub scheme: Option<SchemeName>,
     pub policy: Option<PolicyName>,

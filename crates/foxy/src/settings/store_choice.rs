@@ -1,0 +1,155 @@
+//! One store as the settings name it: a folder and what holds for it alone. `PATH,option=value,...` as text.
+
+use super::show::exact;
+use foxy_base::ByteSize;
+use foxy_store::SchemeName;
+use std::ffi::OsStr;
+use std::fmt;
+use std::ops::RangeInclusive;
+use std::path::PathBuf;
+
+/// What is said where a folder is missing.
+pub const NO_FOLDER: &str = "the path of a folder is empty; write one such as /var/cache/foxy";
+/// Bounds of a store's size in bytes, as for the setting `size`.
+pub const SIZES: RangeInclusive<u64> = 16 << 20..=64 << 40;
+
+/// A store; what is not given is as for all stores.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoreChoice {
+    /// Its folder.
+    pub folder: PathBuf,
+    /// How objects lie in it.
+    pub scheme: Option<SchemeName>,
+    /// Bytes it may take.
+    pub size: Option<ByteSize>,
+    /// The smallest object stored there.
+    pub min_object: Option<ByteSize>,
+    /// The largest object stored there.
+    pub max_object: Option<ByteSize>,
+    /// Operations at which the scheme `diskd` opens nothing more.
+    pub q1: Option<usize>,
+    /// Operations at which its helper process is waited for.
+    pub q2: Option<usize>,
+}
+
+impl StoreChoice {
+    /// A folder with nothing of its own.
+    pub const fn plain(folder: PathBuf) -> Self {
+        Self { folder, scheme: None, size: None, min_object: None, max_object: None, q1: None, q2: None }
+    }
+
+    /// Reads a folder and its options. A comma begins options only where a name and `=` follow.
+    pub fn read(text: &OsStr) -> Result<Self, String> {
+        let options_at =
+            text.to_str().and_then(|text| text.match_indices(',').find(|(at, _)| option_at(&text[at + 1..])));
+        let (folder, options) = match (text.to_str(), options_at) {
+            (Some(text), Some((at, _))) => (OsStr::new(&text[..at]), &text[at + 1..]),
+            _ => (text, ""),
+        };
+        if folder.is_empty() {
+            return Err(NO_FOLDER.into());
+        }
+        let mut store = Self::plain(folder.into());
+        for option in options.split(',').filter(|option| !option.is_empty()) {
+            store.option(option)?;
+        }
+        store.judged()
+    }
+
+    fn option(&mut self, option: &str) -> Result<(), String> {
+        let (name, value) = option.split_once('=').unwrap_or((option, ""));
+        let bytes = || value.parse::<ByteSize>().map_err(|error| format!("{name}: {error}"));
+        match name {
+            "scheme" => self.scheme = Some(value.parse().map_err(|error| format!("{error}"))?),
+            "size" => self.size = Some(bytes()?),
+            "min-object" => self.min_object = Some(bytes()?),
+            "max-object" => self.max_object = Some(bytes()?),
+            _ => {
+                return Err(format!(
+                    "{name:?} is no option of a store; there are scheme, size, min-object and max-object"
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// Itself, unless its values do not go together.
+    pub fn judged(self) -> Result<Self, String> {
+        if let Some(size) = self.size
+            && !SIZES.contains(&size.0)
+        {
+            let (least, most) = (ByteSize(*SIZES.start()), ByteSize(*SIZES.end()));
+            return Err(format!("a store of {size} cannot be made; it must be {least} to {most}"));
+        }
+        let sizes = self.sizes();
+        if sizes.is_empty() {
+            let (least, most) = (ByteSize(*sizes.start()), ByteSize(*sizes.end()));
+            return Err(format!("no object is at least {least} and at most {most}; make the first smaller"));
+        }
+        Ok(self)
+    }
+
+    /// Bytes of the objects that are stored there.
+    pub fn sizes(&self) -> RangeInclusive<u64> {
+        self.min_object.map_or(0, |size| size.0)..=self.max_object.map_or(u64::MAX, |size| size.0)
+    }
+}
+
+fn option_at(text: &str) -> bool {
+    let name = text.split(',').next().and_then(|option| option.split_once('='));
+    name.is_some_and(|(name, _)| name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-'))
+}
+
+impl fmt::Display for StoreChoice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.folder.display())?;
+        if let Some(scheme) = self.scheme {
+            write!(f, ",scheme={scheme}")?;
+        }
+        let sizes = [("size", self.size), ("min-object", self.min_object), ("max-object", self.max_object)];
+        for (name, size) in sizes {
+            if let Some(size) = size {
+                write!(f, ",{name}={}", exact(size))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Result<StoreChoice, String> {
+        StoreChoice::read(OsStr::new(text))
+    }
+
+    #[test]
+    fn a_store_is_read_with_its_options_and_shown_as_it_was_read() {
+        let text = "/a,scheme=coss,size=1 GiB,min-object=1 KiB,max-object=8 KiB";
+        let store = read(text).expect("sound");
+        assert_eq!((store.scheme, store.size), (Some(SchemeName::Coss), Some(ByteSize(1 << 30))));
+        assert_eq!(store.sizes(), 1024..=8192);
+        assert_eq!(store.to_string(), text);
+        for plain in ["/a", "/a,b", "/a,b/c=d"] {
+            assert_eq!(read(plain), Ok(StoreChoice::plain(plain.into())), "{plain}");
+        }
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_refused_with_what_would() {
+        let cases = [
+            ("", "the path of a folder is empty"),
+            (",size=1G", "the path of a folder is empty"),
+            ("/a,sise=1G", "\"sise\" is no option of a store; there are scheme, size"),
+            ("/a,scheme=tape", "stream-packetizer"),
+            ("/a,size=1K", "a store of 1 KiB cannot be made; it must be 16 MiB to 64 TiB"),
+            ("/a,min-object=2K,max-object=1K", "no object is at least 2 KiB and at most 1 KiB"),
+            ("/a,size=much", "size: "),
+        ];
+        for (text, expected) in cases {
+            let refused = read(text).expect_err(text);
+            assert!(refused.contains(expected), "{text}: {refused}");
+        }
+    }
+}

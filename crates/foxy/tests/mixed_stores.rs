@@ -1,0 +1,53 @@
+//! Several stores in one foxy, as its users see them: small objects in one, large ones in another.
+
+mod support;
+
+use std::path::{Path, PathBuf};
+use support::{Foxy, Origin};
+
+/// A store's records by its folder, as the counters tell.
+fn records(foxy: &Foxy, folder: &Path) -> f64 {
+    let text = foxy.admin("/metrics").body;
+    let start = format!("foxy_store_records{{store=\"{}\"}} ", folder.display());
+    let line = text.lines().find_map(|line| line.strip_prefix(&start));
+    line.unwrap_or_else(|| panic!("no {start} in {text}")).parse().expect("a number")
+}
+
+fn check(small: &Path, large: &Path, start: impl Fn() -> Foxy) {
+    let origin = Origin::start();
+    let pages = [origin.url("a"), origin.url(&"b".repeat(200))];
+    let foxy = start();
+    let bodies: Vec<_> = pages.iter().map(|page| foxy.get(page).body).collect();
+    assert!(bodies[0].len() < 8192 && bodies[1].len() > 8192);
+    foxy.signal("TERM");
+    assert_eq!(foxy.wait().0.code(), Some(0));
+    let foxy = start();
+    for folder in [small, large] {
+        assert!((records(&foxy, folder) - 1.0).abs() < 0.1, "{}", folder.display());
+    }
+    for (page, body) in pages.iter().zip(&bodies) {
+        let again = foxy.get(page);
+        assert!(again.cache_status().contains("foxy; hit"), "{again:?}");
+        assert_eq!(&again.body, body);
+    }
+    assert_eq!(origin.asked(), 2);
+}
+
+#[test]
+fn small_objects_go_to_coss_and_large_ones_to_aufs_and_both_come_back_after_a_clean_stop() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (small, large) = (folder.path().join("small"), folder.path().join("large"));
+    let first = PathBuf::from(format!("{},scheme=coss,max-object=8K", small.display()));
+    let second = format!("{},scheme=aufs,min-object=8193", large.display());
+    check(&small, &large, || Foxy::start(&first, &["--store", &second]));
+}
+
+#[test]
+fn lines_of_a_squid_configuration_name_stores_too() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (small, large) = (folder.path().join("small"), folder.path().join("large"));
+    let first = PathBuf::from(format!("{},max-object=8K", small.display()));
+    let second = format!("ufs {} 64 16 256 min-size=8193", large.display());
+    let flags = ["--cache-dir", &second, "--store-selection", "least-load"];
+    check(&small, &large, || Foxy::start(&first, &flags));
+}
