@@ -73,7 +73,7 @@ fn start(settings: &Settings, store: &StoreChoice, seed: u64) -> Result<RunningS
     let refuse =
         |reason: &dyn std::fmt::Display| Failure::Unusable(format!("store {}: {reason}", folder.display()));
     let store_settings = StoreSettings {
-        object_limit: settings.object_limit.min(store.max_object.unwrap_or(settings.object_limit)).0,
+        object_limit: settings.object_limit.0,
         policy: settings.policy,
         recovery: if settings.recovery == "clean-stop" {
             Recovery::AfterCleanStop

@@ -50,5 +50,6 @@ pub const STORE_SELECTION: Setting = Setting {
           Where one is stored already, it is replaced there. \
           Unless it is `key` with stores that all take the same sizes, foxy remembers where about a million keys are, which takes up to \
           17 MiB of memory; for others each store is asked in turn, and a new one is stored only after all other stores have \
-          confirmed that they do not have it. Empty the folders when you go from another selection to `key`.",
+          confirmed that they do not have it. Empty a store that comes back after it was left out for a while, and all stores before you go from another selection to `key`: \
+          what was replaced meanwhile could be found there again.",
 };
