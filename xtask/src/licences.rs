@@ -2,7 +2,7 @@
 
 use crate::workspace;
 
-const PERMISSIVE: [&str; 11] = [
+const PERMISSIVE: [&str; 12] = [
     "MIT",
     "Apache-2.0",
     "Apache-2.0 WITH LLVM-exception",
@@ -14,6 +14,7 @@ const PERMISSIVE: [&str; 11] = [
     "BSL-1.0",
     "Unicode-3.0",
     "Unlicense",
+    "CC0-1.0",
 ];
 
 /// Reads the licence of every package in the graph.

@@ -4,7 +4,7 @@
 //! kept so that late requests can join. A fill without readers is told so and decides for itself whether to go on.
 
 use crate::cache::Epoch;
-use crate::stored::{CacheKey, Stored, VaryList};
+pub(crate) use crate::news::{FlightHead, News, Outcome, Piece};
 use crate::upstream::UpstreamError;
 use crate::windows::Windows;
 use bytes::Bytes;
@@ -16,56 +16,6 @@ use tokio::sync::Notify;
 
 /// How long a slow reader may hold up others before it is left behind.
 const PATIENCE: Duration = Duration::from_secs(2);
-
-/// The head of a response in flight, as readers see it.
-#[derive(Clone, Debug)]
-pub(crate) struct FlightHead {
-    /// Status and fields, without hop-by-hop fields and framing.
-    pub(crate) head: ResponseHead,
-    /// Body length, if the origin said so.
-    pub(crate) length: Option<u64>,
-    /// Why it is not stored, if it is not.
-    pub(crate) not_stored: Option<&'static str>,
-    /// Age on arrival, in seconds.
-    pub(crate) age: u64,
-    /// The key it will be stored under.
-    pub(crate) key: CacheKey,
-    /// The names that chose it, if any did.
-    pub(crate) list: Option<VaryList>,
-}
-
-/// What a flight came to, as far as its head.
-#[derive(Clone, Debug)]
-pub(crate) enum Outcome {
-    /// A response is coming.
-    Response(Arc<FlightHead>),
-    /// What was stored is still good; here it is with its new head.
-    Revalidated(Arc<Stored>),
-    /// No response.
-    Failed(UpstreamError),
-}
-
-/// What a reader gets.
-#[derive(Debug)]
-pub(crate) enum News {
-    /// A 1xx to pass on. Only the leader gets these.
-    Interim(ResponseHead),
-    /// The outcome.
-    Outcome(Outcome),
-}
-
-/// How a body ended, or why this reader gets no more of it.
-#[derive(Debug)]
-pub(crate) enum Piece {
-    /// Bytes.
-    Data(Bytes),
-    /// The end, with trailers.
-    End(Headers),
-    /// The origin did not send it whole.
-    Broken,
-    /// This reader was too slow and was left behind.
-    LeftBehind,
-}
 
 #[derive(Debug, Default)]
 struct State {

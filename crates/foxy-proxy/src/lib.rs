@@ -21,6 +21,7 @@ mod forward;
 mod hit;
 mod keeper;
 pub mod memory;
+mod news;
 mod outgoing;
 pub mod reason;
 mod resume;
