@@ -33,6 +33,10 @@ pub struct Subject {
 /// The schemes of `foxy-store`.
 pub const SCHEMES: &[Subject] = &[
     plain("buddy", |seed| SchemeName::Buddy.make(&settings(seed), Observer::default())),
+    plain("buddy-own-files", |seed| {
+        let settings = StoreSettings { buddy_threshold: 20, ..settings(seed) };
+        SchemeName::Buddy.make(&settings, Observer::default())
+    }),
     plain("coss", |seed| SchemeName::Coss.make(&settings(seed), Observer::default())),
     plain("lazy-reads", |seed| SchemeName::LazyReads.make(&settings(seed), Observer::default())),
     plain("lazy-reads-loc", |seed| SchemeName::LazyReadsLoc.make(&settings(seed), Observer::default())),

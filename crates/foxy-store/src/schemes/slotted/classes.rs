@@ -34,6 +34,8 @@ pub struct Classes {
     classes: BTreeMap<u32, Class>,
     singles: HashMap<u64, u32>,
     abandoned: Vec<u64>,
+    /// Files given up, and their slots, which stay taken until they are removed.
+    leaving: HashMap<u64, u32>,
 }
 
 const fn size_of(file: u64) -> u32 {
@@ -53,6 +55,7 @@ impl Classes {
             classes: BTreeMap::new(),
             singles: HashMap::new(),
             abandoned: Vec::new(),
+            leaving: HashMap::new(),
         }
     }
 
@@ -65,14 +68,23 @@ impl Classes {
         self.slots - self.taken >= slots
     }
 
-    /// Gives up files without a record until there is room.
+    fn give_up(&mut self, file: u64, slots: u32) {
+        self.abandoned.push(file);
+        self.leaving.insert(file, slots);
+    }
+
+    /// Whether there will be room once all files given up are removed.
+    fn will_have_room(&self, slots: u32) -> bool {
+        self.slots - self.taken + self.leaving.values().sum::<u32>() >= slots
+    }
+
+    /// Gives up files without a record until there is room, or will be.
     fn make_room(&mut self, slots: u32) {
-        while !self.has_room(slots)
+        while !self.will_have_room(slots)
             && let Some(size) = self.classes.iter().find(|(_, class)| class.is_empty()).map(|(&size, _)| size)
             && let Some(class) = self.classes.remove(&size)
         {
-            self.taken -= class.places * size;
-            self.abandoned.push(class.file);
+            self.give_up(class.file, class.places * size);
         }
     }
 
@@ -147,14 +159,21 @@ impl Classes {
 impl Layout for Classes {
     fn place(&mut self, slots: u32) -> Placement {
         let piece = if slots > self.threshold { self.place_alone(slots) } else { self.place_among(slots) };
-        piece.map_or(Placement::Full, |piece| Placement::At(vec![piece]))
+        match piece {
+            Some(piece) => Placement::At(vec![piece]),
+            None if self.will_have_room(slots) => Placement::AfterRemoving,
+            None => Placement::Full,
+        }
+    }
+
+    fn removed(&mut self, file: u64) {
+        self.taken -= self.leaving.remove(&file).unwrap_or(0);
     }
 
     fn free(&mut self, pieces: &[Piece]) -> Vec<u64> {
         for piece in pieces {
             if let Some(slots) = self.singles.remove(&piece.file) {
-                self.taken -= slots;
-                self.abandoned.push(piece.file);
+                self.give_up(piece.file, slots);
             } else {
                 let size = size_of(piece.file);
                 let class = self.classes.get_mut(&size).filter(|class| class.file == piece.file);
@@ -229,9 +248,10 @@ mod tests {
         layout.free(&records[..1]);
         assert_eq!(layout.place(20), Placement::Full);
         layout.free(&records[1..]);
-        let fresh = placed(&mut layout, 20);
-        assert_ne!(fresh.file, records[0].file);
-        assert_eq!(layout.free(&[fresh]), [records[0].file]);
+        assert_eq!(layout.place(20), Placement::AfterRemoving);
+        assert_eq!(layout.free(&[]), [records[0].file]);
+        layout.removed(records[0].file);
+        assert_ne!(placed(&mut layout, 20).file, records[0].file);
     }
 
     #[test]
@@ -245,7 +265,9 @@ mod tests {
                     Placement::At(pieces) => records.push(pieces[0]),
                     _ => {
                         let place = usize::try_from(random.below(records.len() as u64)).expect("small");
-                        layout.free(&[records.swap_remove(place)]);
+                        for file in layout.free(&[records.swap_remove(place)]) {
+                            layout.removed(file);
+                        }
                     }
                 }
             }

@@ -163,7 +163,9 @@ impl Slotted {
                 if self.files.open.get(&file).is_some_and(|open| open.opened && open.under_way == 0) {
                     self.close_data(file, out);
                 }
-                self.submit(IoOp::Remove { path: self.path_of(file) }, Job::Remove, out);
+                self.submit(IoOp::Remove { path: self.path_of(file) }, Job::Remove(file), out);
+            } else {
+                self.layout.removed(file);
             }
         }
     }

@@ -94,6 +94,7 @@ impl Slotted {
             self.give_up_files(given_up, out);
             match placement {
                 Placement::At(pieces) => return Some(pieces.into()),
+                Placement::AfterRemoving => return None,
                 Placement::AfterClearing(piece) => {
                     if !self.clear(piece, out) {
                         return None;

@@ -24,6 +24,8 @@ pub enum Placement {
     AfterClearing(Piece),
     /// Nowhere before some record is dropped; then ask again.
     Full,
+    /// Nowhere before a file that was given up is removed.
+    AfterRemoving,
 }
 
 /// What kind of file a number names.
@@ -45,6 +47,9 @@ pub trait Layout: Send {
 
     /// Gives room back. Names files that are not needed any more, those that placing gave up included.
     fn free(&mut self, pieces: &[Piece]) -> Vec<u64>;
+
+    /// A file that was given up is gone from the disk.
+    fn removed(&mut self, _file: u64) {}
 
     /// Takes the pieces of a record that a closed store left behind. False when they cannot be right.
     fn adopt(&mut self, pieces: &[Piece]) -> bool;

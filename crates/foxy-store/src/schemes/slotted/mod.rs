@@ -226,7 +226,9 @@ impl Scheme for Slotted {
 
     fn on_io_done(&mut self, done: IoDone, now: Instant, out: &mut Outbox) {
         let Some(job) = self.jobs.remove(&done.id) else { return };
-        if done.result.is_err() && !matches!(job, Job::Open | Job::Remove | Job::Close(_)) {
+        if done.result.is_err()
+            && !matches!(job, Job::Open | Job::Remove(_) | Job::RemoveStale | Job::Close(_))
+        {
             self.observer.statistics.device_errors.add(1);
         }
         if !matches!(self.phase, Phase::Closed | Phase::Unusable(_)) {

@@ -200,7 +200,7 @@ impl Slotted {
             match u64::from_str_radix(&name, 16) {
                 Ok(file) if !self.files.exists(file) => {
                     let path = StorePath::new(format!("{}/{name}", self.directory().as_str()));
-                    self.submit(IoOp::Remove { path }, Job::Remove, out);
+                    self.submit(IoOp::Remove { path }, Job::RemoveStale, out);
                     count += 1;
                 }
                 Ok(_) => {}

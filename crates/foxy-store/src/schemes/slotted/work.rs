@@ -22,8 +22,10 @@ pub enum Job {
     Settle(u64),
     /// Letting go of a file.
     Close(FileId),
-    /// Removing a data file.
-    Remove,
+    /// Removing a data file that was given up.
+    Remove(u64),
+    /// Removing a data file of an earlier life of the store.
+    RemoveStale,
 }
 
 impl Slotted {
@@ -40,7 +42,12 @@ impl Slotted {
             Job::Read { read, part, .. } => self.part_read(read, part, Err(error), out),
             Job::Write { bytes, records, .. } => self.batch_written(bytes, records, Err(error), out),
             Job::Settle(_) => self.settled(Err(error), out),
-            Job::Open | Job::CloseStep | Job::OpenData(_) | Job::Close(_) | Job::Remove => {}
+            Job::Open
+            | Job::CloseStep
+            | Job::OpenData(_)
+            | Job::Close(_)
+            | Job::Remove(_)
+            | Job::RemoveStale => {}
         }
     }
 
@@ -63,7 +70,8 @@ impl Slotted {
                 self.settled(done.result.map(|_| ()), out);
             }
             Job::Close(id) => self.data_closed(id),
-            Job::Remove => self.removed_stale(out),
+            Job::Remove(file) => self.layout.removed(file),
+            Job::RemoveStale => self.removed_stale(out),
         }
     }
 }
