@@ -1,5 +1,6 @@
 //! A file system of a chosen kind and options in an image file, mounted through a loop device: made for a measurement,
-//! and unmounted and removed with it. The image loses its name as soon as it is mounted, so that no file can stay behind.
+//! and unmounted and removed with it. The image loses its name as soon as it is mounted, so that no file can stay behind. What is
+//! written to the device goes past the page cache of the file system that holds the image.
 
 use crate::lab::temporary::Temporary;
 use crate::terminal::{self, Level};
@@ -117,15 +118,21 @@ impl LoopMount {
         File::create(&image).and_then(|file| file.set_len(size)).map_err(unwritable)?;
         let make = format!("mkfs.{}", kind.name());
         call(Command::new(&make).args(kind.flags()).arg(&image), &make)?;
+        let mut attach = Command::new("losetup");
+        let device = call(attach.args(["--find", "--show", "--direct-io=on"]).arg(&image), "losetup")?;
         let mut mount = Command::new("mount");
-        mount.args(["-t", kind.name(), "-o", &format!("loop,{options}")]).arg(&image).arg(&mounted);
-        call(&mut mount, "mount").map_err(|reason| match reason {
+        mount.args(["-t", kind.name(), "-o", options, &device]).arg(&mounted);
+        let tried = call(&mut mount, "mount");
+        // A device in use goes when it is unmounted, any other at once.
+        let detached = call(Command::new("losetup").args(["-d", &device]), "losetup");
+        tried.map_err(|reason| match reason {
             MountReason::Failed(_, words) if words.contains("unknown filesystem type") => {
                 MountReason::NotInKernel(kind)
             }
             other => other,
         })?;
         let made = Self { _base: own, mounted };
+        detached?;
         std::fs::remove_file(&image).map_err(unwritable)?;
         Ok(made)
     }
@@ -145,17 +152,17 @@ impl Drop for LoopMount {
     }
 }
 
-/// Runs a program of the system's; a signal meant for foxy does not reach it.
+/// Runs a program of the system's; a signal meant for foxy does not reach it. Gives what it printed.
 #[expect(clippy::disallowed_methods, reason = "this binary looks where the system's programs are")]
-fn call(command: &mut Command, name: &str) -> Result<(), MountReason> {
+fn call(command: &mut Command, name: &str) -> Result<String, MountReason> {
     let path = std::env::var("PATH").unwrap_or_default();
     command.env("PATH", format!("{path}:/usr/sbin:/sbin")).env("LC_ALL", "C").process_group(0);
-    let Output { status, stderr, .. } = command.output().map_err(|error| match error.kind() {
+    let Output { status, stdout, stderr } = command.output().map_err(|error| match error.kind() {
         std::io::ErrorKind::NotFound => MountReason::NoTool(name.into()),
         _ => MountReason::Failed(name.into(), error.to_string()),
     })?;
     if status.success() {
-        return Ok(());
+        return Ok(String::from_utf8_lossy(&stdout).trim().to_owned());
     }
     let text = String::from_utf8_lossy(&stderr);
     let words = text.split_whitespace().collect::<Vec<_>>().join(" ");

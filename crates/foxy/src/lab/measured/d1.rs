@@ -1,7 +1,7 @@
 //! Table D-1 of seed 000: schemes on real file systems with chosen mount options, in loop devices (R4, R81-R84).
 
 use super::run::{Measured, run};
-use super::{Context, row};
+use super::{Context, judged, row};
 use crate::lab::mounts::{FileSystem, LoopMount};
 use foxy_lab::figures::picture::{Picture, Series, Style};
 use foxy_lab::figures::{Figure, Lab};
@@ -156,9 +156,7 @@ fn compare(ratio: &Ratio, outcomes: &[Outcome], scale: f64) -> FigureRow {
     match (find(outcomes, ratio.above), find(outcomes, ratio.below)) {
         (Ok(above), Ok(below)) => {
             let values: Vec<f64> = above.iter().zip(&below).map(|(above, below)| above / below).collect();
-            row(NAME, name, "times", &values, scale)
-                .against(quoted, ratio.band.clone(), Verdict::DifferentToday)
-                .with_note("reads come from the page cache; writes end with a sync inside the timing")
+            judged(row(NAME, name, "times", &values, scale), quoted, &ratio.band)
         }
         (Err(why), _) | (_, Err(why)) => {
             FigureRow::impossible(NAME, name, "times", Some(quoted), why).at_scale(scale)

@@ -7,7 +7,8 @@ mod table_2;
 
 use foxy_lab::figures::{Extent, Figure, Lab};
 use foxy_lab::sim::runs::Watch;
-use foxy_report::figure::{FigureRow, Place};
+use foxy_report::figure::{FigureRow, Place, Verdict};
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
 /// By what factor a measured run is smaller than a modelled one: its time is not virtual.
@@ -72,4 +73,42 @@ pub const MEASURED: &[MeasuredEntry] = &[
 /// A row of measured values.
 fn row(figure: &str, name: &str, unit: &str, values: &[f64], scale: f64) -> FigureRow {
     FigureRow::of(figure, name, unit, values).from_place(Place::Measured).at_scale(scale)
+}
+
+/// Runs below which a measured ratio does not count as reproduced: two differ by more than the effects looked for.
+const RUNS: u32 = 3;
+
+/// What a measured ratio comes to. It is reproduced when enough runs are all within the band; its shape is, when all are
+/// on the quoted side of one.
+fn judged(row: FigureRow, quoted: f64, band: &RangeInclusive<f64>) -> FigureRow {
+    let row = row.against(quoted, band.clone(), Verdict::DifferentToday);
+    let (Some(low), Some(high)) = (row.low, row.high) else { return row };
+    let same_side = (low > 1.0 && quoted > 1.0) || (high < 1.0 && quoted < 1.0);
+    let within = band.contains(&low) && band.contains(&high);
+    let verdict = match (same_side, within && row.seeds >= RUNS) {
+        (true, true) => Verdict::Reproduced,
+        (true, false) => Verdict::ShapeOnly,
+        (false, _) => Verdict::DifferentToday,
+    };
+    let few = if row.seeds < RUNS { "; too few runs to call it reproduced" } else { "" };
+    let note = format!("short runs, reads from the page cache, writes synced inside the timing{few}");
+    FigureRow { verdict, ..row }.with_note(note)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_several_runs_within_the_band_reproduce_a_ratio() {
+        let check = |values: &[f64], expected| {
+            let row = row("000-d1", "noatime", "times", values, 1.0);
+            assert_eq!(judged(row, 1.5, &(1.2..=1.9)).verdict, expected, "{values:?}");
+        };
+        check(&[1.4, 1.5, 1.8], Verdict::Reproduced);
+        check(&[1.5], Verdict::ShapeOnly);
+        check(&[1.4, 1.5, 2.3], Verdict::ShapeOnly);
+        check(&[0.8, 1.5, 2.0], Verdict::DifferentToday);
+        check(&[], Verdict::NotPossibleHere);
+    }
 }

@@ -1,7 +1,7 @@
 //! Table 2 of seed 001 on this machine's real disk, beside the model at the same scale.
 
 use super::run::run;
-use super::{Context, row};
+use super::{Context, judged, row};
 use foxy_lab::figures::picture::{Picture, Series, Style};
 use foxy_lab::figures::trial::Trial;
 use foxy_lab::figures::{Figure, Lab};
@@ -75,7 +75,7 @@ fn ratios(known: &[(SchemeName, Vec<f64>)], scale: f64) -> Vec<FigureRow> {
             }
             _ => Vec::new(),
         };
-        row(NAME, name, "times", &values, scale).against(quoted, band, Verdict::DifferentToday)
+        judged(row(NAME, name, "times", &values, scale), quoted, &band)
     };
     vec![
         ratio("LAZY-READS-LOC over SQUID", SchemeName::LazyReadsLoc, 18.0, 12.0..=25.0),
