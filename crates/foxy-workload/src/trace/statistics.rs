@@ -1,5 +1,5 @@
 //! What a trace is like: how much, how often again, how large, by whom. Pure counting over the gets; what caches of
-//! limited size would hit is in [`lru_curve`](super::lru_curve).
+//! limited size would hit is in `lru_curve`.
 
 use super::Trace;
 use super::lru_curve::{self, Hits};

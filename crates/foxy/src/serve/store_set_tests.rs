@@ -1,5 +1,8 @@
 //! Tests of a set of stores, with stores in memory that can be shared between two sets, as folders are by two starts.
 
+#[path = "store_set_order_tests.rs"]
+mod order;
+
 use super::*;
 use foxy_base::Random;
 use std::collections::{HashMap, VecDeque};
@@ -216,122 +219,4 @@ fn changes_of_one_key_follow_each_other_in_the_order_asked() {
     assert_eq!(order.len(), 2);
     assert!(order.iter().all(|(_, answer)| *answer == Answer::Stored));
     assert_eq!(get(&set, key(1)), Answer::Found(record("larger")));
-}
-
-/// A store that does what it is asked in the order asked, and answers in any order, when it is told to.
-#[derive(Default)]
-struct Queued {
-    store: Fake,
-    asked: Mutex<VecDeque<Request>>,
-    answers: Arc<Mutex<Vec<Delivery>>>,
-}
-
-type Request = Box<dyn FnOnce(&Fake) + Send>;
-type Delivery = Box<dyn FnOnce() + Send>;
-
-impl Queued {
-    /// Does the next thing asked or gives an answer; false when there was neither.
-    fn step(&self, random: &mut Random) -> bool {
-        let count = self.answers.lock().expect("whole").len();
-        if count > 0 && random.chance(0.5) {
-            let which = usize::try_from(random.below(count as u64)).expect("small");
-            let delivery = self.answers.lock().expect("whole").swap_remove(which);
-            delivery();
-            return true;
-        }
-        let next = self.asked.lock().expect("whole").pop_front();
-        next.map(|request| request(&self.store)).is_some() || count > 0
-    }
-
-    fn queue(&self, reply: Reply, request: impl FnOnce(&Fake, Reply) + Send + 'static) {
-        let answers = Arc::clone(&self.answers);
-        let reply = Box::new(move |answer| {
-            answers.lock().expect("whole").push(Box::new(move || reply(answer)));
-        });
-        self.asked.lock().expect("whole").push_back(Box::new(move |store| request(store, reply)));
-    }
-}
-
-impl ObjectStore for Queued {
-    fn get(&self, key: Key, reply: Reply) {
-        self.queue(reply, move |store, reply| store.get(key, reply));
-    }
-
-    fn put(&self, key: Key, record: Record, hint: PlacementHint, reply: Reply) {
-        self.queue(reply, move |store, reply| store.put(key, record, hint, reply));
-    }
-
-    fn remove(&self, key: Key, reply: Reply) {
-        self.queue(reply, move |store, reply| store.remove(key, reply));
-    }
-}
-
-/// Random requests for more keys than the directory has room for, their answers in a random order.
-fn check_random(seed: u64, selection: Selection) {
-    let mut random = Random::new(seed);
-    let stores: [Arc<Queued>; 3] = [(); 3].map(|()| Arc::default());
-    let sizes = [0..=8, 0..=12, 6..=20];
-    let member = |(store, sizes): (&Arc<Queued>, &RangeInclusive<u64>)| Member {
-        store: Arc::clone(store) as Arc<dyn ObjectStore>,
-        sizes: sizes.clone(),
-    };
-    let mut set = StoreSet::new(stores.iter().zip(&sizes).map(member).collect(), selection);
-    Arc::get_mut(&mut set.0).expect("nobody else has it").directory = Some(Directory::new(0));
-    let mut key = || {
-        let number = u8::try_from(random.below(16)).expect("small");
-        Key([0, 0, 0, 0, 0, number, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0])
-    };
-    let keys: Vec<Key> = (0..400).map(|_| key()).collect();
-    let finished: Arc<Mutex<HashMap<Key, Option<u64>>>> = Arc::default();
-    for (number, key) in (0..).zip(keys.iter().copied()) {
-        let done = Arc::clone(&finished);
-        match random.below(4) {
-            0 => set.get(key, Box::new(|_| {})),
-            1 => set.remove(
-                key,
-                Box::new(move |answer| {
-                    assert_eq!(answer, Answer::Removed);
-                    done.lock().expect("whole").insert(key, None);
-                }),
-            ),
-            _ => {
-                let record = numbered(number);
-                let hint = PlacementHint { size: random.below(21), ..PlacementHint::default() };
-                set.put(
-                    key,
-                    record,
-                    hint,
-                    Box::new(move |answer| {
-                        assert_eq!(answer, Answer::Stored);
-                        done.lock().expect("whole").insert(key, Some(number));
-                    }),
-                );
-            }
-        }
-        for _ in 0..random.below(12) {
-            stores[usize::try_from(random.below(3)).expect("small")].step(&mut random);
-        }
-    }
-    while stores.iter().any(|store| store.step(&mut random)) {}
-    for (key, number) in &*finished.lock().expect("whole") {
-        let held: Vec<_> = stores
-            .iter()
-            .filter_map(|store| store.store.records.lock().expect("whole").get(key).cloned())
-            .collect();
-        let expected: Vec<_> = number.iter().copied().map(numbered).collect();
-        assert_eq!(held, expected, "seed {seed} {selection:?} {key:?}");
-    }
-}
-
-fn numbered(number: u64) -> Record {
-    Record { body: number.to_string().into(), ..Record::default() }
-}
-
-#[test]
-fn whatever_the_order_of_answers_only_the_last_record_of_a_key_is_left() {
-    for selection in SELECTIONS {
-        for seed in 0..20 {
-            check_random(seed, selection);
-        }
-    }
 }
