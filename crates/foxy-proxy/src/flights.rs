@@ -2,7 +2,7 @@
 
 use crate::cache::Epoch;
 use crate::flight::{Flight, Reader};
-use crate::windows::Windows;
+use crate::windows::{Collected, Windows};
 use foxy_store::Key;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -26,6 +26,11 @@ impl Flights {
     /// None yet; all of them together hold about `budget` bytes.
     pub(crate) fn new(budget: usize) -> Self {
         Self { table: Mutex::default(), windows: Arc::new(Windows::new(budget)) }
+    }
+
+    /// What is collected of one body for the cache, within the budget of all.
+    pub(crate) fn collected(&self) -> Collected {
+        Collected::new(Arc::clone(&self.windows))
     }
 
     /// A flight that nobody else can join.

@@ -4,6 +4,7 @@ use crate::cache::{Cache, site};
 use crate::counters::Counter;
 use crate::storage::{PART, part_key};
 use crate::stored::{CacheKey, StoredBody};
+use crate::windows::Collected;
 use crate::worker::Worker;
 use bytes::{Bytes, BytesMut};
 use foxy_store::{Answer, PlacementHint};
@@ -30,6 +31,7 @@ pub(crate) struct Keeper {
     hint: PlacementHint,
     fill: u64,
     collected: BytesMut,
+    held: Collected,
     parts: u64,
     length: u64,
     waiting: VecDeque<oneshot::Receiver<Answer>>,
@@ -43,6 +45,7 @@ impl Keeper {
             worker: Rc::clone(worker),
             key: key.clone(),
             collected: BytesMut::new(),
+            held: worker.shared.flights.collected(),
             parts: 0,
             length: 0,
             waiting: VecDeque::new(),
@@ -62,9 +65,14 @@ impl Keeper {
         if self.length > self.cache().object_limit {
             return Kept::No;
         }
+        if !self.held.take(data.len()) {
+            self.worker.counters.add(Counter::StoreRefusals, 1);
+            return Kept::No;
+        }
         self.collected.extend_from_slice(data);
         while self.collected.len() > PART {
             let part = self.collected.split_to(PART).freeze();
+            self.held.give_back(PART);
             if self.put(part) == Kept::No {
                 return Kept::No;
             }

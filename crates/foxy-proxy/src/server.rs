@@ -81,9 +81,10 @@ pub struct Proxy {
     threads: Vec<JoinHandle<()>>,
 }
 
-/// Bytes that all responses under way may hold together: half of what responses kept in memory may take.
+/// Bytes that all responses under way may hold together, and again as many that are collected for the cache: half of
+/// what responses kept in memory may take.
 fn flight_budget(memory: u64) -> usize {
-    const LEAST: u64 = 4 << 20;
+    const LEAST: u64 = 8 << 20;
     usize::try_from((memory / 2).max(LEAST)).unwrap_or(usize::MAX)
 }
 

@@ -1,6 +1,7 @@
-//! How much of a body each flight may hold: a share of a budget that all flights under way divide, so that a thousand
-//! large responses take no more memory than ten.
+//! How much of the bodies under way may be held: each flight a share of a budget that all of them divide, and what is
+//! collected for the cache as much again. A thousand large responses take no more memory than ten.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 /// Bytes a flight may always hold: two reads from the origin.
@@ -13,12 +14,45 @@ const MOST: usize = 1 << 20;
 pub(crate) struct Windows {
     budget: usize,
     flights: AtomicUsize,
+    collected: AtomicUsize,
+}
+
+/// Bytes of one body that are collected for the cache; given back when dropped.
+#[derive(Debug)]
+pub(crate) struct Collected {
+    windows: Arc<Windows>,
+    bytes: usize,
+}
+
+impl Collected {
+    /// Nothing yet.
+    pub(crate) const fn new(windows: Arc<Windows>) -> Self {
+        Self { windows, bytes: 0 }
+    }
+
+    /// Takes so many bytes more; false when all bodies together would hold too much.
+    pub(crate) fn take(&mut self, bytes: usize) -> bool {
+        self.bytes += bytes;
+        self.windows.collected.fetch_add(bytes, Relaxed) + bytes <= self.windows.budget
+    }
+
+    /// Gives so many back.
+    pub(crate) fn give_back(&mut self, bytes: usize) {
+        self.bytes -= bytes;
+        self.windows.collected.fetch_sub(bytes, Relaxed);
+    }
+}
+
+impl Drop for Collected {
+    fn drop(&mut self) {
+        self.windows.collected.fetch_sub(self.bytes, Relaxed);
+    }
 }
 
 impl Windows {
     /// Nobody divides it yet.
     pub(crate) const fn new(budget: usize) -> Self {
-        Self { budget, flights: AtomicUsize::new(0) }
+        Self { budget, flights: AtomicUsize::new(0), collected: AtomicUsize::new(0) }
     }
 
     /// One flight more.
@@ -57,5 +91,19 @@ mod tests {
             windows.close();
         }
         assert_eq!(windows.share(), MOST);
+    }
+
+    #[test]
+    fn what_is_collected_stays_within_the_budget_and_is_given_back() {
+        let windows = Arc::new(Windows::new(1000));
+        let mut first = Collected::new(Arc::clone(&windows));
+        let mut second = Collected::new(Arc::clone(&windows));
+        assert!(first.take(600) && second.take(400) && !second.take(1));
+        first.give_back(500);
+        assert!(second.take(499));
+        drop(second);
+        assert!(first.take(900));
+        drop(first);
+        assert_eq!(windows.collected.load(Relaxed), 0);
     }
 }
