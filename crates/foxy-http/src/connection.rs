@@ -77,6 +77,17 @@ const END_TO_END: [&str; 12] = [
     "vary",
 ];
 
+/// Whether Connection names a field of this message away that is not hop-by-hop by itself: the next hop then sees
+/// another message than this one, and what it answers is no answer to this one.
+#[must_use]
+pub fn names_other_fields_away(headers: &Headers) -> bool {
+    headers.tokens("connection").filter_map(|name| std::str::from_utf8(name).ok()).any(|name| {
+        !name.eq_ignore_ascii_case("close")
+            && !HOP_BY_HOP.iter().any(|other| other.eq_ignore_ascii_case(name))
+            && headers.get(name).is_some()
+    })
+}
+
 /// Removes what must not be forwarded, from requests and responses alike: the headers named in Connection, Connection
 /// itself, and the hop-by-hop headers that senders forget to name. Read [`Persistence::of`], [`upgrade_protocol`] and
 /// [`accepts_trailers`] first, and set the framing of the outgoing message after

@@ -34,7 +34,8 @@ mod syntax;
 mod target;
 
 pub use connection::{
-    CloseReason, Persistence, accepts_trailers, expects_continue, strip_hop_by_hop, upgrade_protocol,
+    CloseReason, Persistence, accepts_trailers, expects_continue, names_other_fields_away, strip_hop_by_hop,
+    upgrade_protocol,
 };
 pub use decode::{RequestDecoder, RequestEvent};
 pub use error::DecodeError;

@@ -18,7 +18,9 @@ use crate::settings::Mode;
 use crate::stored::Stored;
 use crate::upstream::{ChosenBy, Origin};
 use foxy_base::WallTime;
-use foxy_http::{Authority, BodyLength, Method, RequestHead, TargetForm, upgrade_protocol};
+use foxy_http::{
+    Authority, BodyLength, Method, RequestHead, TargetForm, names_other_fields_away, upgrade_protocol,
+};
 use foxy_rules::reuse::may_reuse_under;
 use foxy_rules::validate::must_reach_origin;
 use foxy_rules::{RequestControl, Reuse, RevalidateReason, Validators, cache_key};
@@ -106,7 +108,9 @@ fn why_not_cached(head: &RequestHead, body: BodyLength) -> Option<ForwardReason>
     }
     let has_body = !matches!(body, BodyLength::None | BodyLength::Length(0));
     let upgrade = upgrade_protocol(head.version, &head.headers).is_some();
-    (has_body || upgrade || must_reach_origin(&View(&head.headers))).then_some(ForwardReason::Bypass)
+    // A response to fewer fields than were sent must not be kept under all of them: its variant would be another.
+    let other = names_other_fields_away(&head.headers);
+    (has_body || upgrade || other || must_reach_origin(&View(&head.headers))).then_some(ForwardReason::Bypass)
 }
 
 /// What follows from what the cache holds.
@@ -193,6 +197,14 @@ mod tests {
             (
                 "GET http://a.test/x HTTP/1.1\nHost: a.test\nConnection: upgrade\nUpgrade: websocket\n\n",
                 forward(ForwardReason::Bypass),
+            ),
+            (
+                "GET http://a.test/x HTTP/1.1\nHost: a.test\nConnection: Accept-Language\nAccept-Language: de\n\n",
+                forward(ForwardReason::Bypass),
+            ),
+            (
+                "GET http://a.test/x HTTP/1.1\nHost: a.test\nConnection: keep-alive, X-Absent\n\n",
+                Plan::LookUp(origin(80), b"http://a.test/x".to_vec()),
             ),
             ("CONNECT a.test:443 HTTP/1.1\nHost: a.test:443\n\n", Plan::Tunnel(origin(443))),
             ("GET /x HTTP/1.1\nHost: a.test\n\n", Plan::Refuse(ErrorReason::NotAProxyRequest)),
