@@ -13,6 +13,16 @@ use crate::settings::{RECORD_BODY_LIMIT, RECORD_HEAD_LIMIT};
 use foxy_base::Instant;
 use foxy_device::{IoBuffer, IoError};
 
+/// Whether a record finds room.
+enum Room {
+    /// Here.
+    At(Pieces),
+    /// Once a file that was given up is removed.
+    Later,
+    /// Not now.
+    Never,
+}
+
 impl Slotted {
     pub(super) fn put(
         &mut self,
@@ -79,31 +89,44 @@ impl Slotted {
             let entry = self.entries.get(id);
             if entry.live && entry.pieces.is_empty() {
                 match self.find_room(id, out) {
-                    Some(pieces) => self.write(id, pieces, now, out),
-                    None => self.drop_live(id, out),
+                    Room::At(pieces) => self.write(id, pieces, now, out),
+                    Room::Later => {
+                        let bytes = self.entries.get(id).slots() as usize * SLOT;
+                        self.waiting += bytes;
+                        self.unplaced.push((id, bytes));
+                    }
+                    Room::Never => self.drop_live(id, out),
                 }
             }
         }
     }
 
-    fn find_room(&mut self, id: EntryId, out: &mut Outbox) -> Option<Pieces> {
+    /// A file that was given up is gone: what waited for its room is placed.
+    pub(super) fn place_waiting(&mut self, now: Instant, out: &mut Outbox) {
+        for (id, bytes) in std::mem::take(&mut self.unplaced) {
+            self.waiting -= bytes;
+            self.place_all(&[id], now, out);
+        }
+    }
+
+    fn find_room(&mut self, id: EntryId, out: &mut Outbox) -> Room {
         let slots = self.entries.get(id).slots();
         loop {
             let placement = self.layout.place(slots);
             let given_up = self.layout.free(&[]);
             self.give_up_files(given_up, out);
             match placement {
-                Placement::At(pieces) => return Some(pieces.into()),
-                Placement::AfterRemoving => return None,
+                Placement::At(pieces) => return Room::At(pieces.into()),
+                Placement::AfterRemoving => return Room::Later,
                 Placement::AfterClearing(piece) => {
                     if !self.clear(piece, out) {
-                        return None;
+                        return Room::Never;
                     }
                     self.layout.cleared();
                 }
                 Placement::Full => {
                     if !self.evict_coldest(Some(id), out) {
-                        return None;
+                        return Room::Never;
                     }
                 }
             }

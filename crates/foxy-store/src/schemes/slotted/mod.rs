@@ -88,8 +88,10 @@ pub struct Slotted {
     hits: Hits,
     files: Files,
     sequence: u64,
-    /// Bytes gathered or being written.
+    /// Bytes gathered, being written, or waiting for room.
     waiting: usize,
+    /// Records that wait until a file that was given up is removed, with their bytes.
+    unplaced: Vec<(EntryId, usize)>,
     jobs: HashMap<IoId, Job>,
     next_io: u64,
 }
@@ -141,6 +143,7 @@ impl Slotted {
             files: Files::default(),
             sequence: 0,
             waiting: 0,
+            unplaced: Vec::new(),
             jobs: HashMap::new(),
             next_io: 0,
         }
@@ -232,7 +235,7 @@ impl Scheme for Slotted {
             self.observer.statistics.device_errors.add(1);
         }
         if !matches!(self.phase, Phase::Closed | Phase::Unusable(_)) {
-            self.dispatch(job, done, out);
+            self.dispatch(job, done, now, out);
             self.progress_close(now, out);
             self.show();
         }

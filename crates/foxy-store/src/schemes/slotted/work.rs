@@ -3,6 +3,7 @@
 use super::Slotted;
 use super::entries::EntryId;
 use crate::contract::Outbox;
+use foxy_base::Instant;
 use foxy_device::{FileId, IoBuffer, IoDone, IoError, IoId, IoOp, IoOutput};
 
 /// What an operation under way is for.
@@ -52,7 +53,7 @@ impl Slotted {
     }
 
     /// Takes a completion to where it belongs.
-    pub(super) fn dispatch(&mut self, job: Job, done: IoDone, out: &mut Outbox) {
+    pub(super) fn dispatch(&mut self, job: Job, done: IoDone, now: Instant, out: &mut Outbox) {
         match job {
             Job::Open => self.opening_step(done, out),
             Job::CloseStep => self.closing_step(written(&done), out),
@@ -70,7 +71,10 @@ impl Slotted {
                 self.settled(done.result.map(|_| ()), out);
             }
             Job::Close(id) => self.data_closed(id),
-            Job::Remove(file) => self.layout.removed(file),
+            Job::Remove(file) => {
+                self.layout.removed(file);
+                self.place_waiting(now, out);
+            }
             Job::RemoveStale => self.removed_stale(out),
         }
     }
