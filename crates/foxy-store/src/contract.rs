@@ -13,11 +13,22 @@
 
 use bytes::Bytes;
 use foxy_base::Instant;
+use foxy_base::random::split_mix;
 use foxy_device::{IoDone, IoError, IoId, IoOp};
 
 /// What names a record: 128 bits of a hash the caller makes of its own key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Key(pub [u8; 16]);
+
+impl Key {
+    /// A well-mixed hash that nobody without the secret `mix` can foresee.
+    pub(crate) fn hash(self, mix: u64) -> u64 {
+        let (mut low, mut high) = ([0; 8], [0; 8]);
+        low.copy_from_slice(&self.0[..8]);
+        high.copy_from_slice(&self.0[8..]);
+        split_mix(&mut (u64::from_le_bytes(low) ^ u64::from_le_bytes(high).rotate_left(23) ^ mix))
+    }
+}
 
 /// Pairs a reply with its request; chosen by the caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -5,7 +5,6 @@ use crate::contract::Key;
 use crate::layout::{SLOT, SLOTS_PER_PAGE};
 use crate::policy::Policy;
 use crate::record::SLOTS_LIMIT;
-use foxy_base::random::split_mix;
 use hashbrown::HashTable;
 use std::collections::BTreeSet;
 
@@ -109,14 +108,6 @@ impl Index {
         }
     }
 
-    /// A well-mixed hash of a key that nobody without the secret `mix` can foresee.
-    pub(crate) fn hash(mix: u64, key: &Key) -> u64 {
-        let (mut low, mut high) = ([0; 8], [0; 8]);
-        low.copy_from_slice(&key.0[..8]);
-        high.copy_from_slice(&key.0[8..]);
-        split_mix(&mut (u64::from_le_bytes(low) ^ u64::from_le_bytes(high).rotate_left(23) ^ mix))
-    }
-
     /// An entry.
     #[must_use]
     pub fn get(&self, id: EntryId) -> &Entry {
@@ -131,10 +122,7 @@ impl Index {
     /// Every entry of a key, live or not.
     pub fn of_key(&self, key: Key) -> impl Iterator<Item = EntryId> + '_ {
         let slab = &self.slab;
-        self.by_key
-            .iter_hash(Self::hash(self.mix, &key))
-            .copied()
-            .filter(move |&id| slab[id as usize].key == key)
+        self.by_key.iter_hash(key.hash(self.mix)).copied().filter(move |&id| slab[id as usize].key == key)
     }
 
     /// The live entry of a key.
@@ -151,8 +139,8 @@ impl Index {
         });
         self.slab[id as usize] = entry;
         let (slab, mix) = (&self.slab, self.mix);
-        let hash = Self::hash(mix, &entry.key);
-        self.by_key.insert_unique(hash, id, |&other| Self::hash(mix, &slab[other as usize].key));
+        let hash = entry.key.hash(mix);
+        self.by_key.insert_unique(hash, id, |&other| slab[other as usize].key.hash(mix));
         self.by_slot.insert((entry.first_slot, id));
         self.doubtful += u32::from(entry.doubtful);
         if entry.state == EntryState::Live {
@@ -178,7 +166,7 @@ impl Index {
     pub fn remove(&mut self, id: EntryId) {
         let entry = *self.get(id);
         assert!(entry.state != EntryState::Live && entry.state != EntryState::Vacant, "live or gone");
-        let hash = Self::hash(self.mix, &entry.key);
+        let hash = entry.key.hash(self.mix);
         if let Ok(found) = self.by_key.find_entry(hash, |&other| other == id) {
             found.remove();
         }

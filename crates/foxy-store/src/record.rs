@@ -2,11 +2,11 @@
 //! trusted: every refusal is named, and all checksums are seeded with the store's secret, so that no stored body can
 //! pass for a record.
 
-use crate::contract::{Key, Record};
+use crate::contract::{AbsentReason, Key, Record};
 use crate::layout::SLOT;
 use crate::settings::{RECORD_BODY_LIMIT, RECORD_HEAD_LIMIT};
 use bytes::Bytes;
-use foxy_device::IoBuffer;
+use foxy_device::{IoBuffer, IoError};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 /// Bytes of a record's header.
@@ -78,6 +78,17 @@ pub enum RecordError {
     OtherRecord,
     /// Head or body do not have their checksum.
     ContentDamaged,
+}
+
+/// What a get is told of a record that a scheme's index points at. Bytes that hold less than they say did not come whole.
+impl From<RecordError> for AbsentReason {
+    fn from(error: RecordError) -> Self {
+        match error {
+            RecordError::NoMark | RecordError::OtherRecord | RecordError::OtherVersion => Self::KeyMismatch,
+            RecordError::HeaderDamaged | RecordError::ContentDamaged => Self::ChecksumMismatch,
+            RecordError::Lengths => Self::DeviceFailed(IoError::Device),
+        }
+    }
 }
 
 /// Slots taken by a record with this much content.

@@ -5,7 +5,6 @@ use crate::contract::{Key, Record};
 use crate::layout::SLOT;
 use crate::lru::{LinkStore, Links, Lru};
 use crate::record::slots_for;
-use foxy_base::random::split_mix;
 use hashbrown::HashTable;
 use smallvec::SmallVec;
 
@@ -78,18 +77,11 @@ impl Entries {
         }
     }
 
-    fn hash(mix: u64, key: &Key) -> u64 {
-        let (mut low, mut high) = ([0; 8], [0; 8]);
-        low.copy_from_slice(&key.0[..8]);
-        high.copy_from_slice(&key.0[8..]);
-        split_mix(&mut (u64::from_le_bytes(low) ^ u64::from_le_bytes(high).rotate_left(23) ^ mix))
-    }
-
     /// The live entry of a key.
     #[must_use]
     pub fn find(&self, key: Key) -> Option<EntryId> {
         let slab = &self.slab.0;
-        self.by_key.find(Self::hash(self.mix, &key), |&id| slab[id as usize].key == key).copied()
+        self.by_key.find(key.hash(self.mix), |&id| slab[id as usize].key == key).copied()
     }
 
     /// An entry.
@@ -129,8 +121,7 @@ impl Entries {
             }
         };
         let (slab, mix) = (&self.slab.0, self.mix);
-        self.by_key
-            .insert_unique(Self::hash(mix, &key), id, |&other| Self::hash(mix, &slab[other as usize].key));
+        self.by_key.insert_unique(key.hash(mix), id, |&other| slab[other as usize].key.hash(mix));
         self.order.push(&mut self.slab, id);
         id
     }
@@ -142,7 +133,7 @@ impl Entries {
         entry.live = false;
         self.live -= 1;
         self.live_slots -= u64::from(entry.slots());
-        let hash = Self::hash(self.mix, &entry.key);
+        let hash = entry.key.hash(self.mix);
         self.order.remove(&mut self.slab, id);
         if let Ok(found) = self.by_key.find_entry(hash, |&other| other == id) {
             found.remove();

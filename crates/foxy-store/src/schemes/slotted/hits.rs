@@ -7,7 +7,7 @@ use super::plan::{OnHit, ReadOrder};
 use super::work::Job;
 use crate::contract::{AbsentReason, Answer, Key, Outbox, Ticket};
 use crate::layout::SLOT;
-use crate::record::{self, RecordError};
+use crate::record;
 use foxy_base::Instant;
 use foxy_device::{IoBuffer, IoError};
 use smallvec::SmallVec;
@@ -159,9 +159,8 @@ impl Slotted {
         }
         let record = match error {
             Some(error) => Err(AbsentReason::DeviceFailed(error)),
-            None => {
-                record::decode(join(parts), 0, wanted.key, wanted.sequence, &self.secret).map_err(reason_for)
-            }
+            None => record::decode(join(parts), 0, wanted.key, wanted.sequence, &self.secret)
+                .map_err(AbsentReason::from),
         };
         match record {
             Ok(record) => {
@@ -196,14 +195,4 @@ fn join(parts: SmallVec<[Option<IoBuffer>; 1]>) -> IoBuffer {
         at += part.len();
     }
     all
-}
-
-const fn reason_for(error: RecordError) -> AbsentReason {
-    match error {
-        RecordError::NoMark | RecordError::OtherRecord | RecordError::OtherVersion => {
-            AbsentReason::KeyMismatch
-        }
-        RecordError::HeaderDamaged | RecordError::ContentDamaged => AbsentReason::ChecksumMismatch,
-        RecordError::Lengths => AbsentReason::DeviceFailed(IoError::Device),
-    }
 }

@@ -6,7 +6,7 @@ use super::state::Phase;
 use crate::contract::{AbsentReason, Answer, Key, Outbox, Ticket};
 use crate::index::{EntryId, EntryState};
 use crate::layout::{PAGE, SLOT, SLOTS_PER_PAGE};
-use crate::record::{self, RecordError};
+use crate::record;
 use foxy_device::{IoBuffer, IoError};
 
 /// A get whose pages are being read.
@@ -67,7 +67,9 @@ impl StreamPacketizer {
                 }
                 Err(AbsentReason::DeviceFailed(error))
             }
-            Ok(buffer) => record::decode(buffer, skip, key, sequence, &self.secret).map_err(absent_for),
+            Ok(buffer) => {
+                record::decode(buffer, skip, key, sequence, &self.secret).map_err(AbsentReason::from)
+            }
         };
         match answer {
             Ok(record) => out.reply(ticket, Answer::Found(record)),
@@ -76,15 +78,5 @@ impl StreamPacketizer {
                 out.reply(ticket, Answer::Absent(reason));
             }
         }
-    }
-}
-
-const fn absent_for(error: RecordError) -> AbsentReason {
-    match error {
-        RecordError::NoMark | RecordError::OtherRecord | RecordError::OtherVersion => {
-            AbsentReason::KeyMismatch
-        }
-        RecordError::HeaderDamaged | RecordError::ContentDamaged => AbsentReason::ChecksumMismatch,
-        RecordError::Lengths => AbsentReason::DeviceFailed(IoError::Device),
     }
 }

@@ -2,7 +2,6 @@
 //! file number. No IO, no file names.
 
 use crate::contract::Key;
-use crate::index::Index;
 use crate::layout::{PAGE, SLOT};
 use crate::policy::Policy;
 use crate::record::slots_for;
@@ -160,7 +159,7 @@ impl Shelf {
         slot.state = State::Live;
         let other = self.by_key.insert(slot.key, number);
         assert!(other.is_none(), "a key has one record");
-        let (hash, size) = (Index::hash(self.mix, &slot.key), disk_bytes(slot.content as usize));
+        let (hash, size) = (slot.key.hash(self.mix), disk_bytes(slot.content as usize));
         self.policy.insert(number, hash, size);
     }
 
