@@ -170,7 +170,7 @@ impl Layout for Classes {
         self.taken -= self.leaving.remove(&file).unwrap_or(0);
     }
 
-    fn free(&mut self, pieces: &[Piece]) -> Vec<u64> {
+    fn free(&mut self, pieces: &[Piece]) {
         for piece in pieces {
             if let Some(slots) = self.singles.remove(&piece.file) {
                 self.give_up(piece.file, slots);
@@ -181,6 +181,9 @@ impl Layout for Classes {
                 assert!(class.free.insert(piece.first / size), "a place is given back once");
             }
         }
+    }
+
+    fn given_up(&mut self) -> Vec<u64> {
         std::mem::take(&mut self.abandoned)
     }
 
@@ -226,7 +229,8 @@ mod tests {
         let records = [7, 7, 9, 7].map(|slots| placed(&mut layout, slots));
         assert_eq!(records.map(|piece| piece.first), [0, 7, 0, 14]);
         assert_ne!(records[0].file, records[2].file);
-        assert_eq!(layout.free(&[records[1]]), Vec::<u64>::new());
+        layout.free(&[records[1]]);
+        assert_eq!(layout.given_up(), Vec::<u64>::new());
         assert_eq!(placed(&mut layout, 7), records[1]);
     }
 
@@ -235,7 +239,9 @@ mod tests {
         let mut layout = Classes::new(1000, 50);
         let record = placed(&mut layout, 51);
         assert_eq!(layout.kind(record.file), FileKind::Single);
-        assert_eq!(layout.free(&[record]), [record.file]);
+        layout.free(&[record]);
+        assert_eq!(layout.given_up(), [record.file]);
+        assert_eq!(layout.given_up(), Vec::<u64>::new());
     }
 
     #[test]
@@ -249,7 +255,7 @@ mod tests {
         assert_eq!(layout.place(20), Placement::Full);
         layout.free(&records[1..]);
         assert_eq!(layout.place(20), Placement::AfterRemoving);
-        assert_eq!(layout.free(&[]), [records[0].file]);
+        assert_eq!(layout.given_up(), [records[0].file]);
         layout.removed(records[0].file);
         assert_ne!(placed(&mut layout, 20).file, records[0].file);
     }
@@ -265,7 +271,8 @@ mod tests {
                     Placement::At(pieces) => records.push(pieces[0]),
                     _ => {
                         let place = usize::try_from(random.below(records.len() as u64)).expect("small");
-                        for file in layout.free(&[records.swap_remove(place)]) {
+                        layout.free(&[records.swap_remove(place)]);
+                        for file in layout.given_up() {
                             layout.removed(file);
                         }
                     }

@@ -91,11 +91,10 @@ impl Layout for Cyclic {
         Placement::At(pieces)
     }
 
-    fn free(&mut self, pieces: &[Piece]) -> Vec<u64> {
+    fn free(&mut self, pieces: &[Piece]) {
         for &piece in pieces {
             self.set(piece, false);
         }
-        Vec::new()
     }
 
     fn adopt(&mut self, pieces: &[Piece]) -> bool {
@@ -153,7 +152,7 @@ mod tests {
         let mut layout = Cyclic::new(100);
         assert_eq!(layout.place(60), Placement::At(vec![piece(0, 60)]));
         assert_eq!(layout.place(30), Placement::At(vec![piece(60, 30)]));
-        assert_eq!(layout.free(&[piece(10, 5)]), Vec::<u64>::new());
+        layout.free(&[piece(10, 5)]);
         assert_eq!(layout.place(12), Placement::At(vec![piece(90, 10), piece(10, 2)]));
         assert_eq!(layout.place(4), Placement::Full);
         assert_eq!(layout.free_runs(), [(12, 3)]);

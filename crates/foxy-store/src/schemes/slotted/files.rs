@@ -4,6 +4,7 @@ use super::Slotted;
 use super::layout::FileKind;
 use super::work::Job;
 use crate::contract::Outbox;
+use foxy_base::Instant;
 use foxy_device::{FileId, IoBuffer, IoError, IoOp, StorePath};
 use std::collections::{HashMap, HashSet};
 
@@ -112,7 +113,13 @@ impl Slotted {
     }
 
     /// The file is open, or cannot be opened: then all that waited for it fails.
-    pub(super) fn data_opened(&mut self, file: u64, result: Result<(), IoError>, out: &mut Outbox) {
+    pub(super) fn data_opened(
+        &mut self,
+        file: u64,
+        result: Result<(), IoError>,
+        now: Instant,
+        out: &mut Outbox,
+    ) {
         let Some(open) = self.files.open.get_mut(&file) else { return };
         let waiting = std::mem::take(&mut open.waiting);
         let id = open.id;
@@ -129,7 +136,7 @@ impl Slotted {
                 self.files.open.remove(&file);
                 self.files.free_ids.push(id.0);
                 for (_, job) in waiting {
-                    self.failed(job, error, out);
+                    self.failed(job, error, now, out);
                 }
             }
         }
@@ -155,9 +162,11 @@ impl Slotted {
         self.files.free_ids.push(id.0);
     }
 
-    /// Removes files that the layout gave up. Their numbers are not used again.
-    pub(super) fn give_up_files(&mut self, files: Vec<u64>, out: &mut Outbox) {
-        for file in files {
+    /// Removes files that the layout gave up. Their numbers are not used again. Says whether one of them was not on
+    /// disk, so that its room is free at once.
+    pub(super) fn remove_given_up(&mut self, out: &mut Outbox) -> bool {
+        let mut gone_at_once = false;
+        for file in self.layout.given_up() {
             self.files.dirty.remove(&file);
             if self.files.existing.remove(&file) {
                 if self.files.open.get(&file).is_some_and(|open| open.opened && open.under_way == 0) {
@@ -166,8 +175,10 @@ impl Slotted {
                 self.submit(IoOp::Remove { path: self.path_of(file) }, Job::Remove(file), out);
             } else {
                 self.layout.removed(file);
+                gone_at_once = true;
             }
         }
+        gone_at_once
     }
 
     pub(super) fn close_all_data(&mut self, out: &mut Outbox) {

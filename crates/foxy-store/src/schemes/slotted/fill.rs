@@ -113,10 +113,10 @@ impl Slotted {
         let slots = self.entries.get(id).slots();
         loop {
             let placement = self.layout.place(slots);
-            let given_up = self.layout.free(&[]);
-            self.give_up_files(given_up, out);
+            let gone_at_once = self.remove_given_up(out);
             match placement {
                 Placement::At(pieces) => return Room::At(pieces.into()),
+                Placement::AfterRemoving if gone_at_once => {}
                 Placement::AfterRemoving => return Room::Later,
                 Placement::AfterClearing(piece) => {
                     if !self.clear(piece, out) {

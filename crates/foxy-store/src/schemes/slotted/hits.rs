@@ -37,21 +37,13 @@ pub struct Hits {
     since: Instant,
     reading: HashMap<u64, Reading>,
     next: u64,
-    now: Instant,
 }
 
 impl Hits {
     /// None yet.
     #[must_use]
     pub fn new(order: ReadOrder) -> Self {
-        Self {
-            order,
-            waiting: Vec::new(),
-            since: Instant::ZERO,
-            reading: HashMap::new(),
-            next: 0,
-            now: Instant::ZERO,
-        }
+        Self { order, waiting: Vec::new(), since: Instant::ZERO, reading: HashMap::new(), next: 0 }
     }
 
     fn count(&self) -> usize {
@@ -83,7 +75,6 @@ impl Slotted {
         if self.hits.count() >= self.settings.waiting_reads {
             return out.reply(ticket, Answer::Absent(AbsentReason::Busy));
         }
-        self.hits.now = now;
         let wanted = Wanted { ticket, key, sequence: entry.sequence, entry: id };
         match self.plan.reads {
             ReadOrder::Eager => self.read(wanted, out),
@@ -136,6 +127,7 @@ impl Slotted {
         number: u64,
         part: usize,
         result: Result<IoBuffer, IoError>,
+        now: Instant,
         out: &mut Outbox,
     ) {
         let Some(reading) = self.hits.reading.get_mut(&number) else { return };
@@ -147,12 +139,12 @@ impl Slotted {
         if reading.left == 0
             && let Some(reading) = self.hits.reading.remove(&number)
         {
-            self.finish_read(reading, out);
+            self.finish_read(reading, now, out);
         }
     }
 
     /// A record that was replaced, removed or evicted meanwhile is not returned, whatever was read.
-    fn finish_read(&mut self, reading: Reading, out: &mut Outbox) {
+    fn finish_read(&mut self, reading: Reading, now: Instant, out: &mut Outbox) {
         let Reading { wanted, parts, error, .. } = reading;
         if !self.still_there(&wanted) {
             return out.reply(wanted.ticket, Answer::Absent(AbsentReason::NotIndexed));
@@ -165,7 +157,7 @@ impl Slotted {
         match record {
             Ok(record) => {
                 if self.plan.on_hit == OnHit::Rewrite {
-                    self.rewrite(wanted.entry, &record, self.hits.now, out);
+                    self.rewrite(wanted.entry, &record, now, out);
                 }
                 out.reply(wanted.ticket, Answer::Found(record));
             }

@@ -45,8 +45,13 @@ pub trait Layout: Send {
     /// The piece that was to be cleared is clear.
     fn cleared(&mut self) {}
 
-    /// Gives room back. Names files that are not needed any more, those that placing gave up included.
-    fn free(&mut self, pieces: &[Piece]) -> Vec<u64>;
+    /// Gives room back.
+    fn free(&mut self, pieces: &[Piece]);
+
+    /// Names, once, the files that placing and freeing gave up; they are to be removed.
+    fn given_up(&mut self) -> Vec<u64> {
+        Vec::new()
+    }
 
     /// A file that was given up is gone from the disk.
     fn removed(&mut self, _file: u64) {}

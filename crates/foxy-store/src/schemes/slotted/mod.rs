@@ -192,8 +192,8 @@ impl Slotted {
             self.begins.remove(&(piece.first, id));
         }
         let pieces = self.entries.vacate(id);
-        let given_up = self.layout.free(&pieces);
-        self.give_up_files(given_up, out);
+        self.layout.free(&pieces);
+        self.remove_given_up(out);
     }
 }
 

@@ -55,9 +55,7 @@ impl Layout for Ring {
         self.cleared = true;
     }
 
-    fn free(&mut self, _pieces: &[Piece]) -> Vec<u64> {
-        Vec::new()
-    }
+    fn free(&mut self, _pieces: &[Piece]) {}
 
     /// The records of a closed store stay where they are; the ring goes on behind the newest of them, which is
     /// adopted last.

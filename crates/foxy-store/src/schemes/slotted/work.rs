@@ -38,9 +38,9 @@ impl Slotted {
     }
 
     /// An operation that never reached the device has failed.
-    pub(super) fn failed(&mut self, job: Job, error: IoError, out: &mut Outbox) {
+    pub(super) fn failed(&mut self, job: Job, error: IoError, now: Instant, out: &mut Outbox) {
         match job {
-            Job::Read { read, part, .. } => self.part_read(read, part, Err(error), out),
+            Job::Read { read, part, .. } => self.part_read(read, part, Err(error), now, out),
             Job::Write { bytes, records, .. } => self.batch_written(bytes, records, Err(error), out),
             Job::Settle(_) => self.settled(Err(error), out),
             Job::Open
@@ -57,10 +57,10 @@ impl Slotted {
         match job {
             Job::Open => self.opening_step(done, out),
             Job::CloseStep => self.closing_step(written(&done), out),
-            Job::OpenData(file) => self.data_opened(file, done.result.map(|_| ()), out),
+            Job::OpenData(file) => self.data_opened(file, done.result.map(|_| ()), now, out),
             Job::Read { file, read, part } => {
                 self.accessed(file, out);
-                self.part_read(read, part, filled(done), out);
+                self.part_read(read, part, filled(done), now, out);
             }
             Job::Write { file, bytes, records } => {
                 self.accessed(file, out);
