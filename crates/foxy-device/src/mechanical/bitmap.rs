@@ -7,6 +7,8 @@ pub(super) struct Bitmap {
     free: u32,
     /// Where the next search begins.
     rotor: u32,
+    /// No free run is longer than this.
+    longest: u32,
 }
 
 impl Bitmap {
@@ -18,7 +20,7 @@ impl Bitmap {
                 left => (1 << left) - 1,
             })
             .collect();
-        Self { words, free: length, rotor: 0 }
+        Self { words, free: length, rotor: 0, longest: length }
     }
 
     pub(super) const fn free(&self) -> u32 {
@@ -27,10 +29,13 @@ impl Bitmap {
 
     /// Takes the first run of `count` from the rotor on, and from the start when there is none.
     pub(super) fn take_run(&mut self, count: u32) -> Option<u32> {
-        if self.free < count {
+        if self.longest < count {
             return None;
         }
-        let start = self.find(self.rotor, count).or_else(|| self.find(0, count))?;
+        let Some(start) = self.find(self.rotor, count).or_else(|| self.find(0, count)) else {
+            self.longest = count - 1;
+            return None;
+        };
         self.set(start, count);
         self.rotor = start + count;
         Some(start)
@@ -38,7 +43,7 @@ impl Bitmap {
 
     /// Takes exactly these, where all of them are free.
     pub(super) fn take_at(&mut self, start: u32, count: u32) -> bool {
-        let fits = self.run_from(start).is_some_and(|(at, length)| at == start && length >= count);
+        let fits = self.next(start, u64::MAX).unwrap_or_else(|| self.length()) >= start + count;
         if fits {
             self.set(start, count);
             self.rotor = start + count;
@@ -54,6 +59,8 @@ impl Bitmap {
             *word |= 1 << (bit % 64);
         }
         self.free += count;
+        let end = self.next(start, u64::MAX).unwrap_or_else(|| self.length());
+        self.longest = self.longest.max(end - self.taken_before(start));
     }
 
     /// The next free run: from where, and how long.
@@ -87,6 +94,18 @@ impl Bitmap {
             word = *self.words.get(index)? ^ flip;
         }
         u32::try_from(index * 64).ok().map(|base| base + word.trailing_zeros())
+    }
+
+    /// Behind the last taken bit before `bit`.
+    fn taken_before(&self, bit: u32) -> u32 {
+        let mut index = bit as usize / 64;
+        let mut taken = !self.words[index] & !(u64::MAX << (bit % 64));
+        while taken == 0 {
+            let Some(before) = index.checked_sub(1) else { return 0 };
+            index = before;
+            taken = !self.words[index];
+        }
+        u32::try_from(index * 64).map_or(0, |base| base + 64 - taken.leading_zeros())
     }
 
     fn set(&mut self, start: u32, count: u32) {
@@ -134,6 +153,17 @@ mod tests {
             }
             let held: u32 = taken.iter().map(|&(_, count)| count).sum();
             assert_eq!(bitmap.free(), 1000 - held);
+            assert!(bitmap.longest >= longest_run(&bitmap), "after {held} taken, seed 3");
         }
+    }
+
+    fn longest_run(bitmap: &Bitmap) -> u32 {
+        let mut longest = 0;
+        let mut at = 0;
+        while let Some((start, length)) = bitmap.run_from(at) {
+            longest = longest.max(length);
+            at = start + length;
+        }
+        longest
     }
 }
