@@ -19,6 +19,7 @@ pub mod traced;
 mod transfer;
 mod tree;
 pub mod uring;
+mod usage;
 
 pub use blocking::Blocking;
 pub use buffer::IoBuffer;

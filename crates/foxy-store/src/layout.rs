@@ -45,10 +45,12 @@ pub struct Layout {
 
 const SUPERBLOCK_PAGES: u32 = 2;
 const MOST_PAGES: u64 = 1 << 29;
+/// Bytes of the largest store, where slot numbers end.
+pub const MOST_BYTES: u64 = MOST_PAGES * PAGE as u64;
 
 impl Layout {
     /// Divides a file of `size` bytes: 1/128 for the journal, 1/32 for checkpoints, the rest for records.
-    /// Sizes are capped at 2 TiB, where slot numbers end.
+    /// Sizes are capped at [`MOST_BYTES`].
     #[must_use]
     pub fn of(size: u64) -> Self {
         let total = u32::try_from((size / PAGE as u64).min(MOST_PAGES)).unwrap_or(u32::MAX);

@@ -22,11 +22,23 @@ pub enum Recovery {
     AfterCleanStop,
 }
 
+/// What happens when the disk has no room for a preallocated store.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SizeWish {
+    /// A smaller one is made, by halves down to [`MINIMUM_SIZE`].
+    #[default]
+    AtMost,
+    /// None is made.
+    Exactly,
+}
+
 /// Settings shared by the schemes. A scheme ignores what it has no use for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoreSettings {
     /// Bytes of disk the store may take, its own bookkeeping included.
     pub size: u64,
+    /// What happens when the disk has no room for that.
+    pub size_wish: SizeWish,
     /// Objects above this many bytes are not stored (LRU-TH, R49).
     pub object_limit: u64,
     /// Percent of the space in use at which eviction begins (R50).
@@ -74,6 +86,7 @@ impl StoreSettings {
     pub fn with_size(size: u64) -> Self {
         Self {
             size,
+            size_wish: SizeWish::default(),
             object_limit: u64::MAX,
             high_watermark: 95,
             low_watermark: 90,

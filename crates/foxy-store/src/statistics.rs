@@ -83,6 +83,7 @@ statistics! {
     records Gauge "1" "Records the index holds.",
     live_bytes Gauge "bytes" "Disk space in use by records.",
     foreign_files Gauge "1" "Files in the store's folder that are not the store's; they are left alone.",
+    size_bytes Gauge "bytes" "Disk space the store may take, its own bookkeeping included.",
     capacity_bytes Gauge "bytes" "Disk space that records can use.",
     index_bytes Gauge "bytes" "Memory taken by the index.",
     creates Counter "1" "Files created.",

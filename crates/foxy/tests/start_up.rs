@@ -4,7 +4,7 @@ mod support;
 
 use std::net::TcpListener;
 use std::path::Path;
-use support::{Foxy, Origin, refused, refused_on};
+use support::{Foxy, Origin, refused, refused_on, refused_with};
 
 fn check(folder: &Path, more: &[&str], expected: &[&str]) {
     let (code, report) = refused(folder, more);
@@ -79,7 +79,11 @@ fn an_access_log_that_cannot_be_opened_is_refused() {
 #[test]
 fn a_full_disk_and_a_read_only_one_are_refused_with_what_would_be_right() {
     for (options, expected) in [
-        ("size=64k", "no room for even the smallest store; free some space"),
+        ("size=64k", "room for 65536 bytes; a store takes at least 16 MiB, free some space"),
+        (
+            "size=40m",
+            "a size of 64 MiB was asked for and the disk has room for 41943040 bytes; ask for at most 40M",
+        ),
         ("ro", "no permission to write there"),
     ] {
         let folder = tempfile::tempdir().expect("a folder");
@@ -88,6 +92,30 @@ fn a_full_disk_and_a_read_only_one_are_refused_with_what_would_be_right() {
         assert!(report.contains(expected), "{options}: {report:?}");
         assert!(report.contains(folder.path().to_str().expect("UTF-8")), "{options}: {report:?}");
     }
+}
+
+#[test]
+fn a_size_that_the_disk_does_not_have_is_refused_whatever_the_scheme() {
+    for scheme in ["stream-packetizer", "ufs", "buddy"] {
+        let folder = tempfile::tempdir().expect("a folder");
+        let options = ["--size", "2T", "--scheme", scheme];
+        let Some((code, report)) = refused_with("size=40m", folder.path(), &options) else { return };
+        assert_eq!(code, Some(2), "{scheme}: {report}");
+        assert!(
+            report.contains("2 TiB was asked for and the disk has room for 41943040"),
+            "{scheme}: {report}"
+        );
+        assert_eq!(report.lines().count(), 1, "{scheme}: {report}");
+    }
+}
+
+#[test]
+fn the_welcome_says_the_size_that_the_store_has() {
+    let folder = tempfile::tempdir().expect("a folder");
+    Foxy::start(folder.path(), &["--scheme", "stream-packetizer"]).kill();
+    let again = Foxy::start_plain(folder.path(), &[]);
+    assert!(again.welcome.contains("(64 MiB, stream-packetizer, "), "{}", again.welcome);
+    assert!(again.admin("/metrics").body.contains("foxy_store_size_bytes"), "it is told");
 }
 
 #[test]

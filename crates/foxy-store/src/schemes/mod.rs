@@ -6,6 +6,7 @@ pub mod stream_packetizer;
 pub mod ufs;
 
 use crate::contract::Scheme;
+use crate::layout::MOST_BYTES;
 use crate::observe::Observer;
 use crate::settings::StoreSettings;
 use std::fmt;
@@ -190,6 +191,30 @@ pub const SCHEMES: &[SchemeRow] = &[
     },
 ];
 
+impl SchemeRow {
+    /// Whether an entry of that name in the store's folder is one that this scheme makes.
+    #[must_use]
+    pub fn owns(&self, name: &str) -> bool {
+        match self.control {
+            None => false,
+            Some(ufs::LEDGER_NAME) => ufs::owns(name),
+            Some(control) => name == control || name.strip_suffix(".d") == Some(self.text),
+        }
+    }
+
+    /// Whether its disk space is taken bit by bit and its size can change; else another size begins it anew.
+    #[must_use]
+    pub fn grows(&self) -> bool {
+        self.control == Some(ufs::LEDGER_NAME)
+    }
+
+    /// The most bytes of disk it can use; more would lie idle.
+    #[must_use]
+    pub fn most_bytes(&self) -> u64 {
+        if self.grows() { u64::MAX } else { MOST_BYTES }
+    }
+}
+
 impl SchemeName {
     /// Its row of the table.
     #[must_use]
@@ -200,6 +225,7 @@ impl SchemeName {
     /// Makes a scheme. It opens nothing until [`Scheme::start`].
     #[must_use]
     pub fn make(self, settings: &StoreSettings, observer: Observer) -> Box<dyn Scheme + Send> {
+        observer.statistics.size_bytes.set(settings.size);
         (self.row().make)(settings, observer)
     }
 }
@@ -242,6 +268,21 @@ mod tests {
             assert_eq!(row.text.parse(), Ok(row.name));
             assert_eq!(row.name.to_string(), row.text);
         }
+    }
+
+    #[test]
+    fn a_scheme_owns_what_it_makes_in_its_folder() {
+        let check = |scheme: SchemeName, name, expected| {
+            assert_eq!(scheme.row().owns(name), expected, "{scheme}: {name}");
+        };
+        check(SchemeName::StreamPacketizer, "stream-packetizer.foxy", true);
+        check(SchemeName::StreamPacketizer, "buddy.d", false);
+        check(SchemeName::Buddy, "buddy.foxy", true);
+        check(SchemeName::Buddy, "buddy.d", true);
+        check(SchemeName::Aufs, "0F", true);
+        check(SchemeName::Aufs, "foxy-ufs-swap.state", true);
+        check(SchemeName::Ufs, "diary", false);
+        check(SchemeName::Null, "null.foxy", false);
     }
 
     #[test]

@@ -50,6 +50,11 @@ const SNAPSHOT: FileId = FileId(u32::MAX);
 /// How often an operation that opening depends on is tried.
 const TRIES: u8 = 3;
 
+/// Whether an entry of that name in the store's folder is one that these schemes make.
+pub(crate) fn owns(name: &str) -> bool {
+    name == LEDGER_NAME || name == SNAPSHOT_NAME || mapping::top(name).is_some()
+}
+
 /// What a completion means.
 #[derive(Debug)]
 enum Job {

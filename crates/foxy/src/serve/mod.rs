@@ -12,6 +12,7 @@ mod log_queue;
 mod metrics;
 mod process;
 mod proxy_settings;
+mod room;
 mod store_set;
 mod stores;
 mod welcome;

@@ -2,16 +2,19 @@
 
 use super::disk;
 use super::patiently;
+use super::room::{self, Claim, NoRoom, Wish};
 use super::store_set::Member;
 use super::welcome::OpenStore;
 use crate::failure::Failure;
 use crate::settings::Settings;
-use crate::settings::resolve::new_store_size;
 use crate::settings::store_choice::StoreChoice;
 use foxy_base::{ByteSize, Instant, Random, clock};
 use foxy_device::{Root, RootError};
 use foxy_store::superblock::{Found, Superblock};
-use foxy_store::{Observer, Recovery, SchemeName, Shard, ShardSettings, StoreSettings, StoreStatus};
+use foxy_store::{
+    Observer, OpenStoreError, Recovery, SchemeName, Shard, ShardSettings, SizeWish, StoreSettings,
+    StoreStatus,
+};
 use std::fs::File;
 use std::io::Read;
 use std::ops::RangeInclusive;
@@ -32,8 +35,9 @@ pub struct RunningStore {
     /// What it is.
     pub facts: OpenStore,
     sizes: RangeInclusive<u64>,
-    /// The folder's lock, let go when the shard has ended.
-    _root: Root,
+    wish: Wish,
+    /// With the folder's lock, let go when the shard has ended.
+    root: Root,
 }
 
 impl RunningStore {
@@ -50,26 +54,63 @@ impl RunningStore {
 /// The first store that cannot be used, with what would be right.
 pub fn open(settings: &Settings, random: &mut Random) -> Result<Vec<RunningStore>, Failure> {
     let kept = |store: &&StoreChoice| store.scheme.unwrap_or(settings.scheme) != SchemeName::Null;
-    let stores = settings.store.iter().filter(kept);
-    let stores: Result<Vec<_>, _> = stores.map(|store| start(settings, store, random.next_u64())).collect();
-    let stores = stores?;
+    let places: Result<Vec<_>, _> =
+        settings.store.iter().filter(kept).map(|store| place(settings, store)).collect();
+    let places = places?;
+    let sizes = sizes(&places)?;
+    let stores = places.into_iter().zip(sizes);
+    let stores: Result<Vec<_>, _> =
+        stores.map(|(place, size)| start(settings, place, size, random.next_u64())).collect();
+    let mut stores = stores?;
     let patience = clock::monotonic() + REBUILDING_PATIENCE;
-    for store in &stores {
+    for store in &mut stores {
         wait_until_usable(store, patience)?;
     }
     Ok(stores)
 }
 
-fn start(settings: &Settings, store: &StoreChoice, seed: u64) -> Result<RunningStore, Failure> {
+/// A store's locked folder, and what is to come into it.
+struct Place<'a> {
+    store: &'a StoreChoice,
+    scheme: SchemeName,
+    root: Root,
+    wish: Wish,
+}
+
+fn place<'a>(settings: &Settings, store: &'a StoreChoice) -> Result<Place<'a>, Failure> {
     let folder = store.folder.as_path();
-    let name = store.scheme.unwrap_or(settings.scheme);
+    let scheme = store.scheme.unwrap_or(settings.scheme);
     let root = patiently(|error| matches!(error, RootError::InUse(_)), || Root::open(folder));
     let root = root.map_err(|error| Failure::Unusable(error.to_string()))?;
-    let size = store
-        .size
-        .or(settings.size)
-        .or_else(|| existing_size(folder, name))
-        .unwrap_or_else(|| default_size(&root));
+    let wish = match (store.size.or(settings.size), existing_size(folder, scheme)) {
+        (Some(size), _) => Wish::Exactly(size),
+        (None, Some(size)) => Wish::Kept { size, fixed: !scheme.row().grows() },
+        (None, None) => Wish::Anything,
+    };
+    Ok(Place { store, scheme, root, wish })
+}
+
+/// How large each store becomes, by what its disk has room for.
+fn sizes(places: &[Place<'_>]) -> Result<Vec<ByteSize>, Failure> {
+    let claim = |place: &Place<'_>| Claim {
+        wish: place.wish,
+        file_system: place.root.file_system().unwrap_or(0),
+        free: place.root.free_bytes().unwrap_or(u64::MAX),
+    };
+    let claims: Vec<_> = places.iter().map(claim).collect();
+    let taken = |store: usize, enough| {
+        let Place { root, scheme, .. } = &places[store];
+        root.taken_bytes(|name| scheme.row().owns(name), enough)
+    };
+    room::sizes(&claims, taken).map_err(|NoRoom { store, available }| {
+        let Place { root, wish, .. } = &places[store];
+        room::refusal(root.path(), *wish, available)
+    })
+}
+
+fn start(settings: &Settings, place: Place<'_>, size: ByteSize, seed: u64) -> Result<RunningStore, Failure> {
+    let Place { store, scheme: name, root, wish } = place;
+    let folder = store.folder.as_path();
     let refuse =
         |reason: &dyn std::fmt::Display| Failure::Unusable(format!("store {}: {reason}", folder.display()));
     let store_settings = StoreSettings {
@@ -83,6 +124,7 @@ fn start(settings: &Settings, store: &StoreChoice, seed: u64) -> Result<RunningS
         aufs_queue: settings.aufs_queue,
         diskd_q1: store.q1.unwrap_or(settings.diskd_q1),
         waiting_bytes: waiting_bytes(settings.memory.0),
+        size_wish: if matches!(wish, Wish::Exactly(_)) { SizeWish::Exactly } else { SizeWish::AtMost },
         seed,
         ..StoreSettings::with_size(size.0)
     };
@@ -96,7 +138,7 @@ fn start(settings: &Settings, store: &StoreChoice, seed: u64) -> Result<RunningS
     let shard =
         shard.map_err(|error| Failure::Failed(format!("cannot start the store's thread: {error}")))?;
     let facts = OpenStore { folder: folder.to_owned(), size, scheme: name, device: opened.name };
-    Ok(RunningStore { shard, facts, sizes: store.sizes(), _root: root })
+    Ok(RunningStore { shard, facts, sizes: store.sizes(), wish, root })
 }
 
 /// Bytes that may wait for a store, in its mailbox and on their way to disk: little where memory is.
@@ -118,17 +160,21 @@ fn existing_size(folder: &Path, scheme: SchemeName) -> Option<ByteSize> {
     }
 }
 
-fn default_size(root: &Root) -> ByteSize {
-    new_store_size(ByteSize(root.free_bytes().unwrap_or(0)))
-}
-
-fn wait_until_usable(store: &RunningStore, patience: Instant) -> Result<(), Failure> {
+/// Waits for a store, and takes note of the size it turned out to have.
+fn wait_until_usable(store: &mut RunningStore, patience: Instant) -> Result<(), Failure> {
     let handle = store.shard.handle();
     loop {
         match handle.observer().status.get() {
             StoreStatus::Opening => std::thread::sleep(LOOK_EVERY),
             StoreStatus::Rebuilding if clock::monotonic() < patience => std::thread::sleep(LOOK_EVERY),
-            StoreStatus::Rebuilding | StoreStatus::Serving => return Ok(()),
+            StoreStatus::Rebuilding | StoreStatus::Serving => {
+                store.facts.size = ByteSize(handle.observer().statistics.size_bytes.get());
+                return Ok(());
+            }
+            StoreStatus::Unusable(OpenStoreError::NoSpace) if matches!(store.wish, Wish::Exactly(_)) => {
+                let available = ByteSize(store.root.free_bytes().unwrap_or(0));
+                return Err(room::refusal(store.root.path(), store.wish, available));
+            }
             StoreStatus::Unusable(error) => {
                 let folder = store.facts.folder.display();
                 return Err(Failure::Unusable(format!("store {folder}: {error}")));

@@ -247,6 +247,18 @@ fn contradictions(settings: &Settings, written: &Written) -> Vec<Complaint> {
     if folders.len() > STORES {
         complain(key, format!("{} stores are too many; name at most {STORES}", folders.len()));
     }
+    for store in &settings.store {
+        let scheme = store.scheme.unwrap_or(settings.scheme);
+        let most = ByteSize(scheme.row().most_bytes());
+        let key = if store.size.is_some() { key } else { "size" };
+        if let Some(size) = store.size.or(settings.size).filter(|&size| size > most) {
+            let folder = store.folder.display();
+            complain(
+                key,
+                format!("{folder}: a store of {scheme} can use {most} at most, not {size}; make it smaller"),
+            );
+        }
+    }
     if let Some(size) = settings.size
         && settings.object_limit > size
         && written.sources.contains_key("object-limit")

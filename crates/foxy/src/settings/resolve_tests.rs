@@ -52,6 +52,14 @@ fn contradictions_are_refused_where_they_were_written() {
         ("admin = \"127.0.0.1:3128\"", "f:1:1: `listen` and `admin` are both 127.0.0.1:3128"),
         ("store = [\"/a\", \"/b\", \"/a\"]", "f:1:1: /a is named twice"),
         ("cache-dir = [\"coss /a 100\", \"rock /a 100\"]", "f:1:1: /a is named twice"),
+        (
+            "size = \"3T\"",
+            "f:1:1: /home/u/.cache/foxy: a store of stream-packetizer can use 2 TiB at most, not 3 TiB",
+        ),
+        (
+            "cache-dir = [\"coss /a 3000000\"]",
+            "f:1:1: /a: a store of coss can use 2 TiB at most, not 2.8 TiB",
+        ),
         ("size = \"16M\"\nobject-limit = \"17M\"", "f:2:1: 17 MiB is more than the store's size of 16 MiB"),
     ];
     for (file, expected) in cases {

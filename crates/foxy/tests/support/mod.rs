@@ -123,6 +123,11 @@ pub fn refused(folder: &Path, more: &[&str]) -> (Option<i32>, String) {
 /// The same with a file system of its own, in memory, mounted on `folder` with these options. `None` where this user may
 /// not mount, not even in a namespace of its own.
 pub fn refused_on(options: &str, folder: &Path) -> Option<(Option<i32>, String)> {
+    refused_with(options, folder, &["--size", "64M"])
+}
+
+/// The same with these arguments.
+pub fn refused_with(options: &str, folder: &Path, more: &[&str]) -> Option<(Option<i32>, String)> {
     let namespace = || {
         let mut command = Command::new("unshare");
         command.args(["--map-root-user", "--mount", "--", "sh", "-c"]);
@@ -132,7 +137,7 @@ pub fn refused_on(options: &str, folder: &Path) -> Option<(Option<i32>, String)>
     if !namespace().arg(&mount).status().is_ok_and(|status| status.success()) {
         return None;
     }
-    let foxy = command(folder, &["--size", "64M"]);
+    let foxy = command(folder, more);
     let mut inside = namespace();
     inside.arg(format!("{mount} && exec \"$0\" \"$@\"")).arg(foxy.get_program()).args(foxy.get_args());
     let output = inside.stdin(Stdio::null()).output().expect("unshare ran before");

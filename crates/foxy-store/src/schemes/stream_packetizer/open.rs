@@ -10,7 +10,7 @@ use crate::index::Index;
 use crate::journal::{self, BlockStamp, Forget};
 use crate::layout::{Layout, PAGE};
 use crate::pages::Pages;
-use crate::settings::MINIMUM_SIZE;
+use crate::settings::{MINIMUM_SIZE, SizeWish};
 use crate::status::OpenStoreError;
 use crate::superblock::{Found, Superblock};
 use foxy_base::{Instant, Random};
@@ -68,14 +68,16 @@ impl StreamPacketizer {
         self.submit(op, Pending::Create(size), out);
     }
 
-    /// A disk without room for the whole store may have room for a smaller one.
+    /// A disk without room for the whole store may have room for a smaller one, where that is welcome.
     pub(super) fn created(&mut self, size: u64, result: Result<IoOutput, IoError>, out: &mut Outbox) {
         match result {
             Ok(_) => {
                 self.file_size = size;
                 self.format(size, out);
             }
-            Err(IoError::NoSpace) if size / 2 >= MINIMUM_SIZE => {
+            Err(IoError::NoSpace)
+                if self.settings.size_wish == SizeWish::AtMost && size / 2 >= MINIMUM_SIZE =>
+            {
                 self.file = FileId(self.file.0 + 1);
                 self.enter(Phase::Creating);
                 self.submit_create(size / 2, out);
@@ -117,6 +119,7 @@ impl StreamPacketizer {
     fn adopt_superblock(&mut self, superblock: Superblock) {
         self.superblock = superblock;
         self.secret = superblock.secret();
+        self.observer.statistics.size_bytes.set(superblock.size);
         self.layout = Layout::of(superblock.size);
         self.index = Index::new(superblock.salt, self.settings.make_policy());
         self.pages = Pages::new(self.layout.data.pages);

@@ -4,6 +4,7 @@ use super::{Store, name, settings};
 use crate::contract::{AbsentReason, Answer, PlacementHint, RefusedReason};
 use crate::engine::Ask;
 use crate::schemes::stream_packetizer::tests::content;
+use crate::settings::{SizeWish, StoreSettings};
 use crate::status::{OpenStoreError, StoreStatus};
 use foxy_base::{Instant, Random};
 use foxy_device::faulty::{FaultPlan, Faulty};
@@ -44,12 +45,25 @@ fn a_disk_without_room_makes_the_store_smaller_or_unusable() {
                 &settings(),
                 Faulty::new(Memory::default(), FaultPlan { no_space: 0.3, ..SOUND }, seed),
             );
-            (observed.observer.status.get(), observed.driver.into_device().inner().bytes())
+            let told = observed.observer.statistics.size_bytes.get();
+            (observed.observer.status.get(), observed.driver.into_device().inner().bytes(), told)
         })
         .collect();
-    let smaller =
-        sizes.iter().any(|&(status, size)| status == StoreStatus::Serving && size == super::SIZE / 2);
-    assert!(smaller, "{sizes:?}");
+    let half = super::SIZE / 2;
+    assert!(sizes.contains(&(StoreStatus::Serving, half, half)), "{sizes:?}");
+}
+
+#[test]
+fn a_size_that_must_be_exact_is_had_or_refused() {
+    let exact = StoreSettings { size_wish: SizeWish::Exactly, ..settings() };
+    for seed in 0..20 {
+        let plan = FaultPlan { no_space: 0.3, ..SOUND };
+        let observed = Store::open(&exact, Faulty::new(Memory::default(), plan, seed));
+        let status = observed.observer.status.get();
+        let size = observed.driver.into_device().inner().bytes();
+        let refused = status == StoreStatus::Unusable(OpenStoreError::NoSpace) && size == 0;
+        assert!(refused || size == super::SIZE, "seed {seed}: {status:?} with {size} bytes");
+    }
 }
 
 #[test]
