@@ -35,7 +35,7 @@ pub struct Superblock {
 pub enum Found {
     /// A store.
     Ours(Superblock),
-    /// A file that was preallocated and never written.
+    /// Nothing was ever written, or less than a stamp: the rest of the file must be blank too if it is ours.
     Blank,
     /// A store whose both copies are damaged: nothing in it can be trusted, and it may be begun anew.
     Damaged,
@@ -95,16 +95,22 @@ impl Superblock {
         })
     }
 
-    /// Judges the first two pages of a file.
+    /// Judges the first two pages of a file, or what it has of them.
     ///
     /// # Errors
-    /// The file is not ours, or of another version; it must not be written to.
+    /// The file is not ours, of another version, or the short rest of a store; it must not be written to.
     pub fn judge(first: &[u8], second: &[u8]) -> Result<Found, OpenStoreError> {
-        let newest = [first, second].into_iter().filter_map(Self::decode).max_by_key(|copy| copy.generation);
-        if let Some(superblock) = newest {
+        let copies = [first, second];
+        let whole = copies.iter().all(|copy| copy.len() == PAGE);
+        let newest = copies.into_iter().filter_map(Self::decode).max_by_key(|copy| copy.generation);
+        if !whole && first.starts_with(MAGIC) {
+            let (found, least) = ((first.len() + second.len()) as u64, 2 * PAGE as u64);
+            let expected = newest.map_or(least, |superblock| superblock.size.max(least));
+            return Err(OpenStoreError::Truncated { found, expected });
+        }
+        if let Some(superblock) = newest.filter(|_| whole) {
             return Ok(Found::Ours(superblock));
         }
-        let copies = [first, second];
         for copy in copies {
             match version(copy) {
                 Some(found) if copy.starts_with(MAGIC) && found != FORMAT_VERSION && checksum_holds(copy) => {
@@ -113,20 +119,20 @@ impl Superblock {
                 _ => {}
             }
         }
-        if copies.iter().any(|copy| copy.starts_with(MAGIC) || torn_before_magic(copy)) {
+        if copies.iter().any(|copy| copy.starts_with(MAGIC)) {
             return Ok(Found::Damaged);
         }
-        if copies.iter().all(|copy| copy.len() == PAGE && copy.iter().all(|&byte| byte == 0)) {
+        if whole && copies.iter().all(|copy| blank(copy)) {
             return Ok(Found::Blank);
         }
         Err(OpenStoreError::Foreign)
     }
 }
 
-/// Whether a first write of ours was torn within the magic itself.
-fn torn_before_magic(page: &[u8]) -> bool {
+/// Whether nothing was written, or a first write of ours was torn within the magic itself.
+fn blank(page: &[u8]) -> bool {
     let written = page.iter().zip(MAGIC).take_while(|(a, b)| a == b).count();
-    written > 0 && page.len() == PAGE && page[written..].iter().all(|&byte| byte == 0)
+    page[written..].iter().all(|&byte| byte == 0)
 }
 
 /// Every version keeps magic, version and this checksum where they are.
@@ -168,7 +174,21 @@ mod tests {
         check(&damaged, &[0; PAGE], Ok(Found::Damaged));
         let mut torn = [0; PAGE];
         torn[..3].copy_from_slice(b"FOX");
-        check(&torn, &[0; PAGE], Ok(Found::Damaged));
+        check(&torn, &[0; PAGE], Ok(Found::Blank));
+        check(&torn, &[7; PAGE], Err(OpenStoreError::Foreign));
+    }
+
+    #[test]
+    fn the_short_rest_of_a_store_is_told_from_a_store_and_from_a_strangers_file() {
+        let page = Superblock { size: 1 << 20, ..superblock(4) }.encode();
+        let truncated = |found, expected| Err(OpenStoreError::Truncated { found, expected });
+        let check = |a: &[u8], b: &[u8], expected| assert_eq!(Superblock::judge(a, b), expected);
+        check(&page[..8], b"", truncated(8, 8192));
+        check(&page[..50], b"", truncated(50, 8192));
+        check(&page[..100], b"", truncated(100, 1 << 20));
+        check(&page, &page[..100], truncated(4196, 1 << 20));
+        check(&page[..7], b"", Err(OpenStoreError::Foreign));
+        check(&[0; 100], b"", Err(OpenStoreError::Foreign));
     }
 
     #[test]

@@ -60,6 +60,30 @@ fn a_truncated_store_is_refused_and_left_alone() {
 }
 
 #[test]
+fn a_strangers_file_that_begins_with_zeros_and_a_short_rest_are_left_alone_by_every_scheme() {
+    for (scheme, name) in
+        [("stream-packetizer", "stream-packetizer.foxy"), ("buddy", "buddy.foxy"), ("ufs", "foxy-ufs-ledger")]
+    {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join(name);
+        Foxy::start(folder.path(), &["--scheme", scheme]).kill();
+        let mut rest = std::fs::read(&path).expect("a store");
+        rest.truncate(100);
+        let mut zeros = vec![0; 300_000];
+        zeros.extend(b"somebody's diary");
+        for (bytes, expected) in
+            [(rest, "holds no records; move it away"), (zeros, "is left alone; move it away")]
+        {
+            std::fs::write(&path, &bytes).expect("written");
+            for size in ["64M", "32M"] {
+                check(folder.path(), &["--scheme", scheme, "--size", size], &[expected]);
+            }
+            assert_eq!(std::fs::read(&path).expect("still there"), bytes, "{scheme}");
+        }
+    }
+}
+
+#[test]
 fn a_store_that_is_a_file_or_cannot_be_made_is_refused() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("file");

@@ -22,8 +22,10 @@ pub enum Opening {
     Control,
     /// It is being created.
     Creating,
-    /// Its superblocks are being read.
-    Superblocks,
+    /// What was created is being made durable, so that nothing is written to a file that may not last.
+    Created,
+    /// Its superblocks are being read, of a file of so many bytes.
+    Superblocks(u64),
     /// The index is being read; so many bytes of it are wanted in all, once that is known.
     Index(Vec<u8>, Option<usize>),
     /// The directory of the data files is being made.
@@ -70,15 +72,19 @@ impl Slotted {
         match opening {
             Opening::Control => match done.result {
                 Ok(IoOutput::Opened { size: 0 }) | Err(IoError::NotFound) => self.create_control(out),
-                Ok(_) => self.go(Opening::Superblocks, read(0, 2 * PAGE), out),
-                Err(error) => self.fail(OpenStoreError::Device(error)),
+                Ok(IoOutput::Opened { size }) => self.go(Opening::Superblocks(size), read(0, 2 * PAGE), out),
+                result => self.fail(OpenStoreError::Device(result.err().unwrap_or(IoError::Device))),
             },
             Opening::Creating => match done.result {
-                Ok(_) => self.begin_anew(out),
+                Ok(_) => self.go(Opening::Created, IoOp::Sync { file: CONTROL }, out),
                 Err(IoError::NoSpace) => self.fail(OpenStoreError::NoSpace),
                 Err(error) => self.fail(OpenStoreError::Device(error)),
             },
-            Opening::Superblocks => self.superblocks_read(done, out),
+            Opening::Created => match done.result {
+                Ok(_) => self.begin_anew(out),
+                Err(error) => self.fail(OpenStoreError::Device(error)),
+            },
+            Opening::Superblocks(size) => self.superblocks_read(size, done, out),
             Opening::Index(bytes, wanted) => self.index_read(bytes, wanted, done, out),
             Opening::Directory => match done.result {
                 Ok(_) => self.go(Opening::Listing, IoOp::List { path: self.directory() }, out),
@@ -103,7 +109,7 @@ impl Slotted {
         self.go(Opening::Creating, op, out);
     }
 
-    fn superblocks_read(&mut self, done: IoDone, out: &mut Outbox) {
+    fn superblocks_read(&mut self, size: u64, done: IoDone, out: &mut Outbox) {
         let buffer = match (done.result, done.buffer) {
             (Ok(IoOutput::Moved { count }), Some(mut buffer)) => {
                 buffer.truncate(count.min(buffer.len()));
@@ -114,6 +120,9 @@ impl Slotted {
             }
         };
         let bytes = buffer.as_ref();
+        if (bytes.len() as u64) < size.min(2 * PAGE as u64) {
+            return self.fail(OpenStoreError::Device(IoError::Device));
+        }
         let (first, second) = bytes.split_at(bytes.len().min(PAGE));
         match Superblock::judge(first, second) {
             Err(error) => self.fail(error),
@@ -127,6 +136,7 @@ impl Slotted {
                 self.superblock = superblock;
                 self.begin_anew(out);
             }
+            Ok(Found::Blank) if size > 2 * PAGE as u64 => self.fail(OpenStoreError::Foreign),
             Ok(Found::Blank | Found::Damaged) => self.begin_anew(out),
         }
     }

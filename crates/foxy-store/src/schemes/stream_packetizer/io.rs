@@ -16,6 +16,8 @@ pub enum Pending {
     Create(u64),
     /// Reading the superblocks.
     Superblocks,
+    /// Reading on in a file that begins with zeros, from this byte.
+    Blank(u64),
     /// Reading the active journal half.
     Journal,
     /// Reading the first page of a checkpoint area.
@@ -68,6 +70,7 @@ impl StreamPacketizer {
             Pending::Open => self.opened(result, out),
             Pending::Create(size) => self.created(size, result, out),
             Pending::Superblocks => self.superblocks_read(read(result, buffer), out),
+            Pending::Blank(from) => self.blank_read(from, read(result, buffer), out),
             Pending::Journal => self.journal_read(read(result, buffer), out),
             Pending::CheckpointHead(area) => self.checkpoint_head_read(area, read(result, buffer), out),
             Pending::CheckpointPages(from) => self.checkpoint_pages_read(from, read(result, buffer), out),

@@ -6,6 +6,7 @@
 //! may still lie on disk is durably forgotten. Leftovers are kept in the index until they are durably overwritten, so
 //! it is known when that costs a sync; for a new key it costs none.
 
+mod blank;
 mod facts;
 mod finish;
 mod forget;

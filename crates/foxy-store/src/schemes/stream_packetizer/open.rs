@@ -55,7 +55,7 @@ impl StreamPacketizer {
     }
 
     /// Begins the file anew; what it held is given up.
-    fn create(&mut self, size: u64, out: &mut Outbox) {
+    pub(super) fn create(&mut self, size: u64, out: &mut Outbox) {
         self.enter(Phase::Creating);
         self.submit(IoOp::Close { file: self.file }, Pending::CloseFile, out);
         self.file = FileId(self.file.0 + 1);
@@ -87,7 +87,8 @@ impl StreamPacketizer {
         }
     }
 
-    /// Begins an empty store in the file there is: a new secret makes all old records unreadable.
+    /// Begins an empty store in the file there is: a new secret makes all old records unreadable. Nothing is written
+    /// before the file is durably there, so that one of foxy's is empty, whole and blank, or stamped.
     fn format(&mut self, size: u64, out: &mut Outbox) {
         self.enter(Phase::Formatting);
         let old = self.superblock;
@@ -103,7 +104,7 @@ impl StreamPacketizer {
             journal_generation: generation,
             durable: 0,
         };
-        let steps = Self::superblock_steps(&superblock).into();
+        let steps = [Step::Sync].into_iter().chain(Self::superblock_steps(&superblock)).collect();
         self.run(LaneName::Journal, steps, After::Formatted(superblock), out);
     }
 
@@ -133,30 +134,31 @@ impl StreamPacketizer {
             Err(error) => return self.fail(OpenStoreError::Device(error), out),
         };
         let bytes = buffer.as_ref();
+        if (bytes.len() as u64) < self.file_size.min(2 * PAGE as u64) {
+            return self.fail(OpenStoreError::Device(IoError::Device), out);
+        }
         let (first, second) = bytes.split_at(bytes.len().min(PAGE));
-        let wanted = self.settings.size;
         match Superblock::judge(first, second) {
             Err(error) => self.fail(error, out),
-            Ok(Found::Blank | Found::Damaged) if (MINIMUM_SIZE..=wanted).contains(&self.file_size) => {
-                self.format(self.file_size / PAGE as u64 * PAGE as u64, out);
-            }
-            Ok(Found::Blank | Found::Damaged) => self.create(wanted, out),
-            Ok(Found::Ours(superblock)) if superblock.requested != wanted => {
-                self.superblock = superblock;
-                self.create(wanted, out);
-            }
+            Ok(Found::Blank) => self.read_blank(2 * PAGE as u64, out),
+            Ok(Found::Damaged) => self.create(self.settings.size, out),
             Ok(Found::Ours(superblock)) => self.found_ours(superblock, out),
         }
     }
 
     fn found_ours(&mut self, superblock: Superblock, out: &mut Outbox) {
-        self.adopt_superblock(superblock);
+        let layout = Layout::of(superblock.size);
         let pages = u32::try_from(self.file_size / PAGE as u64).unwrap_or(u32::MAX);
-        let there = pages.saturating_sub(self.layout.data.first).min(self.pages.count());
+        let there = pages.saturating_sub(layout.data.first).min(layout.data.pages);
         if there == 0 {
             let (found, expected) = (self.file_size, superblock.size);
             return self.fail(OpenStoreError::Truncated { found, expected }, out);
         }
+        if superblock.requested != self.settings.size {
+            self.superblock = superblock;
+            return self.create(self.settings.size, out);
+        }
+        self.adopt_superblock(superblock);
         self.pages.retire((there, self.pages.count()));
         self.scan.begin(there);
         self.enter(Phase::ReadingJournal);

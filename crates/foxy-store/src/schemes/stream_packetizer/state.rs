@@ -41,7 +41,7 @@ pub const TRANSITIONS: &[(Phase, &[Phase])] = &[
     (New, &[Opening, Closed]),
     (Opening, &[Creating, ReadingSuperblock, Unusable, Closed]),
     (Creating, &[Creating, Formatting, Unusable, Closed]),
-    (ReadingSuperblock, &[Creating, Formatting, ReadingJournal, Unusable, Closed]),
+    (ReadingSuperblock, &[Creating, ReadingJournal, Unusable, Closed]),
     (ReadingJournal, &[ReadingCheckpoint, Formatting, Closed]),
     (ReadingCheckpoint, &[Switching, Closed]),
     (Switching, &[Scanning, Serving, Unusable, Closed]),

@@ -45,6 +45,8 @@ enum Awaited {
     Folder,
     SnapshotRemoved,
     Created,
+    /// What was created is made durable, so that nothing is written to a file that may not last.
+    Kept,
     Written,
     Synced,
     Closed,
@@ -91,7 +93,10 @@ impl Ufs {
                 self.create_ledger(step, out);
             }
             (Awaited::SnapshotRemoved, Ok(_) | Err(IoError::NotFound)) => self.create_ledger(step, out),
-            (Awaited::Created, Ok(_)) => match self.settings.recovery {
+            (Awaited::Created, Ok(_)) => {
+                self.submit(IoOp::Sync { file: LEDGER }, Job::Open(step.next(Awaited::Kept)), out);
+            }
+            (Awaited::Kept, Ok(_)) => match self.settings.recovery {
                 Recovery::AfterCrash => self.write_superblock(step, out),
                 Recovery::AfterCleanStop => self.begin_anew(step.tries, out),
             },
@@ -139,14 +144,17 @@ impl Ufs {
         let Some(buffer) = buffer.filter(|_| count == expected) else {
             return self.try_again(step, IoError::Device, out);
         };
-        let (first, second) = buffer.as_ref().split_at(PAGE);
+        let bytes = &buffer.as_ref()[..count];
+        let (first, second) = bytes.split_at(count.min(PAGE));
         match Superblock::judge(first, second) {
+            _ if size == 0 => self.create_ledger(step, out),
             Ok(Found::Ours(superblock)) => {
                 self.superblock = superblock;
                 self.secret = superblock.secret();
                 self.ledger = super::Ledger::default();
                 self.go_on_with(step, size, out);
             }
+            Ok(Found::Blank) if size > BLOCKS_AT => self.fail_for_good(OpenStoreError::Foreign),
             Ok(Found::Blank | Found::Damaged) => self.create_ledger(step, out),
             Err(error) => self.fail_for_good(error),
         }
@@ -182,7 +190,7 @@ impl Ufs {
     fn create_ledger(&mut self, step: Step, out: &mut Outbox) {
         let path = StorePath::new(LEDGER_NAME);
         let step = step.next(Awaited::Created);
-        self.submit(IoOp::Create { file: LEDGER, path, size: 0 }, Job::Open(step), out);
+        self.submit(IoOp::Create { file: LEDGER, path, size: BLOCKS_AT }, Job::Open(step), out);
     }
 
     /// Writes the next block that was read again, or syncs when there is none.

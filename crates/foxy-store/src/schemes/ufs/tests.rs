@@ -236,7 +236,7 @@ fn without_a_ledger_the_store_is_claimed_before_it_serves_and_swept_while_it_doe
         claim.push(text);
         hand.ufs.on_io_done(IoDone { id, result, buffer }, Instant::ZERO, &mut out);
     }
-    let expected = ["create foxy-ufs-ledger", "write 4096", "sync", "write 4096", "sync"];
+    let expected = ["create foxy-ufs-ledger", "sync", "write 4096", "sync", "write 4096", "sync"];
     assert_eq!(claim[2..], expected);
     let (record, hint) = (Record::default(), crate::contract::PlacementHint::default());
     let put = StoreRequest::Put { ticket: Ticket(1), key: Key([1; 16]), record, hint };

@@ -5,6 +5,7 @@ use crate::contract::{AbsentReason, Answer, RefusedReason};
 use crate::journal::BLOCK_BYTES;
 use crate::layout::{Layout, PAGE};
 use crate::schemes::stream_packetizer::FILE_NAME;
+use crate::settings::StoreSettings;
 use crate::status::{OpenStoreError, StoreStatus};
 use foxy_base::{Instant, Random};
 use foxy_device::{Device, FileId, IoBuffer, IoDone, IoId, IoOp, Memory, StorePath};
@@ -61,6 +62,49 @@ fn a_truncated_file_serves_what_is_left() {
     else {
         panic!("{:?}", store.observer.status.get());
     };
+}
+
+/// What a store says of a file with these bytes, which it must not have touched.
+fn left_alone(bytes: &[u8]) -> StoreStatus {
+    let store = Store::open(&settings(), device_with(bytes));
+    let status = store.observer.status.get();
+    assert_eq!(bytes_of(&store.crash()), bytes, "{status:?}");
+    status
+}
+
+#[test]
+fn a_short_rest_of_a_store_is_left_alone_whatever_its_size_was() {
+    let other = StoreSettings { size: SIZE / 2, ..settings() };
+    for made in [settings(), other] {
+        let stamped = bytes_of(&Store::open(&made, Memory::default()).close());
+        for left in [100, 4096, 9000] {
+            let truncated = OpenStoreError::Truncated { found: left, expected: made.size };
+            let rest = &stamped[..usize::try_from(left).expect("small")];
+            assert_eq!(left_alone(rest), StoreStatus::Unusable(truncated));
+        }
+    }
+}
+
+#[test]
+fn a_file_that_begins_with_zeros_is_left_alone_when_anything_follows() {
+    let size = 3 << 20;
+    for at in [2 * PAGE, (1 << 20) + 5, size - 1] {
+        let mut bytes = vec![0; size];
+        bytes[at] = 1;
+        assert_eq!(left_alone(&bytes), StoreStatus::Unusable(OpenStoreError::Foreign), "{at}");
+    }
+    assert_eq!(left_alone(&[0; 100]), StoreStatus::Unusable(OpenStoreError::Foreign));
+}
+
+#[test]
+fn a_file_that_was_begun_and_never_stamped_becomes_a_store() {
+    let size = usize::try_from(SIZE).expect("small");
+    for length in [0, size / 2, size] {
+        let mut store = Store::open(&settings(), device_with(&vec![0; length]));
+        assert_eq!(store.put(1, 1, 500), Answer::Stored, "{length}");
+        assert_eq!(store.observer.statistics.size_bytes.get(), SIZE, "{length}");
+        assert_eq!(bytes_of(&store.close()).len(), size, "{length}");
+    }
 }
 
 #[test]

@@ -1,0 +1,49 @@
+//! A store whose first opening was cut short by a power failure, again and again, becomes a store when it is let: what
+//! it had begun is never taken for a stranger's file.
+
+use foxy_base::{Instant, Random};
+use foxy_device::memory::CrashPolicy;
+use foxy_device::{FaultPlan, Faulty, Memory};
+use foxy_store::schemes::SCHEMES;
+use foxy_store::{Observer, Recovery, SchemeName, StepDriver, StoreSettings, StoreStatus};
+use std::time::Duration;
+
+const MILLISECOND: u64 = 1_000_000;
+
+fn open(
+    scheme: SchemeName,
+    recovery: Recovery,
+    device: Faulty<Memory>,
+) -> (StepDriver<Faulty<Memory>>, Observer) {
+    let observer = Observer::default();
+    let settings = StoreSettings { recovery, ..StoreSettings::with_size(1 << 20) };
+    let driver =
+        StepDriver::start(scheme.make(&settings, observer.clone()), device, observer.clone(), Instant::ZERO);
+    (driver, observer)
+}
+
+fn check(scheme: SchemeName, recovery: Recovery, seed: u64) {
+    let mut random = Random::new(seed);
+    let plan = FaultPlan { latency: (Duration::ZERO, Duration::from_millis(2)), ..FaultPlan::default() };
+    let mut device = Faulty::new(Memory::volatile(), plan, seed);
+    for _ in 0..random.below(4) {
+        let (mut driver, _) = open(scheme, recovery, device);
+        driver.run_until(Instant(random.below(12 * MILLISECOND)));
+        device = driver.into_device();
+        device.crash(&CrashPolicy::MIXED);
+    }
+    let (mut driver, observer) = open(scheme, recovery, device);
+    driver.run_until_idle();
+    assert_eq!(observer.status.get(), StoreStatus::Serving, "{scheme}, {recovery:?}, seed {seed}");
+}
+
+#[test]
+fn a_first_opening_that_a_power_failure_cut_short_is_begun_anew() {
+    for scheme in SCHEMES.iter().filter(|scheme| scheme.control.is_some()) {
+        for recovery in [Recovery::AfterCrash, Recovery::AfterCleanStop] {
+            for seed in 0..150 {
+                check(scheme.name, recovery, seed);
+            }
+        }
+    }
+}
