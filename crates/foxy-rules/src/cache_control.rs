@@ -2,6 +2,7 @@
 //! cannot be understood is read in the direction that caches less.
 
 use crate::fields::{Fields, members};
+use crate::targeted;
 
 /// Delta-seconds above this are this (RFC 9111 §1.2.2).
 pub const LONGEST: u64 = 1 << 31;
@@ -78,6 +79,8 @@ pub struct RequestControl {
     pub no_store: bool,
     /// From the cache or not at all.
     pub only_if_cached: bool,
+    /// Stale by at most this many seconds is fine when the origin fails (RFC 5861 §4).
+    pub stale_if_error: Option<u64>,
 }
 
 impl RequestControl {
@@ -99,6 +102,7 @@ impl RequestControl {
                 d if d.is("no-cache") => control.no_cache = true,
                 d if d.is("no-store") => control.no_store = true,
                 d if d.is("only-if-cached") => control.only_if_cached = true,
+                d if d.is("stale-if-error") => least(&mut control.stale_if_error, d.seconds()),
                 _ => {}
             }
         }
@@ -133,29 +137,61 @@ pub struct ResponseControl {
     pub must_understand: bool,
     /// Does not change while fresh (RFC 8246).
     pub immutable: bool,
+    /// May be served stale for that many seconds while it is validated (RFC 5861 §3).
+    pub stale_while_revalidate: Option<u64>,
+    /// May be served stale for that many seconds when the origin fails (RFC 5861 §4).
+    pub stale_if_error: Option<u64>,
+    /// All this was said by a targeted field, so that neither Cache-Control nor Expires counts (RFC 9213 §2.2).
+    pub targeted: bool,
+}
+
+/// For whom a cache speaks (RFC 9110 §3.7), which decides whether a targeted field is meant for it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Role {
+    /// For clients, to any origin. `CDN-Cache-Control` is not for it.
+    #[default]
+    Proxy,
+    /// For an origin, to any client: the caches `CDN-Cache-Control` is meant for (RFC 9213 §3).
+    Gateway,
 }
 
 impl ResponseControl {
-    /// Reads a response's fields.
+    /// Reads a response's Cache-Control.
     #[must_use]
     pub fn of(response: &(impl Fields + ?Sized)) -> Self {
         let mut control = Self::default();
         for directive in directives(response.values("cache-control")) {
-            match directive {
-                d if d.is("max-age") => least(&mut control.max_age, d.seconds()),
-                d if d.is("s-maxage") => least(&mut control.s_maxage, d.seconds()),
-                d if d.is("no-cache") => control.no_cache = true,
-                d if d.is("no-store") => control.no_store = true,
-                d if d.is("private") => control.private = true,
-                d if d.is("public") => control.public = true,
-                d if d.is("must-revalidate") => control.must_revalidate = true,
-                d if d.is("proxy-revalidate") => control.proxy_revalidate = true,
-                d if d.is("must-understand") => control.must_understand = true,
-                d if d.is("immutable") => control.immutable = true,
-                _ => {}
-            }
+            control.apply(directive.name, || directive.seconds());
         }
         control
+    }
+
+    /// Reads what governs a response for a cache in that role: the targeted field if there is one that counts, else
+    /// Cache-Control.
+    #[must_use]
+    pub fn for_role(response: &(impl Fields + ?Sized), role: Role) -> Self {
+        let targeted = (role == Role::Gateway).then(|| targeted::read(response)).flatten();
+        targeted.unwrap_or_else(|| Self::of(response))
+    }
+
+    /// Takes one directive; unknown names change nothing.
+    pub(crate) fn apply(&mut self, name: &[u8], seconds: impl FnOnce() -> u64) {
+        let is = |known: &str| known.as_bytes().eq_ignore_ascii_case(name);
+        match () {
+            () if is("max-age") => least(&mut self.max_age, seconds()),
+            () if is("s-maxage") => least(&mut self.s_maxage, seconds()),
+            () if is("no-cache") => self.no_cache = true,
+            () if is("no-store") => self.no_store = true,
+            () if is("private") => self.private = true,
+            () if is("public") => self.public = true,
+            () if is("must-revalidate") => self.must_revalidate = true,
+            () if is("proxy-revalidate") => self.proxy_revalidate = true,
+            () if is("must-understand") => self.must_understand = true,
+            () if is("immutable") => self.immutable = true,
+            () if is("stale-while-revalidate") => least(&mut self.stale_while_revalidate, seconds()),
+            () if is("stale-if-error") => least(&mut self.stale_if_error, seconds()),
+            () => {}
+        }
     }
 
     /// Whether a shared cache must never serve it stale (§4.2.4, §5.2.2.2, §5.2.2.8, §5.2.2.10).
@@ -213,6 +249,24 @@ mod tests {
         let lines = [("cache-control", "public"), ("Cache-Control", "s-maxage=5, immutable")];
         let control = ResponseControl::of(&lines[..]);
         assert!(control.public && control.immutable && control.s_maxage == Some(5));
+    }
+
+    #[test]
+    fn how_long_a_response_may_be_stale_is_read_and_errors_are_not_at_all() {
+        let control = response("stale-while-revalidate=5, stale-if-error=\"7\"");
+        assert_eq!((control.stale_while_revalidate, control.stale_if_error), (Some(5), Some(7)));
+        let control = response("stale-while-revalidate, stale-if-error=soon");
+        assert_eq!((control.stale_while_revalidate, control.stale_if_error), (Some(0), Some(0)));
+        assert_eq!(response("stale-if-error=9, stale-if-error=3").stale_if_error, Some(3));
+        assert_eq!(request("stale-if-error=4").stale_if_error, Some(4));
+    }
+
+    #[test]
+    fn only_a_gateway_reads_the_targeted_field() {
+        let fields = [("Cache-Control", "max-age=5"), ("CDN-Cache-Control", "max-age=9")];
+        let read = |role| ResponseControl::for_role(&fields[..], role);
+        assert_eq!((read(Role::Proxy).max_age, read(Role::Proxy).targeted), (Some(5), false));
+        assert_eq!((read(Role::Gateway).max_age, read(Role::Gateway).targeted), (Some(9), true));
     }
 
     #[test]

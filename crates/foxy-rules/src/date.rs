@@ -1,13 +1,14 @@
-//! HTTP dates in their three formats (RFC 9110 §5.6.7). The preferred one and asctime are httpdate's work; RFC 850's
-//! two-digit year is read here, since it depends on the present.
+//! HTTP dates in their three formats (RFC 9110 §5.6.7). Names are read in any case, and a weekday that does not belong
+//! to the date is forgiven: what must agree is the date. Anything else that is not of the grammar is no date.
 
 use foxy_base::WallTime;
-use std::time::UNIX_EPOCH;
 
 /// Fifty years, in seconds.
 const FIFTY_YEARS: u64 = 50 * 31_556_952;
 
 const DAYS: [&str; 7] = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"];
+const MONTHS: [&str; 12] =
+    ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 
 /// Reads an HTTP date. `None` when it is none, or lies before 1970.
 #[must_use]
@@ -15,34 +16,96 @@ pub fn parse(text: &[u8], now: WallTime) -> Option<WallTime> {
     let text = std::str::from_utf8(text).ok()?.trim_ascii();
     match text.split_once(", ") {
         Some((day, rest)) if day.len() > 3 => rfc850(day, rest, now),
-        _ => seconds(text),
+        Some((day, rest)) => fixed(day, rest),
+        None => asctime(text),
     }
 }
 
-fn seconds(text: &str) -> Option<WallTime> {
-    let time = httpdate::parse_http_date(text).ok()?;
-    time.duration_since(UNIX_EPOCH).ok().map(|since| WallTime::from_seconds(since.as_secs()))
+/// `Sun, 06 Nov 1994 08:49:37 GMT`.
+fn fixed(day: &str, rest: &str) -> Option<WallTime> {
+    let mut parts = rest.split(' ');
+    let (number, month, year, time) = (parts.next()?, parts.next()?, parts.next()?, parts.next()?);
+    let zone = parts.next()?;
+    if parts.next().is_some() || !is_short_day(day) || !zone.eq_ignore_ascii_case("GMT") {
+        return None;
+    }
+    seconds(digits(year, 4)?, month_number(month)?, digits(number, 2)?, time)
+}
+
+/// `Sun Nov  6 08:49:37 1994`.
+fn asctime(text: &str) -> Option<WallTime> {
+    let (day, rest) = text.split_once(' ')?;
+    let (month, rest) = rest.split_once(' ')?;
+    let number = match rest.strip_prefix(' ') {
+        Some(padded) => digits(padded.get(..1)?, 1)?,
+        None => digits(rest.get(..2)?, 2)?,
+    };
+    let (time, year) = rest.get(2..)?.strip_prefix(' ')?.split_once(' ')?;
+    if !is_short_day(day) {
+        return None;
+    }
+    seconds(digits(year, 4)?, month_number(month)?, number, time)
 }
 
 /// `Sunday, 06-Nov-94 08:49:37 GMT`. A year more than 50 years in the future means the last century's.
 fn rfc850(day: &str, rest: &str, now: WallTime) -> Option<WallTime> {
-    let known = DAYS.contains(&day);
     let (date, time) = rest.split_once(' ')?;
+    let (time, zone) = time.split_once(' ')?;
     let mut parts = date.split('-');
     let (number, month, year) = (parts.next()?, parts.next()?, parts.next()?);
-    if !known || parts.next().is_some() || number.len() != 2 || year.len() != 2 {
+    let known = DAYS.iter().any(|known| known.eq_ignore_ascii_case(day));
+    if !known || parts.next().is_some() || !zone.eq_ignore_ascii_case("GMT") {
         return None;
     }
-    let in_century = |century: &str| {
-        // httpdate wants the weekday that belongs to the date, which a two-digit year leaves open.
-        DAYS.iter()
-            .find_map(|day| seconds(&format!("{}, {number} {month} {century}{year} {time}", &day[..3])))
-    };
-    match in_century("20") {
-        Some(date) if date.seconds() <= now.seconds() + FIFTY_YEARS => Some(date),
-        Some(_) => in_century("19"),
-        None => None,
+    let (number, month, year) = (digits(number, 2)?, month_number(month)?, digits(year, 2)?);
+    let this_century = seconds(2000 + year, month, number, time)?;
+    if this_century.seconds() <= now.seconds().saturating_add(FIFTY_YEARS) {
+        Some(this_century)
+    } else {
+        seconds(1900 + year, month, number, time)
     }
+}
+
+fn is_short_day(day: &str) -> bool {
+    DAYS.iter().any(|known| known[..3].eq_ignore_ascii_case(day))
+}
+
+/// From 1 to 12.
+fn month_number(name: &str) -> Option<u64> {
+    let at = MONTHS.iter().position(|known| known.eq_ignore_ascii_case(name))?;
+    u64::try_from(at + 1).ok()
+}
+
+/// A number of exactly `length` digits.
+fn digits(text: &str, length: usize) -> Option<u64> {
+    (text.len() == length && text.bytes().all(|byte| byte.is_ascii_digit())).then(|| text.parse().ok())?
+}
+
+/// The time of a civil date and a time of day in UTC. A leap second is the second before it.
+fn seconds(year: u64, month: u64, day: u64, time: &str) -> Option<WallTime> {
+    let mut parts = time.split(':');
+    let (hour, minute, second) =
+        (digits(parts.next()?, 2)?, digits(parts.next()?, 2)?, digits(parts.next()?, 2)?);
+    let leap = year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
+    let days = match month {
+        2 if leap => 29,
+        2 => 28,
+        4 | 6 | 9 | 11 => 30,
+        _ => 31,
+    };
+    if parts.next().is_some()
+        || year < 1970
+        || !(1..=days).contains(&day)
+        || hour > 23
+        || minute > 59
+        || second > 60
+    {
+        return None;
+    }
+    // Days since 1970 in a calendar whose years begin in March, so that the leap day is the last.
+    let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
+    let days = 365 * year + year / 4 - year / 100 + year / 400 + (153 * month + 2) / 5 + day - 1 - 719_468;
+    Some(WallTime::from_seconds(((days * 24 + hour) * 60 + minute) * 60 + second.min(59)))
 }
 
 #[cfg(test)]
@@ -58,6 +121,34 @@ mod tests {
             ["Sun, 06 Nov 1994 08:49:37 GMT", "Sunday, 06-Nov-94 08:49:37 GMT", "Sun Nov  6 08:49:37 1994"]
         {
             assert_eq!(parse(text.as_bytes(), NOW), Some(WallTime::from_seconds(EXAMPLE)), "{text}");
+        }
+    }
+
+    #[test]
+    fn names_are_read_in_any_case_and_weekdays_need_not_belong_to_the_date() {
+        for text in [
+            "SUN, 06 Nov 1994 08:49:37 GMT",
+            "Sun, 06 NOV 1994 08:49:37 GMT",
+            "Sun, 06 Nov 1994 08:49:37 gmt",
+            "Mon, 06 Nov 1994 08:49:37 GMT",
+            "Mon Nov  6 08:49:37 1994",
+            "monday, 06-nov-94 08:49:37 GMT",
+        ] {
+            assert_eq!(parse(text.as_bytes(), NOW), Some(WallTime::from_seconds(EXAMPLE)), "{text}");
+        }
+    }
+
+    #[test]
+    fn days_are_counted_over_leap_years_and_leap_seconds() {
+        let cases = [
+            ("Thu, 01 Jan 1970 00:00:00 GMT", 0),
+            ("Sun, 31 Dec 1972 23:59:60 GMT", 94_694_399),
+            ("Tue, 29 Feb 2000 12:00:00 GMT", 951_825_600),
+            ("Wed, 01 Mar 2000 00:00:00 GMT", 951_868_800),
+            ("Fri, 31 Dec 9999 23:59:59 GMT", 253_402_300_799),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(parse(text.as_bytes(), NOW).map(WallTime::seconds), Some(expected), "{text}");
         }
     }
 
@@ -78,6 +169,24 @@ mod tests {
             "Sun, 06 Nov 1994",
             "Someday, 06-Nov-94 08:49:37 GMT",
             "Sunday, 06-Nov-1994 08:49:37 GMT",
+            "Sun, 6 Nov 1994 08:49:37 GMT",
+            "Sun, 06 Nov 94 08:49:37 GMT",
+            "Sun, 06-Nov-1994 08:49:37 GMT",
+            "Sun, 06 Nov 1994 8:49:37 GMT",
+            "Sun, 06 Nov 1994 08.49.37 GMT",
+            "Sun, 06 Nov 1994 08:49:37 UTC",
+            "Sun, 06 Nov 1994 08:49:37 +0000",
+            "Sun, 06 Nov 1994  08:49:37 GMT",
+            "Sun, 31 Nov 1994 08:49:37 GMT",
+            "Tue, 29 Feb 1900 08:49:37 GMT",
+            "Wed, 29 Feb 2023 08:49:37 GMT",
+            "Sun, 06 Nov 1994 24:00:00 GMT",
+            "Sun, 06 Nov 1994 08:60:00 GMT",
+            "Sun, 00 Nov 1994 08:49:37 GMT",
+            "Wed, 31 Dec 1969 23:59:59 GMT",
+            "Sun Nov 6 08:49:37 1994",
+            "Sun Nov  6 08:49:37 94",
+            "Sun Nov \u{e9}6 08:49:37 1994",
         ] {
             assert_eq!(parse(text.as_bytes(), NOW), None, "{text:?}");
         }

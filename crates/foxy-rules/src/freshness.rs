@@ -39,19 +39,20 @@ pub const fn heuristically_cacheable(status: u16) -> bool {
 }
 
 /// The freshness lifetime for a shared cache (§4.2.1): the first of s-maxage, max-age, Expires − Date, heuristic.
+/// `control` is what governs the response; where that is a targeted field, Expires says nothing (RFC 9213 §2.2).
 #[must_use]
 pub fn lifetime(
     status: u16,
     response: &(impl Fields + ?Sized),
+    control: &ResponseControl,
     received: WallTime,
     target: &[u8],
 ) -> Lifetime {
-    let control = ResponseControl::of(response);
     if let Some(seconds) = control.s_maxage.or(control.max_age) {
         return Lifetime::Explicit(seconds);
     }
     let dated = date_of(response, received);
-    if response.has("expires") {
+    if response.has("expires") && !control.targeted {
         // Of several Expires lines none is trusted, and an invalid date is one in the past (§5.3).
         let expires = response.single("expires").and_then(|text| date::parse(text, received));
         let seconds = expires.map_or(0, |expires| expires.seconds().saturating_sub(dated.seconds()));
@@ -144,12 +145,13 @@ impl StoredTimes {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cache_control::Role;
 
     const RECEIVED: WallTime = WallTime::from_seconds(784_111_777 + 100);
     const DATE: &str = "Sun, 06 Nov 1994 08:49:37 GMT";
 
     fn of(status: u16, fields: &[(&str, &str)]) -> Lifetime {
-        lifetime(status, fields, RECEIVED, b"http://a/x")
+        lifetime(status, fields, &ResponseControl::of(fields), RECEIVED, b"http://a/x")
     }
 
     #[test]
@@ -168,6 +170,17 @@ mod tests {
     }
 
     #[test]
+    fn a_targeted_field_leaves_expires_without_a_say() {
+        let fields = [("CDN-Cache-Control", "max-age=7"), ("Cache-Control", "max-age=9"), ("Expires", "0")];
+        let of = |fields: &[(&str, &str)], role| {
+            lifetime(200, fields, &ResponseControl::for_role(fields, role), RECEIVED, b"http://a/x")
+        };
+        assert_eq!(of(&fields, Role::Gateway), Lifetime::Explicit(7));
+        assert_eq!(of(&fields, Role::Proxy), Lifetime::Explicit(9));
+        assert_eq!(of(&[("CDN-Cache-Control", "x"), ("Expires", "0")], Role::Gateway), Lifetime::None);
+    }
+
+    #[test]
     fn a_tenth_of_the_time_unchanged_is_the_heuristic_up_to_a_day() {
         let fields = [("Date", DATE), ("Last-Modified", "Sun, 06 Nov 1994 08:32:57 GMT")];
         assert_eq!(of(200, &fields), Lifetime::Heuristic(100));
@@ -181,7 +194,9 @@ mod tests {
 
     #[test]
     fn a_package_of_which_nothing_is_said_is_good_for_a_day() {
-        let of = |target: &str, fields: &[(&str, &str)]| lifetime(200, fields, RECEIVED, target.as_bytes());
+        let of = |target: &str, fields: &[(&str, &str)]| {
+            lifetime(200, fields, &ResponseControl::of(fields), RECEIVED, target.as_bytes())
+        };
         assert_eq!(of("http://a/pool/x_1.0_amd64.deb", &[]), Lifetime::Heuristic(86_400));
         assert_eq!(of("http://a/pool/x-1.0.TAR.GZ", &[]), Lifetime::Heuristic(86_400));
         assert_eq!(of("http://a/pool/x.deb", &[("Cache-Control", "max-age=5")]), Lifetime::Explicit(5));

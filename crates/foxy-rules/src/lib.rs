@@ -1,6 +1,6 @@
 //! HTTP caching rules (RFC 9111 and kin) as pure functions: no IO, no clock, no knowledge of how bytes travel.
 //! Every "no" is a named reason. Read in the order of the RFC: `storable` (§3), `vary` and `reuse` (§4),
-//! `freshness` (§4.2), `validate` (§4.3), `invalidate` (§4.4), `cache_control` (§5.2).
+//! `freshness` (§4.2), `validate` (§4.3), `invalidate` (§4.4), `cache_control` (§5.2), `targeted` (RFC 9213).
 
 pub mod cache_control;
 pub mod date;
@@ -11,16 +11,17 @@ pub mod key;
 pub mod range;
 pub mod reuse;
 pub mod storable;
+mod targeted;
 pub mod validate;
 pub mod vary;
 
-pub use cache_control::{RequestControl, ResponseControl};
+pub use cache_control::{RequestControl, ResponseControl, Role};
 pub use fields::Fields;
 pub use freshness::{Lifetime, StoredTimes};
 pub use invalidate::invalidates;
 pub use key::cache_key;
 pub use range::{RangeAnswer, requested_range};
-pub use reuse::{Reuse, RevalidateReason, may_reuse};
+pub use reuse::{Failure, Permit, Reuse, RevalidateReason, may_reuse};
 pub use storable::{NotStoredReason, Storability, storability};
 pub use validate::{Conditional, Validators, evaluate, merges_into_stored};
 pub use vary::{Vary, VaryError};

@@ -13,14 +13,63 @@ pub enum Reuse {
         /// Seconds of freshness left.
         left: u64,
     },
-    /// It is stale by that many seconds, and the request allows it (`max-stale`).
+    /// It is stale by that many seconds, and something allows that.
     Stale {
         /// Seconds past its freshness.
         by: u64,
+        /// What allows it.
+        permit: Permit,
     },
     /// It must be validated first.
     Revalidate(RevalidateReason),
 }
+
+/// What allows a stale response to answer. Nothing does where the response forbids it (§4.2.4).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Permit {
+    /// The request's `max-stale` (§5.2.1.2).
+    MaxStale,
+    /// The response's `stale-while-revalidate` (RFC 5861 §3). Whoever serves it must see to its validation.
+    WhileRevalidate,
+    /// The response's or the request's `stale-if-error` (RFC 5861 §4), after an error of the origin.
+    IfError,
+    /// The origin cannot be reached (§4.2.4: "disconnected").
+    Disconnected,
+}
+
+impl Permit {
+    /// A stable name for `Cache-Status` details and logs.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::MaxStale => "max-stale",
+            Self::WhileRevalidate => "stale-while-revalidate",
+            Self::IfError => "stale-if-error",
+            Self::Disconnected => "disconnected",
+        }
+    }
+}
+
+/// How an origin failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Failure {
+    /// It gave no response.
+    Unreachable,
+    /// It answered with that status.
+    Status(u16),
+}
+
+impl Failure {
+    /// Whether it is an error in the sense of RFC 5861 §4: no response, or status 500, 502, 503 or 504.
+    #[must_use]
+    pub const fn is_error(self) -> bool {
+        matches!(self, Self::Unreachable | Self::Status(500 | 502..=504))
+    }
+}
+
+/// How long past its freshness a response may answer while its origin cannot be reached and nobody said how long: one
+/// week, in seconds.
+pub const DISCONNECTED_LIMIT: u64 = 604_800;
 
 /// Why a stored response must be validated before it answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -103,9 +152,40 @@ pub fn may_reuse_under(request: &RequestControl, stored: Stored<'_>, now: WallTi
         };
     }
     let by = age - stored.lifetime;
-    match stale_allowance {
-        Some(allowed) if by <= allowed && request.min_fresh.is_none() => Reuse::Stale { by },
-        _ => Reuse::Revalidate(RevalidateReason::Stale),
+    let within = |limit: Option<u64>| limit.is_some_and(|limit| by <= limit) && request.min_fresh.is_none();
+    if within(stale_allowance) {
+        return Reuse::Stale { by, permit: Permit::MaxStale };
+    }
+    // RFC 5861 §3
+    if within(stored.control.stale_while_revalidate) && !stored.control.forbids_stale() {
+        return Reuse::Stale { by, permit: Permit::WhileRevalidate };
+    }
+    Reuse::Revalidate(RevalidateReason::Stale)
+}
+
+/// Decides after the origin failed to validate or replace a stored response. `Some` with the seconds it is stale by when
+/// it may answer all the same; what the request asked for beyond freshness (`no-cache`, `max-age`, `min-fresh`) still
+/// counts.
+#[must_use]
+pub fn may_reuse_after(
+    failure: Failure,
+    request: &RequestControl,
+    stored: Stored<'_>,
+    now: WallTime,
+) -> Option<(u64, Permit)> {
+    if !failure.is_error() || stored.control.forbids_stale() {
+        return None;
+    }
+    match may_reuse_under(request, stored, now) {
+        Reuse::Stale { by, permit } => return Some((by, permit)),
+        Reuse::Revalidate(RevalidateReason::Stale) if request.min_fresh.is_none() => {}
+        Reuse::Fresh { .. } | Reuse::Revalidate(_) => return None,
+    }
+    let by = stored.times.age(now).saturating_sub(stored.lifetime);
+    match (stored.control.stale_if_error.max(request.stale_if_error), failure) {
+        (Some(limit), _) => (by <= limit).then_some((by, Permit::IfError)),
+        (None, Failure::Unreachable) => (by <= DISCONNECTED_LIMIT).then_some((by, Permit::Disconnected)),
+        (None, Failure::Status(_)) => None,
     }
 }
 
@@ -141,17 +221,59 @@ mod tests {
             ("max-age=10, max-stale", "must-revalidate", 11, Revalidate(Why::RequestMaxAge)),
             ("min-fresh=30", "", 70, Fresh { left: 30 }),
             ("min-fresh=30", "", 71, Revalidate(Why::RequestMinFresh)),
-            ("max-stale", "", 5000, Stale { by: 4900 }),
-            ("max-stale=50", "", 150, Stale { by: 50 }),
+            ("max-stale", "", 5000, Stale { by: 4900, permit: Permit::MaxStale }),
+            ("max-stale=50", "", 150, Stale { by: 50, permit: Permit::MaxStale }),
             ("max-stale=50", "", 151, Revalidate(Why::Stale)),
             ("max-stale", "must-revalidate", 101, Revalidate(Why::Stale)),
             ("max-stale", "proxy-revalidate", 101, Revalidate(Why::Stale)),
             ("max-stale", "s-maxage=100", 101, Revalidate(Why::Stale)),
+            ("", "stale-while-revalidate=9", 109, Stale { by: 9, permit: Permit::WhileRevalidate }),
+            ("", "stale-while-revalidate=9", 110, Revalidate(Why::Stale)),
+            ("", "stale-while-revalidate=9, must-revalidate", 101, Revalidate(Why::Stale)),
+            ("", "stale-while-revalidate=9, s-maxage=100", 101, Revalidate(Why::Stale)),
+            ("min-fresh=1", "stale-while-revalidate=9", 101, Revalidate(Why::Stale)),
+            ("max-age=50", "stale-while-revalidate=9", 101, Revalidate(Why::RequestMaxAge)),
+            ("no-cache", "stale-while-revalidate=9", 101, Revalidate(Why::RequestNoCache)),
             ("", "no-cache", 1, Revalidate(Why::ResponseNoCache)),
             ("max-stale", "no-cache", 1, Revalidate(Why::ResponseNoCache)),
         ];
         for (request, response, age, expected) in cases {
             assert_eq!(decide(request, response, age), expected, "{request} / {response} at {age}");
+        }
+    }
+
+    #[test]
+    fn after_an_error_only_a_permit_lets_a_stale_response_answer() {
+        let after = |failure, request: &str, response: &str, age| {
+            let control = ResponseControl::of(&[("Cache-Control", response)][..]);
+            let times = StoredTimes { received: WallTime::from_seconds(1000), initial_age: 0 };
+            let stored = Stored { control: &control, lifetime: 100, times };
+            let request = RequestControl::of(&[("Cache-Control", request)][..]);
+            may_reuse_after(failure, &request, stored, WallTime::from_seconds(1000 + age))
+        };
+        let (gone, down) = (Failure::Unreachable, Failure::Status(503));
+        let cases = [
+            (gone, "", "max-age=100", 101, Some((1, Permit::Disconnected))),
+            (gone, "", "max-age=100", 101 + DISCONNECTED_LIMIT, None),
+            (gone, "", "stale-if-error=5", 105, Some((5, Permit::IfError))),
+            (gone, "", "stale-if-error=5", 106, None),
+            (down, "", "stale-if-error=5", 105, Some((5, Permit::IfError))),
+            (down, "stale-if-error=9", "stale-if-error=5", 109, Some((9, Permit::IfError))),
+            (down, "", "max-age=100", 101, None),
+            (down, "max-stale", "max-age=100", 101, Some((1, Permit::MaxStale))),
+            (Failure::Status(404), "", "stale-if-error=5", 101, None),
+            (Failure::Status(501), "", "stale-if-error=5", 101, None),
+            (gone, "no-cache", "stale-if-error=5", 101, None),
+            (gone, "max-age=50", "stale-if-error=5", 101, None),
+            (gone, "min-fresh=1", "stale-if-error=5", 101, None),
+            (gone, "min-fresh=90", "max-age=100", 50, None),
+        ];
+        for (failure, request, response, age, expected) in cases {
+            assert_eq!(after(failure, request, response, age), expected, "{request} / {response} at {age}");
+        }
+        for forbids in ["must-revalidate", "proxy-revalidate", "no-cache", "s-maxage=100"] {
+            let response = format!("{forbids}, stale-if-error=60, stale-while-revalidate=60");
+            assert_eq!(after(gone, "max-stale, stale-if-error=60", &response, 101), None, "{forbids}");
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Whether a response may be stored by a shared cache (RFC 9111 §3).
 
-use crate::cache_control::{RequestControl, ResponseControl};
+use crate::cache_control::{RequestControl, ResponseControl, Role};
 use crate::fields::Fields;
 use crate::freshness::{self, Lifetime};
 use crate::vary::Vary;
@@ -80,6 +80,8 @@ pub struct Exchange<'a, Q: Fields + ?Sized, R: Fields + ?Sized> {
     pub response: &'a R,
     /// When the response's head was received.
     pub received: WallTime,
+    /// For whom the cache speaks.
+    pub role: Role,
 }
 
 /// Statuses whose caching requirements we know (§5.2.2.3): the final ones of RFC 9110 but 206 and 304.
@@ -100,8 +102,8 @@ pub fn storability<Q: Fields + ?Sized, R: Fields + ?Sized>(exchange: Exchange<'_
 }
 
 fn refusal<Q: Fields + ?Sized, R: Fields + ?Sized>(exchange: Exchange<'_, Q, R>) -> Option<NotStoredReason> {
-    let Exchange { method, target, request, status, response, received } = exchange;
-    let control = ResponseControl::of(response);
+    let Exchange { method, target, request, status, response, received, role } = exchange;
+    let control = ResponseControl::for_role(response, role);
     // "the request method is understood by the cache"
     if method != "GET" {
         return Some(NotStoredReason::Method);
@@ -111,8 +113,8 @@ fn refusal<Q: Fields + ?Sized, R: Fields + ?Sized>(exchange: Exchange<'_, Q, R>)
         return Some(NotStoredReason::Status);
     }
     // "if the response status code is 206 or 304, or the must-understand directive is present: the cache understands
-    // the response status code"
-    if status == 206 || response.has("content-range") {
+    // the response status code". Content-Range means nothing elsewhere (RFC 9110 §14.4).
+    if status == 206 {
         return Some(NotStoredReason::Partial);
     }
     if control.must_understand && !understood(status) {
@@ -142,7 +144,7 @@ fn refusal<Q: Fields + ?Sized, R: Fields + ?Sized>(exchange: Exchange<'_, Q, R>)
         Err(crate::vary::VaryError::TooLong) => return Some(NotStoredReason::VaryTooLong),
         Ok(_) => {}
     }
-    let lifetime = freshness::lifetime(status, response, received, target);
+    let lifetime = freshness::lifetime(status, response, &control, received, target);
     let said = control.public || matches!(lifetime, Lifetime::Explicit(_));
     if response.has("set-cookie") && !said {
         return Some(NotStoredReason::SetCookie);
@@ -182,12 +184,13 @@ mod tests {
             status,
             response,
             received: WallTime::from_seconds(784_111_777),
+            role: Role::Proxy,
         })
     }
 
     #[test]
     fn what_a_shared_cache_may_store() {
-        let cases: [(Lines<'_>, u16, Lines<'_>); 12] = [
+        let cases: [(Lines<'_>, u16, Lines<'_>); 13] = [
             (&[], 200, &[("Cache-Control", "max-age=60")]),
             (&[], 200, &[("Cache-Control", "s-maxage=60")]),
             (&[], 200, &[("Expires", "Mon, 07 Nov 1994 08:49:37 GMT")]),
@@ -199,6 +202,7 @@ mod tests {
             (&[("Authorization", "x")], 200, &[("Cache-Control", "must-revalidate, max-age=60")]),
             (&[], 200, &[("Cache-Control", "no-store, must-understand, max-age=60")]),
             (&[], 200, &[("Cache-Control", "max-age=60"), ("Set-Cookie", "a=b")]),
+            (&[], 200, &[("Cache-Control", "max-age=60"), ("Content-Range", "bytes 0-1/2")]),
             (&[], 200, &[("Cache-Control", "public"), ("ETag", "\"a\""), ("Set-Cookie", "a=b")]),
         ];
         for (request, status, response) in cases {
@@ -209,11 +213,10 @@ mod tests {
     #[test]
     fn what_it_may_not_and_why() {
         let fresh = ("Cache-Control", "max-age=60");
-        let cases: [(&str, Lines<'_>, u16, Lines<'_>, No); 16] = [
+        let cases: [(&str, Lines<'_>, u16, Lines<'_>, No); 15] = [
             ("POST", &[], 200, &[fresh], No::Method),
             ("HEAD", &[], 200, &[fresh], No::Method),
             ("GET", &[], 206, &[fresh], No::Partial),
-            ("GET", &[], 200, &[fresh, ("Content-Range", "bytes 0-1/2")], No::Partial),
             ("GET", &[], 304, &[fresh], No::Status),
             ("GET", &[], 199, &[fresh], No::Status),
             ("GET", &[], 599, &[fresh, ("Cache-Control", "must-understand")], No::NotUnderstood),

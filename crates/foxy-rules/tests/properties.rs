@@ -3,14 +3,16 @@
 use foxy_base::WallTime;
 use foxy_rules::freshness::{StoredTimes, lifetime};
 use foxy_rules::invalidate::also_invalidated;
-use foxy_rules::reuse::{Reuse, Stored, may_reuse};
+use foxy_rules::reuse::{
+    DISCONNECTED_LIMIT, Failure, Permit, Reuse, Stored, may_reuse_after, may_reuse_under,
+};
 use foxy_rules::storable::{Exchange, Storability, storability};
 use foxy_rules::validate::{evaluate, is_about};
-use foxy_rules::{Fields, RangeAnswer, RequestControl, ResponseControl, Vary, requested_range};
+use foxy_rules::{Fields, RangeAnswer, RequestControl, ResponseControl, Role, Vary, requested_range};
 use proptest::prelude::*;
 
 fn directive() -> impl Strategy<Value = String> {
-    const NAMES: [&str; 10] = [
+    const NAMES: [&str; 13] = [
         "max-age",
         "s-maxage",
         "no-cache",
@@ -20,6 +22,9 @@ fn directive() -> impl Strategy<Value = String> {
         "must-revalidate",
         "max-stale",
         "min-fresh",
+        "proxy-revalidate",
+        "stale-while-revalidate",
+        "stale-if-error",
         "x",
     ];
     (prop::sample::select(&NAMES[..]), prop::option::of(0u64..500)).prop_map(
@@ -41,17 +46,29 @@ proptest! {
     fn nothing_is_called_fresh_past_its_lifetime(request in control(), response in control(), age in 0u64..1000) {
         let fields = [("Cache-Control", response.as_str())];
         let received = WallTime::from_seconds(1_000_000);
-        let limit = lifetime(200, &fields[..], received, b"http://a/").seconds();
         let control = ResponseControl::of(&fields[..]);
+        let limit = lifetime(200, &fields[..], &control, received, b"http://a/").seconds();
         let stored = Stored { control: &control, lifetime: limit, times: StoredTimes { received, initial_age: 0 } };
-        let asked = [("Cache-Control", request.as_str())];
-        match may_reuse(&asked[..], stored, WallTime::from_seconds(1_000_000 + age)) {
-            Reuse::Fresh { left } => prop_assert_eq!(age + left, limit),
-            Reuse::Stale { by } => {
-                prop_assert_eq!(limit + by, age);
-                prop_assert!(request.contains("max-stale") && !control.must_revalidate && !control.no_cache);
-            }
+        let asked = RequestControl::of(&[("Cache-Control", request.as_str())][..]);
+        let now = WallTime::from_seconds(1_000_000 + age);
+        let named = |by: u64, permit: Permit| match permit {
+            Permit::MaxStale => asked.max_stale.is_some_and(|most| by <= most),
+            Permit::WhileRevalidate => control.stale_while_revalidate.is_some_and(|most| by <= most),
+            Permit::IfError => control.stale_if_error.max(asked.stale_if_error).is_some_and(|most| by <= most),
+            Permit::Disconnected => by <= DISCONNECTED_LIMIT,
+        };
+        let stale = |by: u64, permit: Permit| {
+            by + limit == age && named(by, permit) && !control.forbids_stale() && !asked.no_cache
+        };
+        match may_reuse_under(&asked, stored, now) {
+            Reuse::Fresh { left } => prop_assert!(left > 0 && age + left == limit && !control.no_cache),
+            Reuse::Stale { by, permit } => prop_assert!(stale(by, permit), "{:?}", permit),
             Reuse::Revalidate(_) => {}
+        }
+        for failure in [Failure::Unreachable, Failure::Status(503), Failure::Status(404)] {
+            if let Some((by, permit)) = may_reuse_after(failure, &asked, stored, now) {
+                prop_assert!(stale(by, permit) && failure.is_error(), "{:?} {:?}", failure, permit);
+            }
         }
     }
 
@@ -59,7 +76,7 @@ proptest! {
     fn nothing_private_or_not_to_be_stored_is_stored(request in control(), response in control(), status in 100u16..600) {
         let asked = [("Cache-Control", request.as_str())];
         let fields = [("Cache-Control", response.as_str()), ("ETag", "\"a\"")];
-        let exchange = Exchange { method: "GET", target: b"http://a/", request: &asked[..], status, response: &fields[..], received: WallTime(0) };
+        let exchange = Exchange { method: "GET", target: b"http://a/", request: &asked[..], status, response: &fields[..], received: WallTime(0), role: Role::Gateway };
         if storability(exchange) == Storability::Store {
             let control = ResponseControl::of(&fields[..]);
             prop_assert!(!control.no_store && !control.private && !request.contains("no-store"));
@@ -79,8 +96,8 @@ proptest! {
         length in any::<u64>(),
         now in any::<u64>(),
     ) {
-        const NAMES: [&str; 16] = [
-            "age", "authorization", "cache-control", "connection", "date", "etag", "expires", "if-modified-since",
+        const NAMES: [&str; 17] = [
+            "age", "authorization", "cache-control", "cdn-cache-control", "connection", "date", "etag", "expires", "if-modified-since",
             "if-none-match", "if-range", "last-modified", "location", "pragma", "range", "set-cookie", "vary",
         ];
         let lines = |value: &[u8]| Raw(NAMES.iter().map(|name| (*name, value.to_vec())).collect());
@@ -89,7 +106,7 @@ proptest! {
             let _ = RequestControl::of(request);
             let _ = Vary::of(response).map(|vary| vary.key(request));
             let _ = StoredTimes::new(response, now, now).age(now);
-            let _ = storability(Exchange { method: "GET", target: b"http://a/", request, status: 200, response, received: now });
+            let _ = storability(Exchange { method: "GET", target: b"http://a/", request, status: 200, response, received: now, role: Role::Gateway });
             let _ = evaluate(request, 200, response, now);
             let _ = is_about(request, response);
             let _ = also_invalidated(response, "http://a.test/b");
