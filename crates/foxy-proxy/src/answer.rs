@@ -218,7 +218,10 @@ pub(crate) async fn stored(
     let mut out = BytesMut::with_capacity(stored.wire.len() + 160);
     let status = if matches!(range, RangeAnswer::Part { .. }) {
         encode::status_line(206, b"Partial Content", &mut out);
-        encode::header_lines(&stored.head.headers, &mut out);
+        // A complete response's Content-Range means nothing (RFC 9110 §14.4).
+        let mut headers = stored.head.headers.clone();
+        headers.remove("content-range");
+        encode::header_lines(&headers, &mut out);
         let value = format!("bytes {first}-{}/{}", last - 1, stored.length);
         encode::header_line("Content-Range", value.as_bytes(), &mut out);
         206

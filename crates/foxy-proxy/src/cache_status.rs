@@ -1,6 +1,7 @@
 //! The `Cache-Status` field (RFC 9211): what this cache did with a request, as a value and as text.
 
 use crate::reason::ForwardReason;
+use foxy_rules::Permit;
 use std::fmt;
 
 /// Where a hit came from. Not in the field, but in logs and counters.
@@ -10,8 +11,10 @@ pub enum HitSource {
     Memory,
     /// The store.
     Disk,
-    /// An origin that said nothing had changed.
-    Revalidated,
+    /// An origin that said nothing had changed, asked for that reason.
+    Revalidated(ForwardReason),
+    /// What was stored, after the origin failed: with that status, or without an answer.
+    Fallback(Option<u16>),
 }
 
 /// What was done with a request.
@@ -23,6 +26,8 @@ pub enum CacheStatus {
         source: HitSource,
         /// Freshness left in seconds; negative when served stale.
         ttl: i64,
+        /// What allows it to be served stale.
+        permit: Option<Permit>,
     },
     /// Sent on.
     Forwarded {
@@ -48,10 +53,16 @@ impl fmt::Display for CacheStatus {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("foxy")?;
         match self {
-            Self::Hit { source: HitSource::Revalidated, ttl } => {
-                write!(f, "; fwd=stale; fwd-status=304; ttl={ttl}")
+            Self::Hit { source, ttl, permit } => {
+                match source {
+                    HitSource::Memory | HitSource::Disk => f.write_str("; hit")?,
+                    HitSource::Revalidated(reason) => write!(f, "; fwd={}; fwd-status=304", reason.token())?,
+                    HitSource::Fallback(Some(status)) => write!(f, "; fwd=stale; fwd-status={status}")?,
+                    HitSource::Fallback(None) => f.write_str("; fwd=stale")?,
+                }
+                write!(f, "; ttl={ttl}")?;
+                permit.map_or(Ok(()), |permit| write!(f, "; detail={}", permit.name()))
             }
-            Self::Hit { ttl, .. } => write!(f, "; hit; ttl={ttl}"),
             Self::Forwarded { reason, status, stored, collapsed, detail } => {
                 write!(f, "; fwd={}", reason.token())?;
                 if let Some(status) = status {
@@ -77,7 +88,8 @@ impl CacheStatus {
         match self {
             Self::Hit { source: HitSource::Memory, .. } => "TCP_MEM_HIT",
             Self::Hit { source: HitSource::Disk, .. } => "TCP_HIT",
-            Self::Hit { source: HitSource::Revalidated, .. } => "TCP_REFRESH_UNMODIFIED",
+            Self::Hit { source: HitSource::Revalidated(_), .. } => "TCP_REFRESH_UNMODIFIED",
+            Self::Hit { source: HitSource::Fallback(_), .. } => "TCP_REFRESH_FAIL_OLD",
             Self::Forwarded { collapsed: true, .. } => "TCP_CF_MISS",
             Self::Forwarded { reason: ForwardReason::Stale, .. } => "TCP_REFRESH_MODIFIED",
             Self::Forwarded { reason: ForwardReason::Request, .. } => "TCP_CLIENT_REFRESH_MISS",
@@ -90,7 +102,8 @@ impl CacheStatus {
     #[must_use]
     pub const fn hierarchy(self) -> &'static str {
         match self {
-            Self::Forwarded { .. } | Self::Hit { source: HitSource::Revalidated, .. } => "HIER_DIRECT",
+            Self::Forwarded { .. }
+            | Self::Hit { source: HitSource::Revalidated(_) | HitSource::Fallback(_), .. } => "HIER_DIRECT",
             _ => "HIER_NONE",
         }
     }
@@ -109,12 +122,21 @@ mod tests {
             collapsed,
             detail,
         };
+        let hit = |source, ttl, permit| CacheStatus::Hit { source, ttl, permit };
         let cases = [
-            (CacheStatus::Hit { source: HitSource::Memory, ttl: 30 }, "foxy; hit; ttl=30"),
-            (CacheStatus::Hit { source: HitSource::Disk, ttl: -5 }, "foxy; hit; ttl=-5"),
+            (hit(HitSource::Memory, 30, None), "foxy; hit; ttl=30"),
+            (hit(HitSource::Disk, -5, Some(Permit::MaxStale)), "foxy; hit; ttl=-5; detail=max-stale"),
             (
-                CacheStatus::Hit { source: HitSource::Revalidated, ttl: 9 },
+                hit(HitSource::Revalidated(ForwardReason::Stale), 9, None),
                 "foxy; fwd=stale; fwd-status=304; ttl=9",
+            ),
+            (
+                hit(HitSource::Fallback(Some(503)), -5, Some(Permit::IfError)),
+                "foxy; fwd=stale; fwd-status=503; ttl=-5; detail=stale-if-error",
+            ),
+            (
+                hit(HitSource::Fallback(None), -5, Some(Permit::Disconnected)),
+                "foxy; fwd=stale; ttl=-5; detail=disconnected",
             ),
             (forwarded(true, false, None), "foxy; fwd=uri-miss; fwd-status=200; stored"),
             (forwarded(false, true, None), "foxy; fwd=uri-miss; fwd-status=200; collapsed"),

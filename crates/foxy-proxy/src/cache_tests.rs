@@ -4,7 +4,7 @@ use super::*;
 use crate::storage::{ObjectStore, Reply};
 use foxy_base::WallTime;
 use foxy_http::ResponseHead;
-use foxy_rules::StoredTimes;
+use foxy_rules::{Role, StoredTimes};
 use foxy_store::{AbsentReason, Answer, Key, RefusedReason};
 use std::collections::HashMap;
 use std::time::Duration;
@@ -96,7 +96,7 @@ impl Scene {
         let times = StoredTimes { received: WallTime(0), initial_age: 0 };
         let length = body.len() as u64;
         let body = StoredBody::Whole(Bytes::from_static(body.as_bytes()));
-        Arc::new(Stored::new(key.text.clone(), ResponseHead::new(200), times, length, body))
+        Arc::new(Stored::new(key.text.clone(), ResponseHead::new(200), Role::Proxy, times, length, body))
     }
 
     fn add(&self, body: &'static str, epoch: Epoch) {

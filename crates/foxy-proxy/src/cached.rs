@@ -5,7 +5,7 @@ use crate::cache::{Epoch, Found, InMemory};
 use crate::cache_status::{CacheStatus, HitSource};
 use crate::client_io::Sender;
 use crate::counters::Counter;
-use crate::exchange::{Next, decide, decide_without};
+use crate::exchange::{Next, can_be_validated, decide, decide_without};
 use crate::fields::View;
 use crate::fill::{self, FillRequest};
 use crate::flight::{Flight, FlightHead, News, Outcome, Piece, Reader};
@@ -14,13 +14,14 @@ use crate::forward;
 use crate::hit::hit;
 use crate::outgoing;
 use crate::reason::{ErrorReason, ForwardReason};
+use crate::stale::{Miss, Stale};
 use crate::stored::{CacheKey, Stored, VaryList};
 use crate::stream::{self, Source};
 use crate::upstream::Origin;
 use crate::worker::Worker;
 use foxy_base::clock;
 use foxy_http::RequestHead;
-use foxy_rules::{Conditional, RequestControl, evaluate};
+use foxy_rules::{Conditional, Permit, RequestControl, Vary, evaluate};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -38,14 +39,6 @@ pub(crate) enum Got {
     Answered(After, Told),
     /// To be sent on as it is: a HEAD or a range that the cache could not answer.
     Forward(ForwardReason),
-}
-
-/// What is known when the origin has to be asked.
-struct Miss {
-    reason: ForwardReason,
-    list: Option<VaryList>,
-    stale: Option<(Arc<Stored>, CacheKey)>,
-    epoch: Epoch,
 }
 
 /// Answers one request.
@@ -71,9 +64,14 @@ pub(crate) async fn answer(
         Found::Nothing => (decide_without(&control, false), None, None),
     };
     let reason = match next {
-        Next::Serve { ttl } => {
-            let Some((stored, _)) = stored else { return Err(Cut::Source) };
-            if let Some((after, told)) = hit(worker, sender, wanted, &stored, (ttl, source), now).await? {
+        Next::Serve { ttl, permit } => {
+            let Some((stored, key)) = stored else { return Err(Cut::Source) };
+            if permit == Some(Permit::WhileRevalidate) {
+                refresh(worker, wanted, &stored, key, epoch);
+            }
+            if let Some((after, told)) =
+                hit(worker, sender, wanted, &stored, (source, ttl, permit), now).await?
+            {
                 return Ok(Got::Answered(after, told));
             }
             if control.only_if_cached {
@@ -83,13 +81,27 @@ pub(crate) async fn answer(
             return fetch(worker, sender, wanted, &control, miss).await;
         }
         Next::GatewayTimeout => return only_if_cached(worker, sender, wanted.asked).await,
-        Next::Revalidate(reason) => {
-            return fetch(worker, sender, wanted, &control, Miss { reason, list, stale: stored, epoch })
-                .await;
-        }
-        Next::Fetch(reason) => reason,
+        Next::Revalidate(reason) | Next::Fetch(reason) => reason,
     };
-    fetch(worker, sender, wanted, &control, Miss { reason, list, stale: None, epoch }).await
+    let list = list.or_else(|| stored.as_ref().and_then(|(stored, key)| list_of(wanted, stored, key)));
+    let validate = matches!(next, Next::Revalidate(_));
+    let stale = stored.map(|(stored, key)| Stale { stored, key, validate });
+    fetch(worker, sender, wanted, &control, Miss { reason, list, stale, epoch }).await
+}
+
+/// The list a stored variant was found by.
+fn list_of(wanted: &Wanted<'_>, stored: &Stored, key: &CacheKey) -> Option<VaryList> {
+    wanted.key.list_of(key, Vary::of(&View(&stored.head.headers)).ok()?)
+}
+
+/// Validates a stored response that is served stale meanwhile (RFC 5861 §3), unless its URL is being fetched already.
+fn refresh(worker: &Rc<Worker>, wanted: &Wanted<'_>, stored: &Arc<Stored>, key: CacheKey, epoch: Epoch) {
+    let Boarding::Leads(flight, reader) = worker.shared.flights.board(wanted.key.hash, epoch) else { return };
+    worker.counters.add(Counter::BackgroundRefreshes, 1);
+    let list = list_of(wanted, stored, &key);
+    let stale = Stale { stored: Arc::clone(stored), key, validate: can_be_validated(stored) };
+    start(worker, wanted, &Miss { reason: ForwardReason::Stale, list, stale: Some(stale), epoch }, flight);
+    tokio::task::spawn_local(async move { while let Piece::Data(_) = reader.next().await {} });
 }
 
 async fn only_if_cached(worker: &Worker, sender: &mut Sender<'_>, asked: Asked) -> Result<Got, Cut> {
@@ -105,7 +117,7 @@ async fn fetch(
     control: &RequestControl,
     miss: Miss,
 ) -> Result<Got, Cut> {
-    if wanted.asked.head_only || (wanted.head.headers.contains("range") && miss.stale.is_none()) {
+    if wanted.asked.head_only || (wanted.head.headers.contains("range") && !miss.validates()) {
         return Ok(Got::Forward(miss.reason));
     }
     let flights = &worker.shared.flights;
@@ -142,9 +154,22 @@ async fn lead(
     miss: &Miss,
     (flight, reader): (Arc<Flight>, Reader),
 ) -> Result<Option<Got>, Cut> {
+    start(worker, wanted, miss, flight);
+    loop {
+        match reader.news(true).await {
+            News::Interim(head) => forward::interim(sender, wanted.asked, head).await?,
+            News::Outcome(outcome) => {
+                return settle(worker, sender, wanted, miss, &reader, outcome, false).await;
+            }
+        }
+    }
+}
+
+/// Starts a fill.
+fn start(worker: &Rc<Worker>, wanted: &Wanted<'_>, miss: &Miss, flight: Arc<Flight>) {
     worker.counters.add(Counter::Forwarded, 1);
-    let stale = miss.stale.as_ref().map(|(stored, _)| &**stored);
-    let outgoing = outgoing::for_cache(worker, wanted.head, wanted.origin.clone(), stale);
+    let validated = miss.stale.as_ref().filter(|stale| stale.validate).map(|stale| &*stale.stored);
+    let outgoing = outgoing::for_cache(worker, wanted.head, wanted.origin.clone(), validated);
     let exchange = worker.upstream.exchange(outgoing);
     let request = FillRequest {
         request: wanted.head.headers.clone(),
@@ -154,14 +179,6 @@ async fn lead(
         epoch: miss.epoch,
     };
     tokio::task::spawn_local(fill::run(Rc::clone(worker), flight, request, exchange));
-    loop {
-        match reader.news(true).await {
-            News::Interim(head) => forward::interim(sender, wanted.asked, head).await?,
-            News::Outcome(outcome) => {
-                return settle(worker, sender, wanted, miss, &reader, outcome, false).await;
-            }
-        }
-    }
 }
 
 /// Reads another request's flight; `None` when what it brings may not answer this one.
@@ -177,12 +194,14 @@ async fn follow(
         News::Interim(_) => return Ok(None),
     };
     let fits = match &outcome {
+        outcome if miss.as_hit_after(&wanted.head.headers, outcome).is_some() => true,
         Outcome::Response(head) if head.not_stored.is_some() => false,
         Outcome::Response(head) => head.list.as_ref().is_none_or(|list| {
             wanted.key.variant(list, &list.vary.key(&View(&wanted.head.headers))) == head.key
         }),
         // The leader may have asked about another variant.
-        Outcome::Revalidated(stored) => miss.stale.as_ref().is_some_and(|(_, key)| key.text == stored.key),
+        Outcome::Revalidated(stored) => miss.stale.as_ref().is_some_and(|stale| stale.key.text == stored.key),
+        Outcome::Unconfirmed => false,
         Outcome::Failed(_) => true,
     };
     if !fits {
@@ -191,7 +210,8 @@ async fn follow(
     settle(worker, sender, wanted, miss, reader, outcome, true).await
 }
 
-/// Answers with what a flight came to. `None` when what was confirmed turned out to be gone.
+/// Answers with what a flight came to. `None` when what was confirmed turned out to be gone, or something else was
+/// confirmed.
 async fn settle(
     worker: &Rc<Worker>,
     sender: &mut Sender<'_>,
@@ -201,7 +221,13 @@ async fn settle(
     outcome: Outcome,
     collapsed: bool,
 ) -> Result<Option<Got>, Cut> {
+    if let Some((stored, how)) = miss.as_hit_after(&wanted.head.headers, &outcome)
+        && let Some((after, told)) = hit(worker, sender, wanted, stored, how, clock::wall()).await?
+    {
+        return Ok(Some(Got::Answered(after, told)));
+    }
     let (after, told) = match outcome {
+        Outcome::Unconfirmed => return Ok(None),
         Outcome::Failed(error) => {
             answer::error(worker, sender, wanted.asked, ErrorReason::Upstream(error)).await?
         }
@@ -209,7 +235,8 @@ async fn settle(
             let now = clock::wall();
             let ttl = i64::try_from(stored.lifetime).unwrap_or(i64::MAX)
                 - i64::try_from(stored.times.age(now)).unwrap_or(i64::MAX);
-            match hit(worker, sender, wanted, &stored, (ttl, HitSource::Revalidated), now).await? {
+            let source = HitSource::Revalidated(miss.reason);
+            match hit(worker, sender, wanted, &stored, (source, ttl, None), now).await? {
                 Some(answered) => answered,
                 None => return Ok(None),
             }

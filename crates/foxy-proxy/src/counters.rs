@@ -43,6 +43,10 @@ counters! {
     DiskHits = "disk_hits",
     /// Stored responses an origin confirmed.
     Revalidated = "revalidated",
+    /// Stale responses served because an origin failed.
+    StaleAnswers = "stale_answers",
+    /// Stored responses that were validated while a stale one was served.
+    BackgroundRefreshes = "background_refreshes",
     /// Requests sent to an origin.
     Forwarded = "forwarded",
     /// Requests answered by another request's flight.

@@ -23,7 +23,7 @@ use foxy_http::{
 };
 use foxy_rules::reuse::may_reuse_under;
 use foxy_rules::validate::must_reach_origin;
-use foxy_rules::{RequestControl, Reuse, RevalidateReason, Validators, cache_key};
+use foxy_rules::{Permit, RequestControl, Reuse, Validators, cache_key};
 
 /// What kind of request it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -116,10 +116,12 @@ fn why_not_cached(head: &RequestHead, body: BodyLength) -> Option<ForwardReason>
 /// What follows from what the cache holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Next {
-    /// It answers; seconds of freshness left, negative when stale.
+    /// It answers.
     Serve {
-        /// Freshness left.
+        /// Seconds of freshness left; negative when stale.
         ttl: i64,
+        /// What allows it to answer stale.
+        permit: Option<Permit>,
     },
     /// Only the cache may answer, and it cannot.
     GatewayTimeout,
@@ -133,17 +135,19 @@ pub(crate) enum Next {
 pub(crate) fn decide(control: &RequestControl, stored: &Stored, now: WallTime) -> Next {
     let signed = |seconds: u64| i64::try_from(seconds).unwrap_or(i64::MAX);
     match may_reuse_under(control, stored.facts(), now) {
-        Reuse::Fresh { left } => Next::Serve { ttl: signed(left) },
-        Reuse::Stale { by } => Next::Serve { ttl: -signed(by) },
+        Reuse::Fresh { left } => Next::Serve { ttl: signed(left), permit: None },
+        Reuse::Stale { by, permit } => Next::Serve { ttl: -signed(by), permit: Some(permit) },
         Reuse::Revalidate(_) if control.only_if_cached => Next::GatewayTimeout,
         Reuse::Revalidate(why) => {
             let reason = if why.is_the_requests() { ForwardReason::Request } else { ForwardReason::Stale };
-            let validators = View(&stored.head.headers);
-            let usable = stored.head.status == 200 && !Validators::of(&validators).is_empty();
-            let forced = why == RevalidateReason::RequestNoCache;
-            if usable && !forced { Next::Revalidate(reason) } else { Next::Fetch(reason) }
+            if can_be_validated(stored) { Next::Revalidate(reason) } else { Next::Fetch(reason) }
         }
     }
+}
+
+/// Whether the origin can be asked if a stored response is still good.
+pub(crate) fn can_be_validated(stored: &Stored) -> bool {
+    stored.head.status == 200 && !Validators::of(&View(&stored.head.headers)).is_empty()
 }
 
 /// Decides when nothing that fits is stored.

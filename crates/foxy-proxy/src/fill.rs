@@ -5,6 +5,7 @@ use crate::counters::Counter;
 use crate::fields::View;
 use crate::flight::{Flight, FlightHead, Outcome};
 use crate::keeper::{Keeper, Kept};
+use crate::stale::Stale;
 use crate::stored::{CacheKey, Stored, VaryList, strip};
 use crate::upstream::{BodyEvent, HeadEvent, UpstreamError, UpstreamExchange};
 use crate::worker::Worker;
@@ -12,7 +13,7 @@ use foxy_base::{WallTime, clock};
 use foxy_http::{BodyLength, Headers, ResponseHead, strip_hop_by_hop};
 use foxy_rules::storable::Exchange;
 use foxy_rules::validate::is_about;
-use foxy_rules::{Storability, StoredTimes, Vary, merges_into_stored, storability};
+use foxy_rules::{Failure, Role, Storability, StoredTimes, Vary, merges_into_stored, storability};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -28,8 +29,8 @@ pub(crate) struct FillRequest {
     pub(crate) base: CacheKey,
     /// The Vary list in force.
     pub(crate) list: Option<VaryList>,
-    /// What is stored and is to be validated, and its key.
-    pub(crate) stale: Option<(Arc<Stored>, CacheKey)>,
+    /// What is stored, if that may not answer as it is.
+    pub(crate) stale: Option<Stale>,
     /// The URL's epoch when the request came.
     pub(crate) epoch: Epoch,
 }
@@ -94,38 +95,31 @@ async fn answered(
     (mut head, length): (ResponseHead, BodyLength),
     times: (WallTime, WallTime),
 ) {
+    let role = worker.settings().mode.role();
     if head.status == 304
-        && let Some((stale, key)) = &fill.stale
-        && is_about(&View(&head.headers), &View(&stale.head.headers))
+        && let Some(Stale { stored, key, validate: true }) = &fill.stale
     {
-        let fresh = Arc::new(refreshed(stale, &head, times));
-        worker.shared.cache.add(&fill.base, key, &fresh, None, fill.epoch, &worker.counters);
+        let outcome = if is_about(&View(&head.headers), &View(&stored.head.headers)) {
+            let fresh = Arc::new(refreshed(stored, &head, role, times));
+            worker.shared.cache.add(&fill.base, key, &fresh, None, fill.epoch, &worker.counters);
+            Outcome::Revalidated(fresh)
+        } else {
+            Outcome::Unconfirmed
+        };
         let result = exchange.next().await.map(|_| Headers::new());
-        flight.publish(Outcome::Revalidated(fresh));
+        flight.publish(outcome);
         return finish(worker, flight, &fill.base, result);
     }
     let initial = StoredTimes::new(&View(&head.headers), times.0, times.1);
-    let verdict = storability(Exchange {
-        method: "GET",
-        target: &fill.base.text,
-        request: &View(&fill.request),
-        status: head.status,
-        response: &View(&head.headers),
-        received: times.1,
-    });
     let length = match length {
         BodyLength::Length(bytes) => Some(bytes),
         BodyLength::None => Some(0),
         BodyLength::Chunked | BodyLength::UntilClose | BodyLength::Tunnel => None,
     };
+    let not_stored = why_not_stored(worker, &fill, &head, length, times.1);
     prepare(&mut head, worker, times.1);
     strip(&mut head.headers);
     let cache = &worker.shared.cache;
-    let not_stored = match verdict {
-        Storability::DoNotStore(reason) => Some(reason.name()),
-        Storability::Store if length.is_some_and(|length| length > cache.object_limit) => Some("too-large"),
-        Storability::Store => None,
-    };
     let vary = Vary::of(&View(&head.headers)).unwrap_or_default();
     let list = (!vary.is_empty()).then(|| cache.list_for(vary, fill.list.as_ref()));
     let key = match &list {
@@ -154,11 +148,40 @@ async fn answered(
     if let Some(kept) = kept
         && let Some((body, length)) = kept.complete().await
     {
-        let stored = Arc::new(Stored::new(key.text.clone(), head, initial, length, body));
+        let stored = Arc::new(Stored::new(key.text.clone(), head, role, initial, length, body));
         let list = list.as_ref().map(|(list, new)| (list, *new));
         cache.add(&fill.base, &key, &stored, list, fill.epoch, &worker.counters);
     }
     finish(worker, flight, &fill.base, result);
+}
+
+/// Why a response is not stored, if it is not.
+fn why_not_stored(
+    worker: &Worker,
+    fill: &FillRequest,
+    head: &ResponseHead,
+    length: Option<u64>,
+    received: WallTime,
+) -> Option<&'static str> {
+    let verdict = storability(Exchange {
+        method: "GET",
+        target: &fill.base.text,
+        request: &View(&fill.request),
+        status: head.status,
+        response: &View(&head.headers),
+        received,
+        role: worker.settings().mode.role(),
+    });
+    let answers_better =
+        |stale: &Stale| stale.permit_after(Failure::Status(head.status), &fill.request, received).is_some();
+    match verdict {
+        Storability::DoNotStore(reason) => Some(reason.name()),
+        Storability::Store if fill.stale.as_ref().is_some_and(answers_better) => Some("stale-if-error"),
+        Storability::Store if length.is_some_and(|length| length > worker.shared.cache.object_limit) => {
+            Some("too-large")
+        }
+        Storability::Store => None,
+    }
 }
 
 /// Makes an origin's head ours: hop-by-hop fields off, Via and a missing Date on.
@@ -171,7 +194,7 @@ pub(crate) fn prepare(head: &mut ResponseHead, worker: &Worker, received: WallTi
 }
 
 /// A stored response with the fields of a 304 that said it is still good (RFC 9111 §3.2).
-fn refreshed(stale: &Stored, answer: &ResponseHead, times: (WallTime, WallTime)) -> Stored {
+fn refreshed(stale: &Stored, answer: &ResponseHead, role: Role, times: (WallTime, WallTime)) -> Stored {
     let mut head = stale.head.clone();
     let view = View(&answer.headers);
     let mut seen: Vec<String> = Vec::new();
@@ -187,7 +210,7 @@ fn refreshed(stale: &Stored, answer: &ResponseHead, times: (WallTime, WallTime))
         head.headers.append(name, value);
     }
     let initial = StoredTimes::new(&view, times.0, times.1);
-    Stored::new(stale.key.clone(), head, initial, stale.length, stale.body.clone())
+    Stored::new(stale.key.clone(), head, role, initial, stale.length, stale.body.clone())
 }
 
 /// Carries the body to the readers and the keeper.

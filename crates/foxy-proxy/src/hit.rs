@@ -10,7 +10,11 @@ use crate::resume;
 use crate::stored::{CacheKey, Stored};
 use crate::worker::Worker;
 use foxy_base::WallTime;
-use foxy_rules::{Conditional, RangeAnswer, evaluate, requested_range};
+use foxy_rules::{Conditional, Permit, RangeAnswer, evaluate, requested_range};
+
+/// Where a stored response comes from, its freshness left in seconds (negative when stale), and what allows it to answer
+/// when it is stale.
+pub(crate) type How = (HitSource, i64, Option<Permit>);
 
 /// Serves a stored response. `None` when its body turned out to be gone before anything was
 /// sent: then it is a miss. When it turns out later, the rest comes from the origin.
@@ -19,18 +23,19 @@ pub(crate) async fn hit(
     sender: &mut Sender<'_>,
     wanted: &Wanted<'_>,
     stored: &Stored,
-    (ttl, source): (i64, HitSource),
+    (source, ttl, permit): How,
     now: WallTime,
 ) -> Result<Option<(After, Told)>, Cut> {
     worker.counters.add(
         match source {
             HitSource::Memory => Counter::MemoryHits,
             HitSource::Disk => Counter::DiskHits,
-            HitSource::Revalidated => Counter::Revalidated,
+            HitSource::Revalidated(_) => Counter::Revalidated,
+            HitSource::Fallback(_) => Counter::StaleAnswers,
         },
         1,
     );
-    let outcome = CacheStatus::Hit { source, ttl };
+    let outcome = CacheStatus::Hit { source, ttl, permit };
     let age = stored.times.age(now);
     let (request, head) = (View(&wanted.head.headers), View(&stored.head.headers));
     if evaluate(&request, stored.head.status, &head, stored.times.received) == Conditional::NotModified {

@@ -28,6 +28,7 @@ mod resume;
 mod serve;
 pub mod server;
 pub mod settings;
+mod stale;
 pub mod storage;
 pub mod stored;
 mod stream;

@@ -30,6 +30,8 @@ pub(crate) enum Outcome {
     Response(Arc<FlightHead>),
     /// What was stored is still good; here it is with its new head.
     Revalidated(Arc<Stored>),
+    /// The origin confirmed something else than what is stored: it must be asked again, without conditions.
+    Unconfirmed,
     /// No response.
     Failed(UpstreamError),
 }

@@ -1,6 +1,7 @@
 //! How the proxy behaves: limits and waits as values. The binary fills them in from its table of settings.
 
 use crate::upstream::{DestinationPolicy, Origin, UpstreamSettings};
+use foxy_rules::Role;
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -15,6 +16,17 @@ pub enum Mode {
         /// Host and port of the origin.
         origin: ReverseOrigin,
     },
+}
+
+impl Mode {
+    /// In whose service it caches.
+    #[must_use]
+    pub const fn role(&self) -> Role {
+        match self {
+            Self::Forward => Role::Proxy,
+            Self::Reverse { .. } => Role::Gateway,
+        }
+    }
 }
 
 /// The origin behind a reverse proxy.

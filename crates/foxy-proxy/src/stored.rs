@@ -7,7 +7,7 @@ use foxy_base::WallTime;
 use foxy_http::{Headers, ResponseHead, encode};
 use foxy_rules::freshness::{StoredTimes, lifetime};
 use foxy_rules::reuse::Stored as Facts;
-use foxy_rules::{ResponseControl, Vary};
+use foxy_rules::{ResponseControl, Role, Vary};
 use foxy_store::Key;
 use xxhash_rust::xxh3::xxh3_128;
 
@@ -15,6 +15,8 @@ use xxhash_rust::xxh3::xxh3_128;
 const RESPONSE: u8 = 1;
 /// First byte of one that lists the Vary names of a URL.
 const VARIES: u8 = 2;
+/// As [`RESPONSE`], for one that its targeted field governs.
+const TARGETED_RESPONSE: u8 = 3;
 
 /// A cache key: the text that is compared, and the hash that finds it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,6 +34,13 @@ impl CacheKey {
         let text = text.into();
         let hash = Key(xxh3_128(&text).to_le_bytes());
         Self { text, hash }
+    }
+
+    /// The list a variant's key was made with, given the names it chose by.
+    #[must_use]
+    pub fn list_of(&self, variant: &Self, vary: Vary) -> Option<VaryList> {
+        let mut rest = variant.text.strip_prefix(&self.text[..])?.strip_prefix(b"\n")?;
+        Some(VaryList { vary, salt: rest.try_get_u64().ok()? })
     }
 
     /// The key of one variant under this one.
@@ -80,7 +89,7 @@ pub struct Stored {
     pub times: StoredTimes,
     /// Freshness lifetime in seconds.
     pub lifetime: u64,
-    /// What its Cache-Control says.
+    /// What its Cache-Control says, or its targeted field.
     pub control: ResponseControl,
     /// Body length in bytes.
     pub length: u64,
@@ -91,14 +100,22 @@ pub struct Stored {
 impl Stored {
     /// A stored response from a head without hop-by-hop fields, Age and framing.
     #[must_use]
-    pub fn new(key: Bytes, head: ResponseHead, times: StoredTimes, length: u64, body: StoredBody) -> Self {
+    pub fn new(
+        key: Bytes,
+        head: ResponseHead,
+        role: Role,
+        times: StoredTimes,
+        length: u64,
+        body: StoredBody,
+    ) -> Self {
         let view = View(&head.headers);
+        let control = ResponseControl::for_role(&view, role);
         let mut wire = BytesMut::with_capacity(head.headers.wire_length() + 64);
         encode::status_line(head.status, &head.reason, &mut wire);
         encode::header_lines(&head.headers, &mut wire);
         Self {
-            lifetime: lifetime(head.status, &view, times.received, &key).seconds(),
-            control: ResponseControl::of(&view),
+            lifetime: lifetime(head.status, &view, &control, times.received, &key).seconds(),
+            control,
             wire: wire.freeze(),
             key,
             head,
@@ -106,6 +123,12 @@ impl Stored {
             length,
             body,
         }
+    }
+
+    /// For whom it was stored, as far as that makes a difference.
+    #[must_use]
+    pub const fn role(&self) -> Role {
+        if self.control.targeted { Role::Gateway } else { Role::Proxy }
     }
 
     /// What the rules ask for.
@@ -144,7 +167,7 @@ pub enum Entry {
 #[must_use]
 pub fn encode_response(stored: &Stored) -> Bytes {
     let mut out = BytesMut::with_capacity(stored.key.len() + stored.wire.len() + 64);
-    out.put_u8(RESPONSE);
+    out.put_u8(if stored.control.targeted { TARGETED_RESPONSE } else { RESPONSE });
     put_bytes(&mut out, &stored.key);
     out.put_u64(stored.times.received.0);
     out.put_u64(stored.times.initial_age);
@@ -189,7 +212,10 @@ pub fn decode(key: &CacheKey, mut head: Bytes, body: Bytes) -> Option<Entry> {
         return None;
     }
     match kind {
-        RESPONSE => decode_response(text, head, body).map(|stored| Entry::Response(Box::new(stored))),
+        RESPONSE | TARGETED_RESPONSE => {
+            let role = if kind == RESPONSE { Role::Proxy } else { Role::Gateway };
+            decode_response(text, role, head, body).map(|stored| Entry::Response(Box::new(stored)))
+        }
         VARIES => {
             let salt = head.try_get_u64().ok()?;
             let mut names = Vec::new();
@@ -202,7 +228,7 @@ pub fn decode(key: &CacheKey, mut head: Bytes, body: Bytes) -> Option<Entry> {
     }
 }
 
-fn decode_response(key: Bytes, mut head: Bytes, body: Bytes) -> Option<Stored> {
+fn decode_response(key: Bytes, role: Role, mut head: Bytes, body: Bytes) -> Option<Stored> {
     let received = WallTime(head.try_get_u64().ok()?);
     let initial_age = head.try_get_u64().ok()?;
     let length = head.try_get_u64().ok()?;
@@ -221,7 +247,7 @@ fn decode_response(key: Bytes, mut head: Bytes, body: Bytes) -> Option<Stored> {
         0 => return None,
         fill => StoredBody::Parts { fill },
     };
-    Some(Stored::new(key, response, StoredTimes { received, initial_age }, length, body))
+    Some(Stored::new(key, response, role, StoredTimes { received, initial_age }, length, body))
 }
 
 fn take_bytes(from: &mut Bytes) -> Option<Bytes> {
@@ -230,56 +256,5 @@ fn take_bytes(from: &mut Bytes) -> Option<Bytes> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn stored(body: StoredBody) -> Stored {
-        let mut head = ResponseHead::new(200);
-        head.headers.append("Cache-Control", "max-age=60");
-        head.headers.append("X-Twice", "1");
-        head.headers.append("x-twice", "2");
-        let times = StoredTimes { received: WallTime(5_000), initial_age: 3 };
-        Stored::new(Bytes::from_static(b"http://a/"), head, times, 4, body)
-    }
-
-    #[test]
-    fn a_response_reads_back_as_it_was() {
-        for body in [StoredBody::Whole(Bytes::from_static(b"body")), StoredBody::Parts { fill: 9 }] {
-            let before = stored(body.clone());
-            let record = match &body {
-                StoredBody::Whole(bytes) => bytes.clone(),
-                StoredBody::Parts { .. } => Bytes::new(),
-            };
-            let entry = decode(&CacheKey::new("http://a/"), encode_response(&before), record);
-            let Some(Entry::Response(after)) = entry else { panic!("{entry:?}") };
-            assert_eq!((after.head, after.wire, after.times), (before.head, before.wire, before.times));
-            assert_eq!((after.lifetime, after.length, after.body), (60, 4, body));
-        }
-    }
-
-    #[test]
-    fn another_key_a_cut_or_a_wrong_length_is_nothing() {
-        let head = encode_response(&stored(StoredBody::Whole(Bytes::from_static(b"body"))));
-        let key = CacheKey::new("http://a/");
-        assert!(decode(&CacheKey::new("http://b/"), head.clone(), Bytes::from_static(b"body")).is_none());
-        assert!(decode(&key, head.clone(), Bytes::from_static(b"bod")).is_none());
-        for length in 0..head.len() {
-            if let Some(Entry::Response(found)) =
-                decode(&key, head.slice(..length), Bytes::from_static(b"body"))
-            {
-                // A cut between two header lines leaves fewer of them; the store's checksum is what sees that.
-                assert!(found.head.headers.len() < 3, "cut at {length}");
-            }
-        }
-    }
-
-    #[test]
-    fn a_vary_list_reads_back_and_its_salt_parts_variants() {
-        let key = CacheKey::new("http://a/");
-        let list = VaryList { vary: Vary::from_names(["accept".into(), "cookie".into()]), salt: 7 };
-        let entry = decode(&key, encode_varies(&key, &list), Bytes::new());
-        assert!(matches!(entry, Some(Entry::Varies(_, found)) if found == list));
-        let other = VaryList { salt: 8, ..list.clone() };
-        assert_ne!(key.variant(&list, b"x").hash, key.variant(&other, b"x").hash);
-    }
-}
+#[path = "stored_tests.rs"]
+mod tests;

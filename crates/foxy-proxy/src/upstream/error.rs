@@ -137,6 +137,12 @@ impl ConnectError {
 }
 
 impl UpstreamError {
+    /// Whether the origin, or the way to it, failed, so that a stored response may stand in for it.
+    #[must_use]
+    pub const fn is_the_origins(self) -> bool {
+        !matches!(self, Self::Connect(ConnectError::Forbidden(_)) | Self::RequestBodyBroken)
+    }
+
     /// The reason as one word, for logs and `Cache-Status`.
     #[must_use]
     pub fn name(self) -> &'static str {

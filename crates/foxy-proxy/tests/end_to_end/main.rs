@@ -3,3 +3,4 @@
 mod bench;
 mod caching;
 mod forwarding;
+mod stale;

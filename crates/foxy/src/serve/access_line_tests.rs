@@ -44,7 +44,7 @@ fn a_squid_line() {
          HIER_DIRECT/example.com text/html",
     );
     let hit = AccessRecord {
-        outcome: CacheStatus::Hit { source: HitSource::Memory, ttl: 5 },
+        outcome: CacheStatus::Hit { source: HitSource::Memory, ttl: 5, permit: None },
         content_type: None,
         end: WallTime(1_286_536_308_004),
         elapsed: Duration::ZERO,
