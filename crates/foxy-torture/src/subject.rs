@@ -41,6 +41,8 @@ pub const SCHEMES: &[Subject] = &[
     plain("lazy-reads", |seed| SchemeName::LazyReads.make(&settings(seed), Observer::default())),
     plain("lazy-reads-loc", |seed| SchemeName::LazyReadsLoc.make(&settings(seed), Observer::default())),
     plain("packetizer", |seed| SchemeName::Packetizer.make(&settings(seed), Observer::default())),
+    plain("squidm", |seed| SchemeName::Squidm.make(&settings(seed), Observer::default())),
+    plain("squidmla", |seed| SchemeName::Squidmla.make(&settings(seed), Observer::default())),
     plain("stream", |seed| SchemeName::Stream.make(&settings(seed), Observer::default())),
     Subject {
         name: "stream-packetizer",

@@ -151,7 +151,7 @@ fn waiting_bytes(scheme: SchemeName) -> usize {
     const LOCALITY_BUFFERS: usize = 128 * (64 << 10);
     const STRIPE: usize = 1 << 20;
     let gathered = match scheme {
-        SchemeName::LazyReadsLoc => LOCALITY_BUFFERS,
+        SchemeName::LazyReadsLoc | SchemeName::Squidmla => LOCALITY_BUFFERS,
         SchemeName::Coss => STRIPE,
         _ => 0,
     };

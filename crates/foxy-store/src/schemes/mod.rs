@@ -37,6 +37,10 @@ pub enum SchemeName {
     SingleDirectory,
     /// As `Ufs`, the files of one origin server in one directory.
     Squidl,
+    /// Small records in a mapped file, larger ones as `Ufs`.
+    Squidm,
+    /// As `Squidm`, small records gathered by origin server and kept within pages.
+    Squidmla,
     /// One file, records in the next free slots.
     Stream,
     /// One file, records gathered in a page buffer.
@@ -164,6 +168,22 @@ pub const SCHEMES: &[SchemeRow] = &[
         control: Some(ufs::LEDGER_NAME),
         device: DeviceWish::Blocking,
         make: |settings, observer| Box::new(ufs::Ufs::new(ufs::SQUIDL, settings, observer)),
+    },
+    SchemeRow {
+        name: SchemeName::Squidm,
+        text: "squidm",
+        summary: "objects below 8 KiB in a mapped file, larger ones in files as ufs; only a clean stop is recovered from",
+        control: Some("squidm.foxy"),
+        device: DeviceWish::Any,
+        make: |settings, observer| Box::new(slotted::Slotted::new(slotted::SQUIDM, settings, observer)),
+    },
+    SchemeRow {
+        name: SchemeName::Squidmla,
+        text: "squidmla",
+        summary: "squidm, small objects gathered by origin server and kept within pages",
+        control: Some("squidmla.foxy"),
+        device: DeviceWish::Any,
+        make: |settings, observer| Box::new(slotted::Slotted::new(slotted::SQUIDMLA, settings, observer)),
     },
     SchemeRow {
         name: SchemeName::Stream,

@@ -2,8 +2,9 @@
 //! record above the threshold has a file of its own. Room once given to a file of one size comes back only when that
 //! file is empty, so a store that is full puts a record into the next larger place that is free.
 
+use super::budget::Budget;
 use super::layout::{FileKind, Layout, Piece, Placement};
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The low bits of a file's number say how many slots its places have; 0 for a file of one record.
 const SIZE_BITS: u32 = 16;
@@ -25,17 +26,11 @@ impl Class {
 /// The files.
 #[derive(Debug)]
 pub struct Classes {
-    slots: u32,
     threshold: u32,
-    /// Slots in all files.
-    taken: u32,
+    budget: Budget,
     next_serial: u64,
     /// By slots of a place.
     classes: BTreeMap<u32, Class>,
-    singles: HashMap<u64, u32>,
-    abandoned: Vec<u64>,
-    /// Files given up, and their slots, which stay taken until they are removed.
-    leaving: HashMap<u64, u32>,
 }
 
 const fn size_of(file: u64) -> u32 {
@@ -48,14 +43,10 @@ impl Classes {
     #[must_use]
     pub fn new(slots: u32, threshold: u32) -> Self {
         Self {
-            slots,
             threshold: threshold.clamp(1, (1 << SIZE_BITS) - 1),
-            taken: 0,
+            budget: Budget::new(slots),
             next_serial: 0,
             classes: BTreeMap::new(),
-            singles: HashMap::new(),
-            abandoned: Vec::new(),
-            leaving: HashMap::new(),
         }
     }
 
@@ -64,27 +55,13 @@ impl Classes {
         (self.next_serial << SIZE_BITS) + u64::from(size)
     }
 
-    fn has_room(&self, slots: u32) -> bool {
-        self.slots - self.taken >= slots
-    }
-
-    fn give_up(&mut self, file: u64, slots: u32) {
-        self.abandoned.push(file);
-        self.leaving.insert(file, slots);
-    }
-
-    /// Whether there will be room once all files given up are removed.
-    fn will_have_room(&self, slots: u32) -> bool {
-        self.slots - self.taken + self.leaving.values().sum::<u32>() >= slots
-    }
-
     /// Gives up files without a record until there is room, or will be.
     fn make_room(&mut self, slots: u32) {
-        while !self.will_have_room(slots)
+        while !self.budget.will_have_room(slots)
             && let Some(size) = self.classes.iter().find(|(_, class)| class.is_empty()).map(|(&size, _)| size)
             && let Some(class) = self.classes.remove(&size)
         {
-            self.give_up(class.file, class.places * size);
+            self.budget.give_up(class.file, class.places * size);
         }
     }
 
@@ -96,11 +73,9 @@ impl Classes {
 
     fn place_alone(&mut self, slots: u32) -> Option<Piece> {
         self.make_room(slots);
-        self.has_room(slots).then(|| {
+        self.budget.has_room(slots).then(|| {
             let file = self.new_file(0);
-            self.taken += slots;
-            self.singles.insert(file, slots);
-            Piece { file, first: 0, slots }
+            self.budget.add_single(file, slots)
         })
     }
 
@@ -109,12 +84,12 @@ impl Classes {
             return Some(piece);
         }
         self.make_room(slots);
-        if self.has_room(slots) {
+        if self.budget.has_room(slots) {
             if !self.classes.contains_key(&slots) {
                 let file = self.new_file(slots);
                 self.classes.insert(slots, Class { file, places: 0, free: BTreeSet::new() });
             }
-            self.taken += slots;
+            self.budget.take(slots);
             let class = self.classes.get_mut(&slots)?;
             class.free.insert(class.places);
             class.places += 1;
@@ -123,15 +98,6 @@ impl Classes {
         let larger = self.classes.range(slots..).find(|(_, class)| !class.free.is_empty());
         let size = *larger?.0;
         self.take_from(size, slots)
-    }
-
-    fn adopt_single(&mut self, Piece { file, first, slots }: Piece) -> bool {
-        let sound = first == 0 && self.has_room(slots) && !self.singles.contains_key(&file);
-        if sound {
-            self.taken += slots;
-            self.singles.insert(file, slots);
-        }
-        sound
     }
 
     fn adopt_among(&mut self, Piece { file, first, slots }: Piece) -> bool {
@@ -146,9 +112,9 @@ impl Classes {
             return class.free.remove(&place);
         }
         let more = u64::from(place + 1 - class.places) * u64::from(size);
-        let sound = more <= u64::from(self.slots - self.taken);
+        let sound = more <= u64::from(self.budget.slots() - self.budget.taken());
         if sound {
-            self.taken += (place + 1 - class.places) * size;
+            self.budget.take((place + 1 - class.places) * size);
             class.free.extend(class.places..place);
             class.places = place + 1;
         }
@@ -161,20 +127,18 @@ impl Layout for Classes {
         let piece = if slots > self.threshold { self.place_alone(slots) } else { self.place_among(slots) };
         match piece {
             Some(piece) => Placement::At(vec![piece]),
-            None if self.will_have_room(slots) => Placement::AfterRemoving,
+            None if self.budget.will_have_room(slots) => Placement::AfterRemoving,
             None => Placement::Full,
         }
     }
 
     fn removed(&mut self, file: u64) {
-        self.taken -= self.leaving.remove(&file).unwrap_or(0);
+        self.budget.removed(file);
     }
 
     fn free(&mut self, pieces: &[Piece]) {
         for piece in pieces {
-            if let Some(slots) = self.singles.remove(&piece.file) {
-                self.give_up(piece.file, slots);
-            } else {
+            if !self.budget.free_single(piece.file) {
                 let size = size_of(piece.file);
                 let class = self.classes.get_mut(&size).filter(|class| class.file == piece.file);
                 let class = class.expect("a file with a record is kept");
@@ -184,13 +148,13 @@ impl Layout for Classes {
     }
 
     fn given_up(&mut self) -> Vec<u64> {
-        std::mem::take(&mut self.abandoned)
+        self.budget.given_up()
     }
 
     fn adopt(&mut self, pieces: &[Piece]) -> bool {
         let [piece] = *pieces else { return false };
         self.next_serial = self.next_serial.max(piece.file >> SIZE_BITS);
-        if size_of(piece.file) == 0 { self.adopt_single(piece) } else { self.adopt_among(piece) }
+        if size_of(piece.file) == 0 { self.budget.adopt_single(piece) } else { self.adopt_among(piece) }
     }
 
     fn kind(&self, file: u64) -> FileKind {
@@ -198,16 +162,15 @@ impl Layout for Classes {
     }
 
     fn capacity(&self) -> u64 {
-        u64::from(self.slots)
+        u64::from(self.budget.slots())
     }
 
     fn largest(&self) -> u64 {
-        u64::from(self.slots / 4)
+        u64::from(self.budget.slots() / 4)
     }
 
     fn memory(&self) -> usize {
-        self.classes.values().map(|class| class.free.len() * 8 + 64).sum::<usize>()
-            + self.singles.capacity() * 16
+        self.classes.values().map(|class| class.free.len() * 8 + 64).sum::<usize>() + self.budget.memory()
     }
 }
 
@@ -279,17 +242,22 @@ mod tests {
                 }
             }
             let used: u32 = records.iter().map(|piece| piece.slots).sum();
-            assert!(used <= layout.taken && layout.taken <= 2000, "seed {seed}");
+            assert!(used <= layout.budget.taken() && layout.budget.taken() <= 2000, "seed {seed}");
             let mut again = Classes::new(2000, 30);
             for piece in &records {
                 assert!(again.adopt(&[*piece]), "seed {seed}: {piece:?}");
                 assert!(!again.adopt(&[*piece]), "seed {seed}: twice");
             }
-            assert!(again.taken <= layout.taken, "seed {seed}");
+            assert!(again.budget.taken() <= layout.budget.taken(), "seed {seed}");
             for piece in records {
                 again.free(&[piece]);
             }
-            assert!(again.classes.values().all(Class::is_empty) && again.singles.is_empty());
+            for file in again.given_up() {
+                again.removed(file);
+            }
+            assert!(again.classes.values().all(Class::is_empty), "seed {seed}");
+            let places: u32 = again.classes.iter().map(|(size, class)| size * class.places).sum();
+            assert_eq!(again.budget.taken(), places, "seed {seed}");
         }
     }
 }

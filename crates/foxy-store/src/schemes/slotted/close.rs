@@ -49,9 +49,7 @@ impl Slotted {
             let leaving = locality.flush(now);
             self.place_all(&leaving, now, out);
         }
-        if let Some(batch) = self.gather.flush() {
-            self.write_batch(batch, out);
-        }
+        self.flush_gathered(out);
     }
 
     /// Goes on once everything begun before the closing has ended.

@@ -69,6 +69,39 @@ impl Cyclic {
         }
         slot.min(end) - first
     }
+
+    /// Slots that are free.
+    #[must_use]
+    pub const fn free_slots(&self) -> u32 {
+        self.free
+    }
+
+    /// Whether all slots are free.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.free == self.slots
+    }
+
+    /// Takes the next free slots that follow each other within one page of `page` slots, if there are any.
+    pub fn place_within(&mut self, slots: u32, page: u32) -> Option<Piece> {
+        let first =
+            self.next_within(self.cursor, slots, page).or_else(|| self.next_within(0, slots, page))?;
+        let piece = Piece { file: 0, first, slots };
+        self.set(piece, true);
+        self.cursor = first + slots;
+        Some(piece)
+    }
+
+    fn next_within(&self, mut from: u32, slots: u32, page: u32) -> Option<u32> {
+        loop {
+            let first = self.next_free(from)?;
+            let run = self.run_length(first, slots.min(page - first % page));
+            if run == slots {
+                return Some(first);
+            }
+            from = first + run;
+        }
+    }
 }
 
 impl Layout for Cyclic {

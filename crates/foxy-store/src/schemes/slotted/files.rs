@@ -23,6 +23,8 @@ pub enum Access {
 struct OpenFile {
     id: FileId,
     opened: bool,
+    /// Its folder was not there when it was to be created, and has been made.
+    housed: bool,
     waiting: Vec<(Access, Job)>,
     under_way: u32,
 }
@@ -70,8 +72,15 @@ impl Slotted {
         StorePath::new(format!("{}.d", self.plan.name))
     }
 
-    fn path_of(&self, file: u64) -> StorePath {
-        StorePath::new(format!("{}.d/{file:x}", self.plan.name))
+    pub(super) fn path_of(&self, file: u64) -> StorePath {
+        let directory = self.directory();
+        match self.layout.folder_number(file) {
+            None => StorePath::new(format!("{}/{file:x}", directory.as_str())),
+            Some(number) => {
+                let folder = self.settings.ufs_mapping.folder(number);
+                StorePath::new(format!("{}/{}/{file:x}", directory.as_str(), folder.as_str()))
+            }
+        }
     }
 
     /// Does something with a data file; the job gets the completion.
@@ -85,19 +94,35 @@ impl Slotted {
             return open.waiting.push((access, job));
         }
         let id = self.files.take_id();
-        let open = OpenFile { id, opened: false, waiting: vec![(access, job)], under_way: 0 };
+        let open = OpenFile { id, opened: false, housed: false, waiting: vec![(access, job)], under_way: 0 };
         self.files.open.insert(file, open);
-        let path = self.path_of(file);
-        let op = if self.files.exists(file) {
-            IoOp::Open { file: id, path }
+        if self.files.exists(file) {
+            let op = IoOp::Open { file: id, path: self.path_of(file) };
+            self.submit(op, Job::OpenData(file), out);
         } else {
-            let size = match self.layout.kind(file) {
-                FileKind::Shared(size) => size,
-                FileKind::Single => 0,
-            };
-            IoOp::Create { file: id, path, size }
+            self.create_data(file, id, out);
+        }
+    }
+
+    fn create_data(&mut self, file: u64, id: FileId, out: &mut Outbox) {
+        let size = match self.layout.kind(file) {
+            FileKind::Shared(size) => size,
+            FileKind::Single => 0,
         };
+        let op = IoOp::Create { file: id, path: self.path_of(file), size };
         self.submit(op, Job::OpenData(file), out);
+    }
+
+    /// Makes the folders of a file, one after the other, then creates it.
+    pub(super) fn make_folders(&mut self, file: u64, mut left: Vec<StorePath>, out: &mut Outbox) {
+        match left.pop() {
+            Some(path) => self.submit(IoOp::MakeDir { path }, Job::MakeFolder(file, left), out),
+            None => {
+                if let Some(open) = self.files.open.get(&file) {
+                    self.create_data(file, open.id, out);
+                }
+            }
+        }
     }
 
     fn submit_access(&mut self, file: u64, id: FileId, access: Access, job: Job, out: &mut Outbox) {
@@ -120,7 +145,17 @@ impl Slotted {
         now: Instant,
         out: &mut Outbox,
     ) {
+        let unhoused = result == Err(IoError::NotFound)
+            && !self.files.exists(file)
+            && self.layout.folder_number(file).is_some();
+        let path = self.path_of(file);
         let Some(open) = self.files.open.get_mut(&file) else { return };
+        if unhoused && !open.housed {
+            open.housed = true;
+            let folder = path.parent();
+            let above = folder.parent();
+            return self.make_folders(file, vec![folder, above], out);
+        }
         let waiting = std::mem::take(&mut open.waiting);
         let id = open.id;
         match result {

@@ -1,11 +1,11 @@
 //! Puts: admission, eviction, placing, and the writes. A record is visible at once and held until it is on disk.
 
+use super::Slotted;
 use super::entries::{EntryId, Pieces};
 use super::files::Access;
 use super::gather::Batch;
-use super::layout::{Piece, Placement};
+use super::layout::{FileKind, Piece, Placement};
 use super::work::Job;
-use super::{LayoutKind, Slotted};
 use crate::contract::{Key, Outbox, PlacementHint, Record, RefusedReason};
 use crate::layout::SLOT;
 use crate::record::{self, slots_for};
@@ -47,8 +47,8 @@ impl Slotted {
         self.make_room(slots, out);
         let id = self.insert(key, record);
         let leaving = match &mut self.locality {
-            Some(locality) => locality.add(hint.site, id, slots, now),
-            None => vec![id],
+            Some(locality) if self.layout.shares(slots) => locality.add(hint.site, id, slots, now),
+            _ => vec![id],
         };
         self.place_all(&leaving, now, out);
         if self.entries.get(id).live { Ok(()) } else { Err(RefusedReason::Busy) }
@@ -91,6 +91,7 @@ impl Slotted {
                 match self.find_room(id, out) {
                     Room::At(pieces) => self.write(id, pieces, now, out),
                     Room::Later => {
+                        self.flush_gathered(out);
                         let bytes = self.entries.get(id).slots() as usize * SLOT;
                         self.waiting += bytes;
                         self.unplaced.push((id, bytes));
@@ -119,10 +120,10 @@ impl Slotted {
                 Placement::AfterRemoving if gone_at_once => {}
                 Placement::AfterRemoving => return Room::Later,
                 Placement::AfterClearing(piece) => {
-                    if !self.clear(piece, out) {
+                    let clear = self.clear(piece, out);
+                    if !self.layout.cleared(clear) {
                         return Room::Never;
                     }
-                    self.layout.cleared();
                 }
                 Placement::Full => {
                     if !self.evict_coldest(Some(id), out) {
@@ -135,8 +136,9 @@ impl Slotted {
 
     /// Drops every record that begins in a piece. False while one of them is still being written.
     fn clear(&mut self, piece: Piece, out: &mut Outbox) -> bool {
-        let range = (piece.first, 0)..(piece.first + piece.slots, 0);
-        let inside: Vec<EntryId> = self.begins.range(range.clone()).map(|&(_, id)| id).collect();
+        let Piece { file, first, slots } = piece;
+        let range = (file, first, 0)..(file, first + slots, 0);
+        let inside: Vec<EntryId> = self.begins.range(range.clone()).map(|&(_, _, id)| id).collect();
         for id in inside {
             if self.entries.get(id).live {
                 self.observer.statistics.evicted.add(1);
@@ -146,22 +148,32 @@ impl Slotted {
         self.begins.range(range).next().is_none()
     }
 
+    /// Takes note of where a record begins, for layouts that clear pieces.
+    pub(super) fn note_begin(&mut self, id: EntryId, pieces: &Pieces) {
+        if self.layout.clears()
+            && let Some(piece) = pieces.first()
+        {
+            self.begins.insert((piece.file, piece.first, id));
+        }
+    }
+
     fn write(&mut self, id: EntryId, pieces: Pieces, now: Instant, out: &mut Outbox) {
         let entry = self.entries.get(id);
         let (key, sequence, slots) = (entry.key, entry.sequence, entry.slots() as usize);
         let Some(record) = &entry.held else { return };
         let mut bytes = vec![0; slots * SLOT];
         record::encode(&mut bytes, key, sequence, record, &self.secret);
-        if self.plan.layout == LayoutKind::Ring
-            && let Some(piece) = pieces.first()
-        {
-            self.begins.insert((piece.first, id));
-        }
+        self.note_begin(id, &pieces);
         self.waiting += bytes.len();
         let (mut batches, mut rest, mut writes) = (Vec::new(), &bytes[..], 0);
         for &piece in &pieces {
             let (part, after) = rest.split_at(piece.slots as usize * SLOT);
-            writes += self.gather.add(piece, part, id, now, &mut batches);
+            if self.layout.kind(piece.file) == FileKind::Single {
+                batches.push(Batch::alone(piece, part, id));
+                writes += 1;
+            } else {
+                writes += self.gather.add(piece, part, id, now, &mut batches);
+            }
             rest = after;
         }
         let entry = self.entries.get_mut(id);
@@ -208,9 +220,14 @@ impl Slotted {
             let leaving = locality.flush(then);
             self.place_all(&leaving, now, out);
         }
-        if self.gather.waiting_since().is_some_and(|since| since <= then)
-            && let Some(batch) = self.gather.flush()
-        {
+        if self.gather.waiting_since().is_some_and(|since| since <= then) {
+            self.flush_gathered(out);
+        }
+    }
+
+    /// Writes what was gathered, be it little.
+    pub(super) fn flush_gathered(&mut self, out: &mut Outbox) {
+        if let Some(batch) = self.gather.flush() {
             self.write_batch(batch, out);
         }
     }

@@ -19,6 +19,14 @@ pub struct Batch {
     pub records: Vec<EntryId>,
 }
 
+impl Batch {
+    /// A piece that is not to wait for others.
+    #[must_use]
+    pub fn alone(piece: Piece, bytes: &[u8], record: EntryId) -> Self {
+        Self { file: piece.file, first: piece.first, bytes: bytes.to_vec(), records: vec![record] }
+    }
+}
+
 /// What waits to be followed.
 #[derive(Debug)]
 pub struct Gather {

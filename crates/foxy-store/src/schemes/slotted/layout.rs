@@ -2,6 +2,7 @@
 
 use super::classes::Classes;
 use super::cyclic::Cyclic;
+use super::mapped::Mapped;
 use super::ring::Ring;
 
 /// A run of slots in one of the scheme's files.
@@ -20,7 +21,7 @@ pub struct Piece {
 pub enum Placement {
     /// Into these pieces, in order. They are taken.
     At(Vec<Piece>),
-    /// Nowhere before all records in this piece are dropped; then ask again.
+    /// Nowhere before all records in this piece are dropped; then tell [`Layout::cleared`].
     AfterClearing(Piece),
     /// Nowhere before some record is dropped; then ask again.
     Full,
@@ -42,8 +43,16 @@ pub trait Layout: Send {
     /// Takes room for a record of so many slots.
     fn place(&mut self, slots: u32) -> Placement;
 
-    /// The piece that was to be cleared is clear.
-    fn cleared(&mut self) {}
+    /// All records in the piece that was to be cleared are dropped, and unless `clear` is false nothing is under way to
+    /// it any more. Whether to ask again for a place.
+    fn cleared(&mut self, clear: bool) -> bool {
+        clear
+    }
+
+    /// Whether it ever asks for pieces to be cleared.
+    fn clears(&self) -> bool {
+        false
+    }
 
     /// Gives room back.
     fn free(&mut self, pieces: &[Piece]);
@@ -61,6 +70,16 @@ pub trait Layout: Send {
 
     /// What kind of file it is.
     fn kind(&self, file: u64) -> FileKind;
+
+    /// The number by which a file lies in Squid's 16 × 256 folders (R18); `None` for one that lies in none.
+    fn folder_number(&self, _file: u64) -> Option<u32> {
+        None
+    }
+
+    /// Whether a record of so many slots shares a file with others.
+    fn shares(&self, _slots: u32) -> bool {
+        true
+    }
 
     /// Slots that records can use.
     fn capacity(&self) -> u64;
@@ -86,6 +105,10 @@ pub enum LayoutKind {
     Classes,
     /// One file as a ring of stripes; what lies in the next stripe is dropped (R61).
     Ring,
+    /// A mapped file for small records, cyclically; a file of its own in Squid's folders for what is larger (R37).
+    Mapped,
+    /// The same, small records within a page.
+    MappedAligned,
 }
 
 impl LayoutKind {
@@ -96,6 +119,8 @@ impl LayoutKind {
             Self::Cyclic => Box::new(Cyclic::new(slots)),
             Self::Classes => Box::new(Classes::new(slots, threshold)),
             Self::Ring => Box::new(Ring::new(slots)),
+            Self::Mapped => Box::new(Mapped::new(slots, false)),
+            Self::MappedAligned => Box::new(Mapped::new(slots, true)),
         }
     }
 }

@@ -6,6 +6,7 @@
 //! so after a crash the claim and the index on disk disagree, and the store begins empty under a new secret. That is
 //! what the seeds' schemes give up for never waiting for a sync; `stream-packetizer` is the one that recovers.
 
+mod budget;
 mod classes;
 mod close;
 mod cyclic;
@@ -17,6 +18,7 @@ mod hits;
 mod image;
 mod layout;
 mod locality;
+mod mapped;
 mod open;
 mod plan;
 mod ring;
@@ -26,7 +28,7 @@ mod work;
 mod tests;
 
 pub use locality::BufferChoice;
-pub use plan::{BUDDY, COSS, LAZY_READS, LAZY_READS_LOC, PACKETIZER, Plan, STREAM};
+pub use plan::{BUDDY, COSS, LAZY_READS, LAZY_READS_LOC, PACKETIZER, Plan, SQUIDM, SQUIDMLA, STREAM};
 
 use crate::contract::{AbsentReason, Answer, Outbox, RefusedReason, Scheme, StoreRequest, Ticket};
 use crate::layout::{PAGE, SLOT};
@@ -42,7 +44,7 @@ use foxy_base::Instant;
 use foxy_device::{FileId, IoDone, IoId};
 use gather::Gather;
 use hits::Hits;
-use layout::{Layout, LayoutKind};
+use layout::Layout;
 use locality::Locality;
 use open::Opening;
 use plan::WriteOrder;
@@ -82,7 +84,7 @@ pub struct Slotted {
     entries: Entries,
     layout: Box<dyn Layout>,
     /// Where records begin, for layouts that drop what lies in a piece.
-    begins: BTreeSet<(u32, EntryId)>,
+    begins: BTreeSet<(u64, u32, EntryId)>,
     gather: Gather,
     locality: Option<Locality>,
     hits: Hits,
@@ -189,7 +191,7 @@ impl Slotted {
             return;
         }
         if let Some(piece) = entry.pieces.first() {
-            self.begins.remove(&(piece.first, id));
+            self.begins.remove(&(piece.file, piece.first, id));
         }
         let pieces = self.entries.vacate(id);
         self.layout.free(&pieces);

@@ -9,7 +9,7 @@ use crate::record::slots_for;
 use crate::status::{OpenStoreError, StoreStatus};
 use crate::superblock::{Found, Superblock};
 use foxy_base::Random;
-use foxy_device::{IoBuffer, IoDone, IoError, IoOp, IoOutput, StorePath};
+use foxy_device::{DirectoryEntry, IoBuffer, IoDone, IoError, IoOp, IoOutput, StorePath};
 use std::collections::VecDeque;
 
 /// Bytes of the index read at once.
@@ -30,8 +30,8 @@ pub enum Opening {
     Index(Vec<u8>, Option<usize>),
     /// The directory of the data files is being made.
     Directory,
-    /// It is being listed.
-    Listing,
+    /// It and its folders are being listed: the one under way, those that are next, what was found to be removed.
+    Listing(StorePath, Vec<StorePath>, Vec<StorePath>),
     /// So many files that are no record's any more are being removed.
     Removing(usize),
     /// These steps make the claim durable.
@@ -87,12 +87,15 @@ impl Slotted {
             Opening::Superblocks(size) => self.superblocks_read(size, done, out),
             Opening::Index(bytes, wanted) => self.index_read(bytes, wanted, done, out),
             Opening::Directory => match done.result {
-                Ok(_) => self.go(Opening::Listing, IoOp::List { path: self.directory() }, out),
+                Ok(_) => self.list_next(vec![self.directory()], Vec::new(), out),
                 Err(error) => self.fail(OpenStoreError::Device(error)),
             },
-            Opening::Listing => match done.result {
+            Opening::Listing(path, mut next, mut stale) => match done.result {
                 Ok(IoOutput::Listing(listed)) => {
-                    self.remove_stale(listed.into_iter().map(|entry| entry.name), out);
+                    for entry in listed {
+                        self.judge_entry(&path, &entry, &mut next, &mut stale);
+                    }
+                    self.list_next(next, stale, out);
                 }
                 result => self.fail(OpenStoreError::Device(result.err().unwrap_or(IoError::Device))),
             },
@@ -185,11 +188,7 @@ impl Slotted {
                     self.files.adopt(piece.file);
                 }
                 let id = self.entries.insert(record.key, record.sequence, record.content, None);
-                if self.plan.layout == super::LayoutKind::Ring
-                    && let Some(piece) = record.pieces.first()
-                {
-                    self.begins.insert((piece.first, id));
-                }
+                self.note_begin(id, &record.pieces);
                 self.entries.get_mut(id).pieces = record.pieces;
             }
         }
@@ -203,19 +202,37 @@ impl Slotted {
         self.go(Opening::Directory, IoOp::MakeDir { path: self.directory() }, out);
     }
 
-    /// Removes data files that hold no record; files that are not ours are left alone.
-    fn remove_stale(&mut self, names: impl Iterator<Item = String>, out: &mut Outbox) {
-        let mut count = 0;
-        for name in names {
-            match u64::from_str_radix(&name, 16) {
-                Ok(file) if !self.files.exists(file) => {
-                    let path = StorePath::new(format!("{}/{name}", self.directory().as_str()));
-                    self.submit(IoOp::Remove { path }, Job::RemoveStale, out);
-                    count += 1;
-                }
-                Ok(_) => {}
-                Err(_) => self.observer.statistics.foreign_files.set(1),
+    /// Lists the next folder, or removes what was found.
+    fn list_next(&mut self, mut next: Vec<StorePath>, stale: Vec<StorePath>, out: &mut Outbox) {
+        match next.pop() {
+            Some(path) => {
+                self.go(Opening::Listing(path.clone(), next, stale), IoOp::List { path }, out);
             }
+            None => self.remove_stale(stale, out),
+        }
+    }
+
+    /// Folders are listed too, files that hold no record are removed, and what is not ours is left alone.
+    fn judge_entry(
+        &mut self,
+        folder: &StorePath,
+        entry: &DirectoryEntry,
+        next: &mut Vec<StorePath>,
+        stale: &mut Vec<StorePath>,
+    ) {
+        let path = StorePath::new(format!("{}/{}", folder.as_str(), entry.name));
+        match u64::from_str_radix(&entry.name, 16) {
+            Ok(_) if entry.is_directory => next.push(path),
+            Ok(file) if !self.files.exists(file) || self.path_of(file) != path => stale.push(path),
+            Ok(_) => {}
+            Err(_) => self.observer.statistics.foreign_files.set(1),
+        }
+    }
+
+    fn remove_stale(&mut self, stale: Vec<StorePath>, out: &mut Outbox) {
+        let count = stale.len();
+        for path in stale {
+            self.submit(IoOp::Remove { path }, Job::RemoveStale, out);
         }
         self.phase = Phase::Opening(Opening::Removing(count));
         if count == 0 {

@@ -77,6 +77,13 @@ pub const LAZY_READS_LOC: Plan = Plan { name: "lazy-reads-loc", writes: WriteOrd
 /// BUDDY.
 pub const BUDDY: Plan = Plan { name: "buddy", layout: LayoutKind::Classes, ..STREAM };
 
+/// SQUIDM of the work cited (R37): small records in a mapped file, whose pages are written as they fill.
+pub const SQUIDM: Plan = Plan { name: "squidm", layout: LayoutKind::Mapped, ..PACKETIZER };
+
+/// SQUIDMLA: the same, small records gathered by origin server and kept within pages.
+pub const SQUIDMLA: Plan =
+    Plan { name: "squidmla", layout: LayoutKind::MappedAligned, writes: WriteOrder::Sites, ..PACKETIZER };
+
 /// Squid's coss.
 pub const COSS: Plan = Plan {
     name: "coss",

@@ -51,8 +51,13 @@ impl Layout for Ring {
         Placement::At(vec![Piece { file: 0, first, slots }])
     }
 
-    fn cleared(&mut self) {
-        self.cleared = true;
+    fn cleared(&mut self, clear: bool) -> bool {
+        self.cleared = clear;
+        clear
+    }
+
+    fn clears(&self) -> bool {
+        true
     }
 
     fn free(&mut self, _pieces: &[Piece]) {}
@@ -99,7 +104,7 @@ mod tests {
             let first = turn % 8 * 10;
             let clear = Placement::AfterClearing(Piece { file: 0, first, slots: 10 });
             assert_eq!((ring.place(7), ring.place(7)), (clear.clone(), clear), "turn {turn}");
-            ring.cleared();
+            ring.cleared(true);
             assert_eq!(ring.place(7), at(first, 7), "turn {turn}");
         }
     }

@@ -75,6 +75,8 @@ fn a_put_costs_one_write_and_no_create_except_in_buddy_above_its_threshold() {
     assert_eq!(cost_of_a_put(BUDDY, 256), [0, 1, 0]);
     assert_eq!(cost_of_a_put(BUDDY, 257), [1, 1, 0]);
     assert_eq!(cost_of_a_put(COSS, 5), [0, 0, 0], "it waits for its stripe to fill");
+    assert_eq!(cost_of_a_put(SQUIDM, 5), [0, 0, 0], "it waits for its page to fill");
+    assert_eq!(cost_of_a_put(SQUIDM, 17), [1, 1, 0], "larger than a page");
 }
 
 #[test]
@@ -131,7 +133,7 @@ fn a_hit_moves_a_record_to_the_head_of_the_ring() {
 
 #[test]
 fn after_a_crash_the_store_is_empty_and_its_files_are_gone() {
-    for plan in [STREAM, BUDDY, COSS] {
+    for plan in [STREAM, BUDDY, COSS, SQUIDM, SQUIDMLA] {
         let mut store = Store::open(plan, Memory::default(), &settings());
         store.put(1, 300, 0);
         assert_eq!(store.driver.close(), Answer::Closed);
@@ -141,6 +143,35 @@ fn after_a_crash_the_store_is_empty_and_its_files_are_gone() {
         assert!(!store.has(1), "{}: it was not closed", plan.name);
         let bytes = store.driver.device().bytes();
         assert!(bytes <= 4096 * 4, "{}: {bytes} bytes are left", plan.name);
+    }
+}
+
+#[test]
+fn squidm_keeps_larger_records_in_squids_folders_which_are_made_when_needed() {
+    let mut store = Store::open(SQUIDM, Memory::default(), &settings());
+    let directories = store.observer.statistics.directories.get();
+    for key in 0..10 {
+        store.put(key, 17, 0);
+    }
+    assert_eq!(store.observer.statistics.directories.get() - directories, 2, "both levels, once");
+    assert_eq!(store.driver.close(), Answer::Closed);
+    let mut store = Store::open(SQUIDM, store.driver.into_device().fork(), &settings());
+    assert!((0..10).all(|key| store.has(key)));
+    assert_eq!(store.observer.statistics.foreign_files.get(), 0);
+}
+
+#[test]
+fn squidm_gives_all_its_room_to_whatever_comes() {
+    let mut store = Store::open(SQUIDM, Memory::default(), &settings());
+    let capacity = store.observer.statistics.capacity_bytes.get();
+    for slots in [4, 200, 16, 60, 1] {
+        for key in 0..=255 {
+            store.put(key, slots, 0);
+        }
+        let live = store.observer.statistics.live_bytes.get();
+        let all = (256 * slots * SLOT) as u64;
+        assert!(live >= all.min(capacity * 9 / 10), "{live} of {capacity} bytes, {slots} slots a record");
+        assert!(store.has(255), "the newest, of {slots} slots");
     }
 }
 

@@ -4,7 +4,7 @@ use super::Slotted;
 use super::entries::EntryId;
 use crate::contract::Outbox;
 use foxy_base::Instant;
-use foxy_device::{FileId, IoBuffer, IoDone, IoError, IoId, IoOp, IoOutput};
+use foxy_device::{FileId, IoBuffer, IoDone, IoError, IoId, IoOp, IoOutput, StorePath};
 
 /// What an operation under way is for.
 #[derive(Debug)]
@@ -15,6 +15,8 @@ pub enum Job {
     CloseStep,
     /// Opening or creating a data file.
     OpenData(u64),
+    /// Making a folder for a data file that is to be created; these are made next, last first.
+    MakeFolder(u64, Vec<StorePath>),
     /// Part of a get.
     Read { file: u64, read: u64, part: usize },
     /// Writing so many bytes of these records.
@@ -46,6 +48,7 @@ impl Slotted {
             Job::Open
             | Job::CloseStep
             | Job::OpenData(_)
+            | Job::MakeFolder(..)
             | Job::Close(_)
             | Job::Remove(_)
             | Job::RemoveStale => {}
@@ -58,6 +61,7 @@ impl Slotted {
             Job::Open => self.opening_step(done, out),
             Job::CloseStep => self.closing_step(written(&done), out),
             Job::OpenData(file) => self.data_opened(file, done.result.map(|_| ()), now, out),
+            Job::MakeFolder(file, left) => self.make_folders(file, left, out),
             Job::Read { file, read, part } => {
                 self.accessed(file, out);
                 self.part_read(read, part, filled(done), now, out);

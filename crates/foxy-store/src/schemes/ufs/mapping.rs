@@ -25,6 +25,11 @@ pub enum UfsMapping {
 }
 
 impl UfsMapping {
+    /// The folder of the file of that number, below the one that has all of them.
+    pub(in crate::schemes) fn folder(self, number: u32) -> StorePath {
+        self.directory(number).path()
+    }
+
     const fn directory(self, number: u32) -> Directory {
         match self {
             Self::RoundRobin => Directory::Levels(number % FIRST_LEVEL, number / FIRST_LEVEL % SECOND_LEVEL),
