@@ -6,6 +6,7 @@ mod dependencies;
 mod licences;
 mod ratchet;
 mod tidy;
+mod tools;
 mod workspace;
 
 use std::process::{Command, ExitCode};
@@ -19,17 +20,19 @@ const USAGE: &str = "usage: cargo xtask STEP
   deps      dependencies point as ARCHITECTURE.md says
   tidy      every file says what it is; no leftovers; files stay short (--tighten rewrites the ratchet)
   licences  every dependency's licence is on the list
+  tools     what the tests need beside Rust, installed if it can be
   test      cargo test over the workspace";
 
 type Step = fn() -> Result<String, String>;
 
-const STEPS: [(&str, Step); 7] = [
+const STEPS: [(&str, Step); 8] = [
     ("fmt", || cargo(&["fmt", "--all", "--check"])),
     ("deps", dependencies::check),
     ("tidy", tidy::check),
     ("licences", licences::check),
     ("clippy", || cargo(&["clippy", "--workspace", "--all-targets", "--quiet", "--", "-D", "warnings"])),
     ("docs", || cargo(&["doc", "--workspace", "--no-deps", "--quiet"])),
+    ("tools", tools::check),
     ("test", || cargo(&["test", "--workspace"])),
 ];
 

@@ -137,10 +137,11 @@ pub fn is_about(answer: &(impl Fields + ?Sized), stored: &(impl Fields + ?Sized)
 }
 
 /// Whether a field of a 304 (or of an updating HEAD) replaces the stored one of that name (§3.2): all but those about
-/// the connection, the framing and the stored bytes themselves.
+/// the connection, the framing and the stored bytes themselves, which a new coding or range would not describe, and
+/// Vary, which the stored response's key depends on.
 #[must_use]
 pub fn merges_into_stored(name: &str, answer: &(impl Fields + ?Sized)) -> bool {
-    const KEPT: [&str; 14] = [
+    const KEPT: [&str; 13] = [
         "connection",
         "keep-alive",
         "proxy-connection",
@@ -152,7 +153,6 @@ pub fn merges_into_stored(name: &str, answer: &(impl Fields + ?Sized)) -> bool {
         "proxy-authentication-info",
         "content-length",
         "content-encoding",
-        "content-type",
         "content-range",
         "vary",
     ];
@@ -232,7 +232,7 @@ mod tests {
         for kept in ["x-hop", "Content-Length", "transfer-encoding", "Content-Encoding", "connection"] {
             assert!(!merges_into_stored(kept, answer), "{kept}");
         }
-        for replaced in ["Cache-Control", "ETag", "Expires", "X-Other", "Date"] {
+        for replaced in ["Cache-Control", "Content-Type", "ETag", "Expires", "X-Other", "Date"] {
             assert!(merges_into_stored(replaced, answer), "{replaced}");
         }
     }
