@@ -10,6 +10,7 @@ impl From<Errno> for IoError {
             Errno::NOSPC | Errno::DQUOT | Errno::FBIG => Self::NoSpace,
             Errno::IO => Self::Device,
             Errno::ACCESS | Errno::PERM | Errno::ROFS => Self::Denied,
+            Errno::LOOP | Errno::ISDIR | Errno::NOTDIR | Errno::NXIO => Self::WrongKind,
             Errno::MFILE | Errno::NFILE | Errno::NOMEM | Errno::AGAIN => Self::Exhausted,
             Errno::BADF => Self::NotOpen,
             other => Self::Other(other.raw_os_error()),

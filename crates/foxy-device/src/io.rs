@@ -165,6 +165,9 @@ pub enum IoError {
     Device,
     /// Not permitted, or the file system is read-only.
     Denied,
+    /// A link, folder, pipe or the like is where a file should be, or something else where a folder should be
+    /// (ELOOP, EISDIR, ENOTDIR, ENXIO).
+    WrongKind,
     /// The process or system has no descriptor, memory or queue entry left; trying later can help.
     Exhausted,
     /// The file id is not open: a mistake of the submitter's, or its `Open` failed.
@@ -180,9 +183,12 @@ impl fmt::Display for IoError {
             Self::NoSpace => f.write_str("no space left"),
             Self::Device => f.write_str("device error (EIO)"),
             Self::Denied => f.write_str("permission denied or read-only"),
+            Self::WrongKind => {
+                f.write_str("a link, folder or pipe where a file should be, or no folder where one should be")
+            }
             Self::Exhausted => f.write_str("out of descriptors or memory"),
             Self::NotOpen => f.write_str("file not open"),
-            Self::Other(number) => write!(f, "system error {number}"),
+            Self::Other(number) => write!(f, "{}", std::io::Error::from_raw_os_error(*number)),
         }
     }
 }

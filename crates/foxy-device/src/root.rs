@@ -25,6 +25,8 @@ pub enum RootError {
     InUse(PathBuf),
     /// There is something else by that name.
     NotADirectory(PathBuf),
+    /// A link or folder is where its lock file should be.
+    LockNotAFile(PathBuf),
     /// This user may not write there, or the file system is read-only.
     Denied(PathBuf),
     /// The disk is full.
@@ -45,6 +47,14 @@ impl fmt::Display for RootError {
             }
             Self::NotADirectory(path) => {
                 write!(f, "store {}: not a folder; name a folder with --store", path.display())
+            }
+            Self::LockNotAFile(path) => {
+                write!(
+                    f,
+                    "store {}: a link or folder is where the file {LOCK} should be; move it away or name another folder \
+                     with --store",
+                    path.display()
+                )
             }
             Self::Denied(path) => {
                 write!(
@@ -83,7 +93,10 @@ impl Root {
         let failed = |error: Errno| explain(path, error);
         let directory = open(path, OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty()).map_err(failed)?;
         let flags = OFlags::CREATE | OFlags::RDWR | OFlags::CLOEXEC | OFlags::NOFOLLOW;
-        let lock = openat(&directory, LOCK, flags, Mode::RUSR | Mode::WUSR).map_err(failed)?;
+        let lock = openat(&directory, LOCK, flags, Mode::RUSR | Mode::WUSR).map_err(|error| match error {
+            Errno::LOOP | Errno::ISDIR | Errno::NXIO => RootError::LockNotAFile(path.to_owned()),
+            other => explain(path, other),
+        })?;
         flock(&lock, FlockOperation::NonBlockingLockExclusive).map_err(|error| match error {
             Errno::WOULDBLOCK => RootError::InUse(path.to_owned()),
             other => explain(path, other),
@@ -159,6 +172,19 @@ mod tests {
         let path = folder.path().join("file");
         std::fs::write(&path, b"x").expect("written");
         assert_eq!(Root::open(&path).err(), Some(RootError::NotADirectory(path)));
+    }
+
+    #[test]
+    fn a_link_or_a_folder_is_no_lock() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let refused = Some(RootError::LockNotAFile(folder.path().to_owned()));
+        let lock = folder.path().join(LOCK);
+        std::os::unix::fs::symlink("elsewhere", &lock).expect("made");
+        assert_eq!(Root::open(folder.path()).err(), refused);
+        std::fs::remove_file(&lock).expect("removed");
+        std::fs::create_dir(&lock).expect("made");
+        assert_eq!(Root::open(folder.path()).err(), refused);
+        assert!(!folder.path().join("elsewhere").exists());
     }
 
     #[test]

@@ -136,7 +136,11 @@ fn flags() -> OFlags {
 
 fn open_file(root: &OwnedFd, path: &StorePath, direct: bool) -> Result<(OpenFile, u64), IoError> {
     let buffered = openat(root, path.as_str(), flags(), Mode::empty())?;
-    let size = u64::try_from(fstat(&buffered)?.st_size).unwrap_or(0);
+    let status = fstat(&buffered)?;
+    if FileType::from_raw_mode(status.st_mode) != FileType::RegularFile {
+        return Err(IoError::WrongKind);
+    }
+    let size = u64::try_from(status.st_size).unwrap_or(0);
     let direct = direct && size >= DIRECT_FROM;
     Ok((OpenFile::new(buffered, direct.then(|| open_direct(root, path)).flatten(), None), size))
 }

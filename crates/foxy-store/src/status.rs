@@ -27,6 +27,10 @@ pub enum StoreStatus {
 pub enum OpenStoreError {
     /// The file at the store's place does not begin as a store does.
     Foreign,
+    /// Something other than a file is at the store's place.
+    NotAFile,
+    /// There are folders as of a store that keeps a file a record, and no ledger to say that they are a store's.
+    ForeignFolders,
     /// The file was written by a store of another format version.
     OtherVersion {
         /// The version found.
@@ -53,6 +57,14 @@ impl fmt::Display for OpenStoreError {
             Self::Foreign => f.write_str(
                 "the file is not a foxy store and is left alone; move it away or choose another store path",
             ),
+            Self::ForeignFolders => f.write_str(
+                "there are folders with the names of a store's, without its ledger; they are left alone; move them \
+                 away or choose another store path",
+            ),
+            Self::NotAFile => f.write_str(
+                "a link, folder, pipe or the like is where the store's file should be; it is left alone; move it away \
+                 or choose another store path",
+            ),
             Self::OtherVersion { found, expected } => write!(
                 f,
                 "the store has format version {found}, this program uses {expected}; move the file away to start anew"
@@ -73,6 +85,26 @@ impl fmt::Display for OpenStoreError {
 }
 
 impl std::error::Error for OpenStoreError {}
+
+impl OpenStoreError {
+    /// Why the file that begins with the store's superblock could not be opened.
+    #[must_use]
+    pub const fn opening(error: IoError) -> Self {
+        match error {
+            IoError::WrongKind => Self::NotAFile,
+            other => Self::Device(other),
+        }
+    }
+
+    /// Whether it is about the file that begins with the store's superblock.
+    #[must_use]
+    pub const fn is_about_the_file(&self) -> bool {
+        match self {
+            Self::Foreign | Self::NotAFile | Self::OtherVersion { .. } | Self::Truncated { .. } => true,
+            Self::ForeignFolders | Self::NoSpace | Self::Device(_) => false,
+        }
+    }
+}
 
 /// A status shared between the scheme and whoever reports on it.
 #[derive(Debug, Default)]

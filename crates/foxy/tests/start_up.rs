@@ -4,7 +4,7 @@ mod support;
 
 use std::net::TcpListener;
 use std::path::Path;
-use support::{Foxy, Origin, refused, refused_on, refused_with};
+use support::{Foxy, Origin, refused, refused_on, refused_plain, refused_with};
 
 fn check(folder: &Path, more: &[&str], expected: &[&str]) {
     let (code, report) = refused(folder, more);
@@ -80,6 +80,37 @@ fn a_strangers_file_that_begins_with_zeros_and_a_short_rest_are_left_alone_by_ev
             }
             assert_eq!(std::fs::read(&path).expect("still there"), bytes, "{scheme}");
         }
+    }
+}
+
+#[test]
+fn what_is_no_file_at_the_stores_place_is_named_and_left_alone() {
+    let named = [
+        ("stream-packetizer", "stream-packetizer.foxy"),
+        ("coss", "coss.foxy"),
+        ("diskd", "foxy-ufs-ledger"),
+    ];
+    for (scheme, name) in named {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join(name);
+        let expected = format!("{}: a link, folder, pipe or the like is where", path.display());
+        let refused = || check(folder.path(), &["--scheme", scheme], &[&expected, "move it away"]);
+        let target = folder.path().join("target");
+        std::os::unix::fs::symlink(&target, &path).expect("made");
+        refused();
+        assert!(!target.exists());
+        std::fs::write(&target, "a diary").expect("written");
+        refused();
+        assert_eq!(std::fs::read(&target).expect("still there"), b"a diary");
+        std::fs::remove_file(&path).expect("removed");
+        std::fs::create_dir(&path).expect("made");
+        refused();
+        std::fs::remove_dir(&path).expect("removed");
+        let made = std::process::Command::new("mkfifo").arg(&path).status().expect("mkfifo runs");
+        assert!(made.success());
+        refused();
+        let (code, report) = refused_plain(folder.path(), &["--scheme", scheme]);
+        assert!(code == Some(2) && report.contains(&expected), "{report}");
     }
 }
 

@@ -188,6 +188,7 @@ pub(super) fn answer(answer: &Answer) -> Vec<u8> {
                 IoError::Exhausted => (4, 0),
                 IoError::NotOpen => (5, 0),
                 IoError::Other(number) => (6, number),
+                IoError::WrongKind => (7, 0),
             };
             start(4).number(kind).bytes(&number.to_le_bytes())
         }
@@ -233,6 +234,7 @@ fn error(rest: &mut Rest<'_>) -> Result<IoError> {
             field.copy_from_slice(rest.take(4)?);
             IoError::Other(i32::from_le_bytes(field))
         }
+        7 => IoError::WrongKind,
         _ => return Err(unsound()),
     })
 }

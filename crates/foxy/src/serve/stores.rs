@@ -82,10 +82,10 @@ fn place<'a>(settings: &Settings, store: &'a StoreChoice) -> Result<Place<'a>, F
     let scheme = store.scheme.unwrap_or(settings.scheme);
     let root = patiently(|error| matches!(error, RootError::InUse(_)), || Root::open(folder));
     let root = root.map_err(|error| Failure::Unusable(error.to_string()))?;
-    let wish = match (store.size.or(settings.size), existing_size(folder, scheme)) {
-        (Some(size), _) => Wish::Exactly(size),
-        (None, Some(size)) => Wish::Kept { size, fixed: !scheme.row().grows() },
-        (None, None) => Wish::Anything,
+    let kept = |size| Wish::Kept { size, fixed: !scheme.row().grows() };
+    let wish = match store.size.or(settings.size) {
+        Some(size) => Wish::Exactly(size),
+        None => existing_size(folder, scheme).map_or(Wish::Anything, kept),
     };
     Ok(Place { store, scheme, root, wish })
 }
@@ -148,11 +148,13 @@ fn waiting_bytes(memory: u64) -> usize {
     usize::try_from((memory / 4).clamp(LEAST, MOST)).unwrap_or(usize::MAX)
 }
 
-/// The size a store on disk was made with: asking for another would begin it anew.
+/// The size a store on disk was made with: asking for another would begin it anew. What is no file is not opened, as
+/// that could wait for ever.
 fn existing_size(folder: &Path, scheme: SchemeName) -> Option<ByteSize> {
     const PAGE: usize = foxy_store::layout::PAGE;
     let mut pages = [0; 2 * PAGE];
     let path = folder.join(scheme.row().control?);
+    path.symlink_metadata().ok().filter(std::fs::Metadata::is_file)?;
     File::open(path).ok()?.read_exact(&mut pages).ok()?;
     match Superblock::judge(&pages[..PAGE], &pages[PAGE..]) {
         Ok(Found::Ours(superblock)) if superblock.requested > 0 => Some(ByteSize(superblock.requested)),
@@ -176,8 +178,10 @@ fn wait_until_usable(store: &mut RunningStore, patience: Instant) -> Result<(), 
                 return Err(room::refusal(store.root.path(), store.wish, available));
             }
             StoreStatus::Unusable(error) => {
-                let folder = store.facts.folder.display();
-                return Err(Failure::Unusable(format!("store {folder}: {error}")));
+                let file = store.facts.scheme.row().control.filter(|_| error.is_about_the_file());
+                let path =
+                    file.map_or_else(|| store.facts.folder.clone(), |file| store.facts.folder.join(file));
+                return Err(Failure::Unusable(format!("store {}: {error}", path.display())));
             }
             StoreStatus::Panicked | StoreStatus::Closed => {
                 let folder = store.facts.folder.display();

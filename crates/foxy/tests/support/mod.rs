@@ -114,8 +114,12 @@ pub fn command(folder: &Path, more: &[&str]) -> Command {
 /// Starts a foxy that must refuse to; gives its exit code and what it reports.
 pub fn refused(folder: &Path, more: &[&str]) -> (Option<i32>, String) {
     let size: &[&str] = if more.contains(&"--size") { &[] } else { &["--size", "64M"] };
-    let output =
-        command(folder, &[size, more].concat()).stderr(Stdio::piped()).output().expect("the binary runs");
+    refused_plain(folder, &[size, more].concat())
+}
+
+/// The same, with a size by default.
+pub fn refused_plain(folder: &Path, more: &[&str]) -> (Option<i32>, String) {
+    let output = command(folder, more).stderr(Stdio::piped()).output().expect("the binary runs");
     (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
 }
 

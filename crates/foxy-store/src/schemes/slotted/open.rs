@@ -73,7 +73,7 @@ impl Slotted {
             Opening::Control => match done.result {
                 Ok(IoOutput::Opened { size: 0 }) | Err(IoError::NotFound) => self.create_control(out),
                 Ok(IoOutput::Opened { size }) => self.go(Opening::Superblocks(size), read(0, 2 * PAGE), out),
-                result => self.fail(OpenStoreError::Device(result.err().unwrap_or(IoError::Device))),
+                result => self.fail(OpenStoreError::opening(result.err().unwrap_or(IoError::Device))),
             },
             Opening::Creating => match done.result {
                 Ok(_) => self.go(Opening::Created, IoOp::Sync { file: CONTROL }, out),

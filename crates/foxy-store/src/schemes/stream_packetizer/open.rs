@@ -39,7 +39,7 @@ impl StreamPacketizer {
                 self.enter(Phase::Creating);
                 self.submit_create(self.settings.size, out);
             }
-            Err(error) => self.fail(OpenStoreError::Device(error), out),
+            Err(error) => self.fail(OpenStoreError::opening(error), out),
         }
     }
 

@@ -75,6 +75,7 @@ impl Ufs {
                 let buffer = IoBuffer::zeroed(2 * PAGE);
                 self.read_ledger(0, buffer, step.next(Awaited::Superblock { size }), out);
             }
+            (Awaited::Opened, Err(IoError::WrongKind)) => self.fail_for_good(OpenStoreError::NotAFile),
             (Awaited::Opened, Err(IoError::NotFound)) => {
                 let path = StorePath::root();
                 self.submit(IoOp::List { path }, Job::Open(step.next(Awaited::Folder)), out);
@@ -88,7 +89,7 @@ impl Ufs {
             (Awaited::Folder, Ok(IoOutput::Listing(entries))) => {
                 let store = |name: &str| mapping::top(name).is_some();
                 if entries.iter().any(|entry| entry.is_directory && store(&entry.name)) {
-                    return self.fail_for_good(OpenStoreError::Foreign);
+                    return self.fail_for_good(OpenStoreError::ForeignFolders);
                 }
                 self.create_ledger(step, out);
             }

@@ -139,7 +139,7 @@ fn the_mapping_decides_where_files_lie() {
 fn a_folder_with_another_programs_store_is_left_alone() {
     let mut hand = Hand::new(|_| {});
     hand.start(&[DirectoryEntry { name: "00".into(), is_directory: true, size: 0 }, file("swap.state")]);
-    assert_eq!(hand.ufs.observer.status.get(), StoreStatus::Unusable(OpenStoreError::Foreign));
+    assert_eq!(hand.ufs.observer.status.get(), StoreStatus::Unusable(OpenStoreError::ForeignFolders));
     assert_eq!(hand.put(1), (vec![], Answer::Refused(RefusedReason::StoresNothing)));
     let changes = |text: &&String| text.starts_with("create") || text.starts_with("remove");
     assert_eq!(hand.log.iter().find(changes), None);

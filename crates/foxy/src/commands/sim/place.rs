@@ -119,6 +119,7 @@ fn words(error: &RootError) -> String {
     match error {
         RootError::InUse(_) => "the folder is in use by another foxy".into(),
         RootError::NotADirectory(_) => "not a folder".into(),
+        RootError::LockNotAFile(_) => "there is a link or folder where its lock file should be".into(),
         RootError::Denied(_) => "the folder is read-only for this user".into(),
         RootError::NoSpace(_) => "the disk is full".into(),
         RootError::Failed(_, words) => format!("the folder cannot be used: {words}"),
