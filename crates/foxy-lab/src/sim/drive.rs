@@ -168,10 +168,14 @@ impl<D: Device, P: Pace<D>> Drive<D, P> {
             OperationKind::Read => self.reads += 1,
             OperationKind::Write | OperationKind::Delete => self.writes += 1,
         }
+        let waiting = Waiting { kind, asked: self.pace.now() };
+        self.wake(Wake::Request(ask, waiting));
+    }
+
+    fn wake(&mut self, wake: Wake<Waiting>) {
         let now = self.pace.now();
         let mut answers = Vec::new();
-        let waiting = Waiting { kind, asked: now };
-        self.engine.wake(Wake::Request(ask, waiting), now, &mut |who, answer| answers.push((who, answer)));
+        self.engine.wake(wake, now, &mut |who, answer| answers.push((who, answer)));
         self.take(answers);
     }
 
@@ -253,13 +257,30 @@ impl<D: Device, P: Pace<D>> Drive<D, P> {
         self.pace.now().since(self.began)
     }
 
-    /// Waits until all is on disk, and gives what the run came to, and the device.
+    /// Waits until nothing is under way, and gives what the run came to, and the device.
     #[must_use]
     pub fn finish(mut self) -> (Outcome, D) {
         self.settle();
+        (self.outcome(), self.engine.into_device())
+    }
+
+    /// The same, with what the store does to be opened again: what it has buffered is written too. `before_close` is
+    /// called when nothing is under way any more.
+    #[must_use]
+    pub fn close(mut self, before_close: impl FnOnce()) -> Outcome {
+        self.settle();
+        before_close();
+        self.writes += 1;
+        let asked = self.pace.now();
+        self.wake(Wake::Shutdown(Waiting { kind: OperationKind::Delete, asked }));
+        self.settle();
+        self.outcome()
+    }
+
+    fn outcome(&mut self) -> Outcome {
         self.outcome.took = self.elapsed();
         self.outcome.latencies.sort_unstable();
-        (self.outcome, self.engine.into_device())
+        self.outcome.clone()
     }
 }
 

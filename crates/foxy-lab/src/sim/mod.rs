@@ -6,6 +6,7 @@ pub mod drive;
 pub mod levels;
 pub mod operation;
 pub mod pace;
+pub mod pages;
 pub mod parallel;
 pub mod policies;
 pub mod runs;

@@ -2,7 +2,7 @@
 //! a real device that somebody else opened. Each run has a store of its own; no files are opened here.
 
 use super::drive::{Drive, DriveError, Outcome, PIECE, Subject};
-use super::operation::{OperationKind, Operations};
+use super::operation::{Operation, OperationKind, Operations};
 use super::pace::{Pace, Real, Virtual};
 use super::sizing;
 use foxy_base::{ByteSize, Instant};
@@ -37,7 +37,7 @@ pub enum Place {
     Null,
     /// On the model of a disk, in virtual time.
     Model(Box<DiskProfile>),
-    /// On a real device, in real time.
+    /// On a real device, in real time. The store is closed at the end, and its files stay.
     Real(Box<dyn BlockingDevice>),
 }
 
@@ -198,57 +198,97 @@ pub fn run_at_once(
     place: Place,
     watch: &Watch,
 ) -> Result<RunResult, RunError> {
+    let subject = subject(plan, at_once, operations)?;
+    let list = &operations.list;
+    let result = match place {
+        Place::Memory => drive(subject, list, Memory::default(), Virtual::default(), watch)?.finish().0,
+        Place::Null => drive(subject, list, Null::default(), Virtual::default(), watch)?.finish().0,
+        Place::Model(profile) => {
+            let device = Mechanical::new(*profile, 1, plan.seed);
+            let (mut result, mut device) = drive(subject, list, device, Virtual::default(), watch)?.finish();
+            let end = device.settle(Instant::ZERO).since(Instant::ZERO);
+            result.took = Some(result.outcome.took.max(end));
+            result.read_modify_writes = Some(device.counts().read_modify_writes);
+            result
+        }
+        Place::Real(device) => drive(subject, list, device, Real, watch)?.close(),
+    };
+    Ok(RunResult { gets: operations.gets, ..result })
+}
+
+/// Reads from the store that a run on a real device left behind, with a device that knows nothing of it.
+///
+/// # Errors
+/// [`RunError`].
+pub fn read_again(
+    plan: &Plan,
+    at_once: usize,
+    operations: &Operations,
+    reads: &[Operation],
+    device: Box<dyn BlockingDevice>,
+    watch: &Watch,
+) -> Result<Outcome, RunError> {
+    let subject = subject(plan, at_once, operations)?;
+    Ok(drive(subject, reads, device, Real, watch)?.finish().0.outcome)
+}
+
+fn subject(plan: &Plan, at_once: usize, operations: &Operations) -> Result<Subject, RunError> {
     let settings = settings(plan, operations);
     if settings.size > LARGEST_STORE {
         return Err(RunError::TooLarge(settings.size));
     }
     let gathers = matches!(plan.scheme, SchemeName::LazyReads | SchemeName::LazyReadsLoc);
     let reads_at_once = if gathers { at_once.max(32) } else { at_once };
-    let subject = Subject { scheme: plan.scheme, settings, reads_at_once, writes_at_once: at_once };
-    match place {
-        Place::Memory => Ok(drive(subject, operations, Memory::default(), Virtual::default(), watch)?.0),
-        Place::Null => Ok(drive(subject, operations, Null::default(), Virtual::default(), watch)?.0),
-        Place::Model(profile) => {
-            let device = Mechanical::new(*profile, 1, plan.seed);
-            let (mut result, mut device) = drive(subject, operations, device, Virtual::default(), watch)?;
-            let end = device.settle(Instant::ZERO).since(Instant::ZERO);
-            result.took = Some(result.outcome.took.max(end));
-            result.read_modify_writes = Some(device.counts().read_modify_writes);
-            Ok(result)
-        }
-        Place::Real(device) => {
-            let (mut result, _) = drive(subject, operations, device, Real, watch)?;
-            result.took = Some(result.outcome.took);
-            Ok(result)
-        }
-    }
+    Ok(Subject { scheme: plan.scheme, settings, reads_at_once, writes_at_once: at_once })
+}
+
+/// A store that has been asked for all operations.
+struct Driven<D, P> {
+    drive: Drive<D, P>,
+    observer: Observer,
+    /// What it asked of its device to open.
+    opening: DeviceCounts,
 }
 
 fn drive<D: Device, P: Pace<D>>(
     subject: Subject,
-    operations: &Operations,
+    list: &[Operation],
     device: D,
     pace: P,
     watch: &Watch,
-) -> Result<(RunResult, D), RunError> {
+) -> Result<Driven<D, P>, RunError> {
     let observer = Observer::default();
     let opened = Drive::start(subject, device, pace, observer.clone());
     let mut drive = match (opened, observer.status.get()) {
         (_, StoreStatus::Unusable(error)) => return Err(RunError::Open(error)),
         (opened, _) => opened.map_err(RunError::Drive)?,
     };
-    let before = DeviceCounts::of(&observer.statistics);
-    for &operation in &operations.list {
+    let opening = DeviceCounts::of(&observer.statistics);
+    for &operation in list {
         if watch.stop.load(Relaxed) {
             return Err(RunError::Stopped);
         }
         drive.operation(operation).map_err(RunError::Drive)?;
         watch.done.fetch_add(1, Relaxed);
     }
-    let (outcome, device) = drive.finish();
-    let counts = DeviceCounts::of(&observer.statistics).since(before);
-    let result = RunResult { gets: operations.gets, outcome, took: None, counts, read_modify_writes: None };
-    Ok((result, device))
+    Ok(Driven { drive, observer, opening })
+}
+
+impl<D: Device, P: Pace<D>> Driven<D, P> {
+    fn finish(self) -> (RunResult, D) {
+        let (outcome, device) = self.drive.finish();
+        let counts = DeviceCounts::of(&self.observer.statistics).since(self.opening);
+        (RunResult { gets: 0, outcome, took: None, counts, read_modify_writes: None }, device)
+    }
+
+    /// The time includes closing, which writes what is buffered; the counts do not.
+    fn close(self) -> RunResult {
+        let mut counts = DeviceCounts::default();
+        let count = || counts = DeviceCounts::of(&self.observer.statistics).since(self.opening);
+        let outcome = self.drive.close(count);
+        let took = Some(outcome.took);
+        RunResult { gets: 0, outcome, took, counts, read_modify_writes: None }
+    }
 }
 
 #[cfg(test)]

@@ -1,8 +1,10 @@
 //! Runs in each place: the same counts wherever, time only where it means something.
 
 use super::super::levels::{Levels, UrlGet, operations};
+use super::super::pages::left_on_disk;
 use super::*;
 use foxy_base::Random;
+use foxy_device::{Blocking, DirectIo, Root};
 use foxy_store::PolicyName;
 
 fn stream() -> Operations {
@@ -68,4 +70,25 @@ fn a_stream_that_no_store_can_hold_is_refused() {
     let operations = Operations { list: vec![operation], gets: 1, memory_hits: 0, disk: 1 << 41 };
     let result = run(&plan("stream"), &operations, Place::Memory, &Watch::default());
     assert!(matches!(result, Err(RunError::TooLarge(_))), "{result:?}");
+}
+
+#[test]
+fn what_a_run_left_on_a_real_disk_is_read_again_through_a_device_that_knows_nothing_of_it() {
+    let operations = stream();
+    let reads = left_on_disk(&operations, 1);
+    assert!(reads.len() > 20);
+    for scheme in ["ufs", "buddy", "packetizer", "lazy-reads-loc"] {
+        let folder = tempfile::tempdir().expect("a folder");
+        let device = || {
+            let root = Root::open(folder.path()).expect("a folder");
+            Box::new(Blocking::new(&root, DirectIo::Off))
+        };
+        let watch = Watch::default();
+        let written = run(&plan(scheme), &operations, Place::Real(device()), &watch);
+        let written = written.unwrap_or_else(|error| panic!("{scheme}: {error}"));
+        assert!(written.took >= Some(written.outcome.took), "{scheme}");
+        let again = read_again(&plan(scheme), 1, &operations, &reads, device(), &watch);
+        let again = again.unwrap_or_else(|error| panic!("{scheme}: {error}"));
+        assert_eq!((again.found, again.lost), (reads.len() as u64, 0), "{scheme}");
+    }
 }

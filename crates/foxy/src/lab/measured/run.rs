@@ -1,14 +1,18 @@
-//! One measured run: a scheme in a folder of a real file system, until all that it wrote is on the disk.
+//! One measured run: a scheme in a folder of a real file system, until all that it wrote is on the disk; and what it left
+//! there read again, not from memory.
 
 use crate::lab::temporary::Temporary;
 use crate::serve::disk::{AUFS_THREADS, helper};
 use foxy_base::clock;
 use foxy_device::{BlockingDevice, DeviceSettings, OpKind, Preference, Root, Traced, open_device};
 use foxy_lab::sim::operation::Operations;
+use foxy_lab::sim::pages::left_on_disk;
 use foxy_lab::sim::runs::{self, DeviceCounts, Place, Plan, Watch};
 use foxy_store::SchemeName;
 use foxy_store::schemes::DeviceWish;
+use rustix::fs::Advice;
 use std::fs::File;
+use std::io;
 use std::path::Path;
 
 /// Squid's Q2: operations the helper may have before foxy waits for it.
@@ -30,49 +34,104 @@ pub struct Measured {
     pub lost: u64,
 }
 
-/// Runs a scheme at 75 % utilization on the device it is meant for, in a new folder in `base` that is removed.
-///
-/// # Errors
-/// Why it came to nothing, in a few words.
-pub fn run(
-    base: &Path,
-    scheme: SchemeName,
-    seed: u64,
-    operations: &Operations,
-    watch: &Watch,
-) -> Result<Measured, String> {
-    let folder = Temporary::new(base.join(format!("foxy-figure-{}-{scheme}", std::process::id())));
-    let root = Root::open(folder.path()).map_err(|error| error.to_string())?;
-    let failed = |error: std::io::Error| format!("{}: {error}", base.display());
-    let sync = || -> Result<(), String> {
-        let directory = File::open(folder.path()).map_err(failed)?;
-        rustix::fs::syncfs(&directory).map_err(|error| failed(error.into()))
-    };
-    sync()?;
-    let traced = Traced::new(device(&root, scheme).map_err(failed)?, 0);
-    let trace = traced.trace();
-    let at_once = match scheme.row().device {
-        DeviceWish::Threads | DeviceWish::Helper => AUFS_THREADS,
-        DeviceWish::Any | DeviceWish::Blocking => 1,
-    };
-    let plan = Plan { scheme, utilization: 0.75, seed };
-    let place = Place::Real(Box::new(traced));
-    let result = runs::run_at_once(&plan, at_once, operations, place, watch);
-    let result = result.map_err(|error| error.to_string())?;
-    let written = clock::monotonic();
-    sync()?;
-    let took = result.outcome.took + clock::monotonic().since(written);
-    Ok(Measured {
-        gets: result.gets,
-        rate: result.gets as f64 / took.as_secs_f64().max(1e-9),
-        creates: result.counts.creates - trace.counts().of(OpKind::Create).failed,
-        counts: result.counts,
-        syncs: trace.counts().of(OpKind::Sync).finished,
-        lost: result.outcome.lost,
-    })
+/// A scheme at 75 % utilization on the device it is meant for, in a new folder that is removed.
+pub struct Run<'a> {
+    folder: Temporary,
+    plan: Plan,
+    at_once: usize,
+    operations: &'a Operations,
+    watch: &'a Watch,
 }
 
-fn device(root: &Root, scheme: SchemeName) -> std::io::Result<Box<dyn BlockingDevice>> {
+impl<'a> Run<'a> {
+    /// To be run in a folder in `base`.
+    pub fn new(
+        base: &Path,
+        scheme: SchemeName,
+        seed: u64,
+        operations: &'a Operations,
+        watch: &'a Watch,
+    ) -> Self {
+        let folder = Temporary::new(base.join(format!("foxy-figure-{}-{scheme}", std::process::id())));
+        let at_once = match scheme.row().device {
+            DeviceWish::Threads | DeviceWish::Helper => AUFS_THREADS,
+            DeviceWish::Any | DeviceWish::Blocking => 1,
+        };
+        Self { folder, plan: Plan { scheme, utilization: 0.75, seed }, at_once, operations, watch }
+    }
+
+    /// Carries all operations out, until all is on the disk.
+    ///
+    /// # Errors
+    /// Why it came to nothing, in a few words.
+    pub fn write(&self) -> Result<Measured, String> {
+        let root = self.root()?;
+        self.sync()?;
+        let traced = Traced::new(device(&root, self.plan.scheme).map_err(|error| self.failed(&error))?, 0);
+        let trace = traced.trace();
+        let place = Place::Real(Box::new(traced));
+        let result = runs::run_at_once(&self.plan, self.at_once, self.operations, place, self.watch);
+        let result = result.map_err(|error| error.to_string())?;
+        let written = clock::monotonic();
+        self.sync()?;
+        let took = result.took.unwrap_or_default() + clock::monotonic().since(written);
+        Ok(Measured {
+            gets: result.gets,
+            rate: result.gets as f64 / took.as_secs_f64().max(1e-9),
+            creates: result.counts.creates - trace.counts().of(OpKind::Create).failed,
+            counts: result.counts,
+            syncs: trace.counts().of(OpKind::Sync).finished,
+            lost: result.outcome.lost,
+        })
+    }
+
+    /// Reads what was written and is still there once more, when the system has forgotten the content of the files: URLs
+    /// a second.
+    ///
+    /// # Errors
+    /// Why it came to nothing, in a few words.
+    pub fn read_again(&self) -> Result<f64, String> {
+        let root = self.root()?;
+        self.sync()?;
+        forget(self.folder.path()).map_err(|error| self.failed(&error))?;
+        let device = device(&root, self.plan.scheme).map_err(|error| self.failed(&error))?;
+        let reads = left_on_disk(self.operations, self.plan.seed);
+        let outcome = runs::read_again(&self.plan, self.at_once, self.operations, &reads, device, self.watch);
+        let outcome = outcome.map_err(|error| error.to_string())?;
+        if outcome.lost > 0 {
+            return Err(format!("{} of {} reads found nothing", outcome.lost, outcome.operations));
+        }
+        Ok(outcome.operations as f64 / outcome.took.as_secs_f64().max(1e-9))
+    }
+
+    fn root(&self) -> Result<Root, String> {
+        Root::open(self.folder.path()).map_err(|error| error.to_string())
+    }
+
+    fn failed(&self, error: &io::Error) -> String {
+        format!("{}: {error}", self.folder.path().display())
+    }
+
+    fn sync(&self) -> Result<(), String> {
+        let directory = File::open(self.folder.path()).map_err(|error| self.failed(&error))?;
+        rustix::fs::syncfs(&directory).map_err(|error| self.failed(&error.into()))
+    }
+}
+
+/// Asks the system to keep nothing of the content of all files in a folder. It keeps names and inodes.
+fn forget(folder: &Path) -> io::Result<()> {
+    for entry in std::fs::read_dir(folder)? {
+        let entry = entry?;
+        if entry.file_type()?.is_dir() {
+            forget(&entry.path())?;
+        } else {
+            rustix::fs::fadvise(File::open(entry.path())?, 0, None, Advice::DontNeed)?;
+        }
+    }
+    Ok(())
+}
+
+fn device(root: &Root, scheme: SchemeName) -> io::Result<Box<dyn BlockingDevice>> {
     let preference = match scheme.row().device {
         DeviceWish::Helper => return Ok(Box::new(helper(root, HELPER_LIMIT)?)),
         DeviceWish::Any => Preference::Fastest,

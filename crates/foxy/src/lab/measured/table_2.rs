@@ -1,7 +1,7 @@
 //! Table 2 of seed 001 on this machine's real disk, beside the model at the same scale.
 
-use super::run::run;
-use super::{Context, judged, row};
+use super::run::Run;
+use super::{Context, judged, mean, row};
 use foxy_lab::figures::picture::{Picture, Series, Style};
 use foxy_lab::figures::trial::Trial;
 use foxy_lab::figures::{Figure, Lab};
@@ -10,6 +10,7 @@ use foxy_store::SchemeName;
 
 const NAME: &str = "001-table2-disk";
 const RATE: &str = "URL-get/s";
+const READS: &str = "URL-read/s";
 
 /// The techniques, with the paper's rate of each.
 const TECHNIQUES: [(&str, SchemeName, f64); 8] = [
@@ -23,62 +24,120 @@ const TECHNIQUES: [(&str, SchemeName, f64); 8] = [
     ("LAZY-READS-LOC", SchemeName::LazyReadsLoc, 510.0),
 ];
 
+/// The rates of a technique by seed, or why there are none.
+type Rates = Result<Vec<f64>, String>;
+
+/// A technique on this disk.
+struct Outcome {
+    scheme: SchemeName,
+    /// URL-gets a second.
+    gets: Rates,
+    /// URLs a second that are read from the disk, not from memory.
+    reads: Rates,
+}
+
 /// Table 2 in the folder, and on the model at the same scale.
 pub fn table_2(context: &Context) -> Figure {
-    let extent = context.extent();
-    let scale = extent.scale;
-    let lab = Lab::new(extent, &|_, _| {});
+    let lab = Lab::new(context.extent(), &|_, _| {});
+    let scale = lab.extent().scale;
+    let outcomes = measure(context, &lab);
+    let models = TECHNIQUES.map(|(_, scheme, _)| {
+        let results = lab.over_seeds(Trial::of(scheme.row().text, 1));
+        mean(&results.iter().map(|result| result.gets_per_second()).collect::<Vec<f64>>())
+    });
     let mut rows = Vec::new();
-    let mut bars = [Vec::new(), Vec::new()];
-    let mut known = Vec::new();
-    for (place, (name, scheme, quoted)) in (0..).map(f64::from).zip(TECHNIQUES) {
-        let model = lab.over_seeds(Trial::of(scheme.row().text, 1));
-        let model: Vec<f64> = model.iter().map(|result| result.gets_per_second()).collect();
-        let model = model.iter().sum::<f64>() / model.len().max(1) as f64;
-        let one = |&seed: &u64| {
-            let stream = lab.stream(seed, 1.0, 1.0);
-            run(&context.folder, scheme, seed, &stream.operations, context.watch).map(|run| run.rate)
-        };
-        let rates: Result<Vec<f64>, String> = lab.extent().seeds.iter().map(one).collect();
-        bars[0].push((place, model));
-        rows.push(match &rates {
+    for ((name, _, quoted), (outcome, model)) in TECHNIQUES.iter().zip(outcomes.iter().zip(models)) {
+        rows.push(match &outcome.gets {
             Ok(rates) => row(NAME, name, RATE, rates, scale)
-                .against(quoted, quoted * 0.75..=quoted * 1.25, Verdict::DifferentToday)
+                .against(*quoted, quoted * 0.75..=quoted * 1.25, Verdict::DifferentToday)
                 .with_note(format!("the model at this scale: {model:.1}")),
-            Err(why) => FigureRow::impossible(NAME, name, RATE, Some(quoted), why).at_scale(scale),
+            Err(why) => FigureRow::impossible(NAME, name, RATE, Some(*quoted), why).at_scale(scale),
         });
-        if let Ok(rates) = rates {
-            bars[1].push((place, rates.iter().sum::<f64>() / rates.len().max(1) as f64));
-            known.push((scheme, rates));
+    }
+    for ((name, ..), outcome) in TECHNIQUES.iter().zip(&outcomes) {
+        let name = format!("{name}, read from the disk");
+        rows.push(match &outcome.reads {
+            Ok(rates) => row(NAME, &name, READS, rates, scale)
+                .with_note("pages in random order, file content not in memory"),
+            Err(why) => FigureRow::impossible(NAME, &name, READS, None, why).at_scale(scale),
+        });
+    }
+    rows.extend(ratios(&outcomes, scale));
+    Figure { rows, pictures: pictures(&outcomes, &models) }
+}
+
+/// All techniques, taking turns: what else the machine does at a time is met by all.
+fn measure(context: &Context, lab: &Lab) -> Vec<Outcome> {
+    let mut outcomes =
+        TECHNIQUES.map(|(_, scheme, _)| Outcome { scheme, gets: Ok(Vec::new()), reads: Ok(Vec::new()) });
+    for &seed in &lab.extent().seeds {
+        let stream = lab.stream(seed, 1.0, 1.0);
+        for Outcome { scheme, gets, reads } in &mut outcomes {
+            let run = Run::new(&context.folder, *scheme, seed, &stream.operations, context.watch);
+            let written = run.write().map(|run| run.rate);
+            let read = written.clone().and_then(|_| run.read_again());
+            add(gets, written);
+            add(reads, read);
         }
     }
-    rows.extend(ratios(&known, scale));
-    let names = ["the model", "this disk"];
-    let series = names.iter().zip(bars).map(|(name, points)| Series { name: (*name).into(), points });
-    let pictures = vec![Picture::Plot {
-        title: "Table 2 on this machine's disk, and on the model".into(),
+    outcomes.into()
+}
+
+fn add(rates: &mut Rates, next: Result<f64, String>) {
+    match (&mut *rates, next) {
+        (Ok(rates), Ok(rate)) => rates.push(rate),
+        (Ok(_), Err(why)) => *rates = Err(why),
+        (Err(_), _) => {}
+    }
+}
+
+fn pictures(outcomes: &[Outcome], models: &[f64]) -> Vec<Picture> {
+    let bars = |name: &str, rates: &mut dyn Iterator<Item = Option<f64>>| {
+        let points = (0..).map(f64::from).zip(rates).filter_map(|(place, rate)| Some((place, rate?)));
+        Series { name: name.into(), points: points.collect() }
+    };
+    let means = |of: fn(&Outcome) -> &Rates| {
+        outcomes.iter().map(move |outcome| of(outcome).as_ref().ok().map(|rates| mean(rates)))
+    };
+    let plot = |title: &str, y: &str, series| Picture::Plot {
+        title: title.into(),
         x: "technique".into(),
-        y: RATE.into(),
+        y: y.into(),
         style: Style::Bars,
-        series: series.collect(),
-    }];
-    Figure { rows, pictures }
+        series,
+    };
+    let written = vec![
+        bars("the model", &mut models.iter().copied().map(Some)),
+        bars("this disk", &mut means(|outcome| &outcome.gets)),
+    ];
+    let read = vec![bars("this disk", &mut means(|outcome| &outcome.reads))];
+    vec![
+        plot("Table 2 on this machine's disk, and on the model", RATE, written),
+        plot("Table 2 on this machine's disk: what is there, read page by page", READS, read),
+    ]
 }
 
 /// What the table comes to: BUDDY and the last technique over SQUID.
-fn ratios(known: &[(SchemeName, Vec<f64>)], scale: f64) -> Vec<FigureRow> {
-    let of = |scheme| known.iter().find(|(other, _)| *other == scheme).map(|(_, rates)| rates);
-    let ratio = |name: &str, scheme, quoted: f64, band| {
-        let values: Vec<f64> = match (of(scheme), of(SchemeName::Ufs)) {
+fn ratios(outcomes: &[Outcome], scale: f64) -> Vec<FigureRow> {
+    let ratio = |name: &str, scheme: SchemeName, of: fn(&Outcome) -> &Rates| {
+        let find = |scheme: SchemeName| {
+            outcomes.iter().find(|outcome| outcome.scheme == scheme).and_then(|found| of(found).as_ref().ok())
+        };
+        let values: Vec<f64> = match (find(scheme), find(SchemeName::Ufs)) {
             (Some(above), Some(below)) => {
                 above.iter().zip(below).map(|(above, below)| above / below).collect()
             }
             _ => Vec::new(),
         };
-        judged(row(NAME, name, "times", &values, scale), quoted, &band)
+        row(NAME, name, "times", &values, scale)
     };
+    let gets =
+        |name, scheme, quoted: f64, band| judged(ratio(name, scheme, |outcome| &outcome.gets), quoted, &band);
+    let reads = |name, scheme| ratio(name, scheme, |outcome| &outcome.reads);
     vec![
-        ratio("LAZY-READS-LOC over SQUID", SchemeName::LazyReadsLoc, 18.0, 12.0..=25.0),
-        ratio("BUDDY over SQUID", SchemeName::Buddy, 4.9, 3.5..=7.0),
+        gets("LAZY-READS-LOC over SQUID", SchemeName::LazyReadsLoc, 18.0, 12.0..=25.0),
+        gets("BUDDY over SQUID", SchemeName::Buddy, 4.9, 3.5..=7.0),
+        reads("LAZY-READS-LOC over SQUID, read from the disk", SchemeName::LazyReadsLoc),
+        reads("STREAM-PACKETIZER over SQUID, read from the disk", SchemeName::Packetizer),
     ]
 }
