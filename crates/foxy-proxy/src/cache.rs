@@ -201,9 +201,9 @@ impl Cache {
         }
     }
 
-    /// Lets go of a response whose body is no longer whole, so that the next request fetches it. If a new one was put
+    /// Lets go of a response that is no longer what its URL has, or no longer whole, so that the next request fetches it. If a new one was put
     /// in its place meanwhile, that is fetched again too.
-    pub(crate) fn drop_broken(&self, key: &CacheKey) {
+    pub(crate) fn forget(&self, key: &CacheKey) {
         self.memory.remove(key.hash);
         if let Some(storage) = &self.storage {
             drop(storage.remove(key.hash));

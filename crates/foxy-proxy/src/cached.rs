@@ -11,6 +11,7 @@ use crate::fill::{self, FillRequest};
 use crate::flight::{Flight, FlightHead, News, Outcome, Piece, Reader};
 use crate::flights::Boarding;
 use crate::forward;
+use crate::freshen::Described;
 use crate::hit::hit;
 use crate::outgoing;
 use crate::reason::{ErrorReason, ForwardReason};
@@ -37,8 +38,9 @@ pub(crate) struct Wanted<'a> {
 pub(crate) enum Got {
     /// Answered.
     Answered(After, Told),
-    /// To be sent on as it is: a HEAD or a range that the cache could not answer.
-    Forward(ForwardReason),
+    /// To be sent on as it is: a HEAD or a range that the cache could not answer. What is stored may be described anew by
+    /// the answer to a HEAD.
+    Forward(ForwardReason, Option<Described>),
 }
 
 /// Answers one request.
@@ -118,7 +120,13 @@ async fn fetch(
     miss: Miss,
 ) -> Result<Got, Cut> {
     if wanted.asked.head_only || (wanted.head.headers.contains("range") && !miss.validates()) {
-        return Ok(Got::Forward(miss.reason));
+        let described = miss.stale.filter(|_| wanted.asked.head_only).map(|stale| Described {
+            base: wanted.key.clone(),
+            stored: stale.stored,
+            key: stale.key,
+            epoch: miss.epoch,
+        });
+        return Ok(Got::Forward(miss.reason, described));
     }
     let flights = &worker.shared.flights;
     let boarding = if control.no_cache || control.max_age == Some(0) {
@@ -200,7 +208,10 @@ async fn follow(
             wanted.key.variant(list, &list.vary.key(&View(&wanted.head.headers))) == head.key
         }),
         // The leader may have asked about another variant.
-        Outcome::Revalidated(stored) => miss.stale.as_ref().is_some_and(|stale| stale.key.text == stored.key),
+        Outcome::Revalidated(stored, None) => {
+            miss.stale.as_ref().is_some_and(|stale| stale.key.text == stored.key)
+        }
+        Outcome::Revalidated(_, Some(_)) => false,
         Outcome::Unconfirmed => false,
         Outcome::Failed(_) => true,
     };
@@ -231,7 +242,7 @@ async fn settle(
         Outcome::Failed(error) => {
             answer::error(worker, sender, wanted.asked, ErrorReason::Upstream(error)).await?
         }
-        Outcome::Revalidated(stored) => {
+        Outcome::Revalidated(stored, _) => {
             let now = clock::wall();
             let ttl = i64::try_from(stored.lifetime).unwrap_or(i64::MAX)
                 - i64::try_from(stored.times.age(now)).unwrap_or(i64::MAX);

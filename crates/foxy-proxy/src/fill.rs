@@ -4,6 +4,7 @@ use crate::cache::Epoch;
 use crate::counters::Counter;
 use crate::fields::View;
 use crate::flight::{Flight, FlightHead, Outcome};
+use crate::freshen::Described;
 use crate::keeper::{Keeper, Kept};
 use crate::stale::Stale;
 use crate::stored::{CacheKey, Stored, VaryList, strip};
@@ -13,7 +14,7 @@ use foxy_base::{WallTime, clock};
 use foxy_http::{BodyLength, Headers, ResponseHead, strip_hop_by_hop};
 use foxy_rules::storable::Exchange;
 use foxy_rules::validate::is_about;
-use foxy_rules::{Failure, Role, Storability, StoredTimes, Vary, merges_into_stored, storability};
+use foxy_rules::{Failure, Storability, StoredTimes, Vary, storability};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -95,14 +96,14 @@ async fn answered(
     (mut head, length): (ResponseHead, BodyLength),
     times: (WallTime, WallTime),
 ) {
-    let role = worker.settings().mode.role();
     if head.status == 304
         && let Some(Stale { stored, key, validate: true }) = &fill.stale
     {
         let outcome = if is_about(&View(&head.headers), &View(&stored.head.headers)) {
-            let fresh = Arc::new(refreshed(stored, &head, role, times));
-            worker.shared.cache.add(&fill.base, key, &fresh, None, fill.epoch, &worker.counters);
-            Outcome::Revalidated(fresh)
+            let (base, stored, key) = (fill.base.clone(), Arc::clone(stored), key.clone());
+            let described = Described { base, stored, key, epoch: fill.epoch };
+            let (fresh, not_stored) = described.confirmed(worker, &fill.request, &head, times);
+            Outcome::Revalidated(fresh, not_stored)
         } else {
             Outcome::Unconfirmed
         };
@@ -148,7 +149,14 @@ async fn answered(
     if let Some(kept) = kept
         && let Some((body, length)) = kept.complete().await
     {
-        let stored = Arc::new(Stored::new(key.text.clone(), head, role, initial, length, body));
+        let stored = Arc::new(Stored::new(
+            key.text.clone(),
+            head,
+            worker.settings().mode.role(),
+            initial,
+            length,
+            body,
+        ));
         let list = list.as_ref().map(|(list, new)| (list, *new));
         cache.add(&fill.base, &key, &stored, list, fill.epoch, &worker.counters);
     }
@@ -191,26 +199,6 @@ pub(crate) fn prepare(head: &mut ResponseHead, worker: &Worker, received: WallTi
     if !head.headers.contains("date") {
         head.headers.append("Date", worker.http_date(received));
     }
-}
-
-/// A stored response with the fields of a 304 that said it is still good (RFC 9111 §3.2).
-fn refreshed(stale: &Stored, answer: &ResponseHead, role: Role, times: (WallTime, WallTime)) -> Stored {
-    let mut head = stale.head.clone();
-    let view = View(&answer.headers);
-    let mut seen: Vec<String> = Vec::new();
-    for (name, value) in answer.headers.iter() {
-        let lower = name.to_ascii_lowercase();
-        if lower == "age" || lower == "via" || !merges_into_stored(name, &view) {
-            continue;
-        }
-        if !seen.contains(&lower) {
-            head.headers.remove(name);
-            seen.push(lower);
-        }
-        head.headers.append(name, value);
-    }
-    let initial = StoredTimes::new(&view, times.0, times.1);
-    Stored::new(stale.key.clone(), head, role, initial, stale.length, stale.body.clone())
 }
 
 /// Carries the body to the readers and the keeper.

@@ -6,6 +6,7 @@ use crate::client_io::{ReadEnd, Receiver, Sender};
 use crate::counters::Counter;
 use crate::fields::View;
 use crate::fill::prepare;
+use crate::freshen::Described;
 use crate::outgoing;
 use crate::reason::{ErrorReason, ForwardReason};
 use crate::stored::CacheKey;
@@ -32,6 +33,8 @@ pub(crate) struct Forward<'a> {
     pub(crate) key: CacheKey,
     pub(crate) reason: ForwardReason,
     pub(crate) asked: Asked,
+    /// What is stored, if the answer may describe it anew.
+    pub(crate) described: Option<Described>,
 }
 
 /// How it went.
@@ -112,6 +115,7 @@ async fn respond(
     request: &Forward<'_>,
     mut exchange: UpstreamExchange,
 ) -> Result<Forwarded, Cut> {
+    let requested = clock::wall();
     let (mut head, length) = match final_head(sender, request.asked, &mut exchange).await? {
         Ok(found) => found,
         Err(error) => {
@@ -127,7 +131,11 @@ async fn respond(
     if invalidates(request.head.method.as_str(), head.status) {
         invalidate(worker, request, &head).await;
     }
-    prepare(&mut head, worker, clock::wall());
+    let received = clock::wall();
+    if let Some(described) = &request.described {
+        described.seen(worker, &request.head.headers, &head, (requested, received));
+    }
+    prepare(&mut head, worker, received);
     let length = match length {
         BodyLength::Length(bytes) => Some(bytes),
         BodyLength::None => Some(0),

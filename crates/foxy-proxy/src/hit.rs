@@ -55,7 +55,7 @@ pub(crate) async fn hit(
         Err(Short::Cut(cut)) => return Err(cut),
         Err(short) => short,
     };
-    worker.shared.cache.drop_broken(&CacheKey::new(stored.key.clone()));
+    worker.shared.cache.forget(&CacheKey::new(stored.key.clone()));
     match short {
         Short::Rest(rest) => resume::rest(worker, sender, wanted, stored, rest).await.map(Some),
         Short::Gone | Short::Cut(_) => Ok(None),

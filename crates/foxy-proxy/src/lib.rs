@@ -18,6 +18,7 @@ mod fill;
 mod flight;
 mod flights;
 mod forward;
+mod freshen;
 mod hit;
 mod keeper;
 pub mod memory;

@@ -4,6 +4,7 @@ use crate::stored::{CacheKey, Stored, VaryList};
 use crate::upstream::UpstreamError;
 use bytes::Bytes;
 use foxy_http::{Headers, ResponseHead};
+use foxy_rules::NotStoredReason;
 use std::sync::Arc;
 
 /// The head of a response in flight, as readers see it.
@@ -28,8 +29,8 @@ pub(crate) struct FlightHead {
 pub(crate) enum Outcome {
     /// A response is coming.
     Response(Arc<FlightHead>),
-    /// What was stored is still good; here it is with its new head.
-    Revalidated(Arc<Stored>),
+    /// What was stored is still good; here it is with its new head, and why that head is for the leader alone, if it is.
+    Revalidated(Arc<Stored>, Option<NotStoredReason>),
     /// The origin confirmed something else than what is stored: it must be asked again, without conditions.
     Unconfirmed,
     /// No response.

@@ -162,7 +162,7 @@ async fn request(
             let ended = drained(&mut receiver, settings.drain_limit, settings.client_read, result).await;
             return (ended, sender.sent);
         }
-        Plan::Forward(origin, key, reason) => (origin, CacheKey::new(key), reason),
+        Plan::Forward(origin, key, reason) => (origin, CacheKey::new(key), reason, None),
         Plan::LookUp(origin, key) => {
             let wanted = Wanted { head, origin, key: CacheKey::new(key), asked };
             match cached::answer(worker, &mut sender, &wanted).await {
@@ -172,13 +172,13 @@ async fn request(
                         drained(&mut receiver, settings.drain_limit, settings.client_read, result).await;
                     return (ended, sender.sent);
                 }
-                Ok(Got::Forward(reason)) => (wanted.origin, wanted.key, reason),
+                Ok(Got::Forward(reason, described)) => (wanted.origin, wanted.key, reason, described),
                 Err(cut) => return (Ended::Cut(cut), sender.sent),
             }
         }
     };
-    let (origin, key, reason) = forward;
-    let request = Forward { head, body, origin, key, reason, asked };
+    let (origin, key, reason, described) = forward;
+    let request = Forward { head, body, origin, key, reason, asked, described };
     let result = forward::forward(worker, &mut receiver, &mut sender, request).await;
     let sent = sender.sent;
     match result {

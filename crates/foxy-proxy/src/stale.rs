@@ -55,7 +55,7 @@ impl Miss {
         let (failure, status) = match outcome {
             Outcome::Failed(error) if error.is_the_origins() => (Failure::Unreachable, None),
             Outcome::Response(flight) => (Failure::Status(flight.head.status), Some(flight.head.status)),
-            Outcome::Failed(_) | Outcome::Revalidated(_) | Outcome::Unconfirmed => return None,
+            Outcome::Failed(_) | Outcome::Revalidated(..) | Outcome::Unconfirmed => return None,
         };
         let stale = self.stale.as_ref()?;
         let (by, permit) = stale.permit_after(failure, request, clock::wall())?;

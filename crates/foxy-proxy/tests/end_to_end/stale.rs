@@ -108,6 +108,54 @@ fn a_request_that_wants_no_cached_answer_is_validated_not_fetched_anew() {
 }
 
 #[test]
+fn a_head_that_describes_what_is_stored_renews_it_and_another_lets_it_go() {
+    let head = |tag: &str| {
+        let lines =
+            format!("ETag: {tag}\r\nCache-Control: max-age=60\r\nX-New: 1\r\nContent-Length: 3\r\n\r\n");
+        format!("HTTP/1.1 200 OK\r\n{lines}").into_bytes()
+    };
+    for (tag, renewed) in [("\"a\"", true), ("\"b\"", false)] {
+        let origin = TestOrigin::start(move |request, number| match number {
+            0 => ok("Cache-Control: max-age=0\r\nETag: \"a\"\r\n", b"old"),
+            _ if request.starts_with("HEAD") => head(tag),
+            _ => ok("Cache-Control: max-age=60\r\nETag: \"b\"\r\n", b"new"),
+        });
+        let proxy = forward_proxy();
+        let (url, host) = (origin.url("/x"), origin.address);
+        proxy.get(&url, "");
+        let seen = proxy.connect().ask(&format!("HEAD {url} HTTP/1.1\r\nHost: {host}\r\n\r\n"));
+        assert_eq!(seen.header("etag"), tag, "{}", seen.head);
+        let answer = proxy.get(&url, "");
+        let expected = if renewed { ("old", "1", 2) } else { ("new", "", 3) };
+        let body = String::from_utf8_lossy(&answer.body).into_owned();
+        assert_eq!((body.as_str(), answer.header("x-new"), origin.requests()), expected, "{}", answer.head);
+    }
+}
+
+#[test]
+fn a_304_that_forbids_storing_is_the_end_of_what_is_stored() {
+    for (control, request, kept) in [
+        ("max-age=60, private", "", false),
+        ("max-age=60, no-store", "", false),
+        ("max-age=60", "Authorization: x\r\n", true),
+    ] {
+        let origin = TestOrigin::start(move |request, _| match header(request, "if-none-match") {
+            None => ok("Cache-Control: max-age=0\r\nETag: \"a\"\r\n", b"body"),
+            Some(_) => {
+                let lines = format!("ETag: \"a\"\r\nCache-Control: {control}\r\nX-For: one\r\n\r\n");
+                format!("HTTP/1.1 304 Not Modified\r\n{lines}").into_bytes()
+            }
+        });
+        let proxy = forward_proxy();
+        proxy.get(&origin.url("/x"), "");
+        let own = proxy.get(&origin.url("/x"), request);
+        assert_eq!((own.status, &own.body[..], own.header("x-for")), (200, &b"body"[..], "one"));
+        let status = proxy.get(&origin.url("/x"), "Cache-Control: only-if-cached, max-stale\r\n");
+        assert_eq!((status.status == 200, status.header("x-for")), (kept, ""), "{control}: {}", status.head);
+    }
+}
+
+#[test]
 fn the_targeted_field_governs_a_reverse_proxy_only() {
     let lines = "Cache-Control: no-store\r\nCDN-Cache-Control: max-age=60\r\n";
     let origin = TestOrigin::start(move |_, _| ok(lines, b"x"));

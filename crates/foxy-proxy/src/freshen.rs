@@ -1,0 +1,97 @@
+//! What an answer without a body does to what is stored: new header fields from a 304 and from a 200 to HEAD.
+
+use crate::cache::Epoch;
+use crate::fields::View;
+use crate::stored::{CacheKey, Stored};
+use crate::worker::Worker;
+use foxy_base::WallTime;
+use foxy_http::{Headers, ResponseHead};
+use foxy_rules::storable::Exchange;
+use foxy_rules::validate::head_describes;
+use foxy_rules::{NotStoredReason, Role, Storability, StoredTimes, merges_into_stored, storability};
+use std::sync::Arc;
+
+/// What is stored while the origin is asked about it.
+#[derive(Clone)]
+pub(crate) struct Described {
+    /// The URL's key.
+    pub(crate) base: CacheKey,
+    pub(crate) stored: Arc<Stored>,
+    pub(crate) key: CacheKey,
+    pub(crate) epoch: Epoch,
+}
+
+impl Described {
+    /// What is stored with the fields of an answer that confirmed it (RFC 9111 §3.2), kept if it may be, and why not if it
+    /// is not. What the answer forbids to store is let go; where only this request forbids it, what is stored stays as it
+    /// was. `times` are those of the request and of its answer.
+    pub(crate) fn confirmed(
+        &self,
+        worker: &Worker,
+        request: &Headers,
+        answer: &ResponseHead,
+        times: (WallTime, WallTime),
+    ) -> (Arc<Stored>, Option<NotStoredReason>) {
+        let role = worker.settings().mode.role();
+        let fresh = Arc::new(freshened(&self.stored, answer, role, times));
+        let verdict = storability(Exchange {
+            method: "GET",
+            target: &self.base.text,
+            request: &View(request),
+            status: fresh.head.status,
+            response: &View(&fresh.head.headers),
+            received: times.1,
+            role,
+        });
+        let cache = &worker.shared.cache;
+        let not_stored = match verdict {
+            Storability::Store => None,
+            Storability::DoNotStore(reason) => Some(reason),
+        };
+        match not_stored {
+            None => cache.add(&self.base, &self.key, &fresh, None, self.epoch, &worker.counters),
+            Some(NotStoredReason::Authorization | NotStoredReason::RequestNoStore) => {}
+            Some(_) => cache.forget(&self.key),
+        }
+        (fresh, not_stored)
+    }
+
+    /// Takes in the answer to a HEAD (§4.3.5): new fields, if it describes what is stored; if not, that is let go.
+    pub(crate) fn seen(
+        &self,
+        worker: &Worker,
+        request: &Headers,
+        answer: &ResponseHead,
+        times: (WallTime, WallTime),
+    ) {
+        if answer.status != 200 || self.stored.head.status != 200 {
+            return;
+        }
+        let (fields, stored) = (View(&answer.headers), View(&self.stored.head.headers));
+        if head_describes(&fields, &stored, self.stored.length) {
+            self.confirmed(worker, request, answer, times);
+        } else {
+            worker.shared.cache.forget(&self.key);
+        }
+    }
+}
+
+/// A stored response with the fields of an answer that said it is still good.
+fn freshened(stale: &Stored, answer: &ResponseHead, role: Role, times: (WallTime, WallTime)) -> Stored {
+    let mut head = stale.head.clone();
+    let view = View(&answer.headers);
+    let mut seen: Vec<String> = Vec::new();
+    for (name, value) in answer.headers.iter() {
+        let lower = name.to_ascii_lowercase();
+        if lower == "age" || lower == "via" || !merges_into_stored(name, &view) {
+            continue;
+        }
+        if !seen.contains(&lower) {
+            head.headers.remove(name);
+            seen.push(lower);
+        }
+        head.headers.append(name, value);
+    }
+    let initial = StoredTimes::new(&view, times.0, times.1);
+    Stored::new(stale.key.clone(), head, role, initial, stale.length, stale.body.clone())
+}
