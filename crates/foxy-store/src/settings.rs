@@ -73,6 +73,9 @@ pub struct StoreSettings {
     pub locality_buffers: u16,
     /// Which of them is emptied when a server needs one (R29).
     pub locality_choice: BufferChoice,
+    /// Bytes of an origin server's next records that the schemes which gather records by origin server read along with
+    /// one that is asked for (R36); 0 for none. Sixteen times as much is kept in memory at most.
+    pub prefetch: usize,
     /// What comes back after a crash. Schemes that can recover from a clean stop only take no notice.
     pub recovery: Recovery,
     /// Secret randomness for checksums, so that no body can pass for a record. From the system's entropy in
@@ -104,6 +107,7 @@ impl StoreSettings {
             buddy_threshold: 256,
             locality_buffers: 128,
             locality_choice: BufferChoice::default(),
+            prefetch: 0,
             recovery: Recovery::default(),
             seed: 0,
         }

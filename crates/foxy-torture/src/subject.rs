@@ -40,6 +40,8 @@ pub const SCHEMES: &[Subject] = &[
     plain("coss", |seed| SchemeName::Coss.make(&settings(seed), Observer::default())),
     plain("lazy-reads", |seed| SchemeName::LazyReads.make(&settings(seed), Observer::default())),
     plain("lazy-reads-loc", |seed| SchemeName::LazyReadsLoc.make(&settings(seed), Observer::default())),
+    plain("lazy-reads-loc-prefetch", |seed| SchemeName::LazyReadsLoc.make(&ahead(seed), Observer::default())),
+    plain("squidmla-prefetch", |seed| SchemeName::Squidmla.make(&ahead(seed), Observer::default())),
     plain("packetizer", |seed| SchemeName::Packetizer.make(&settings(seed), Observer::default())),
     plain("squidm", |seed| SchemeName::Squidm.make(&settings(seed), Observer::default())),
     plain("squidmla", |seed| SchemeName::Squidmla.make(&settings(seed), Observer::default())),
@@ -115,6 +117,11 @@ fn settings(seed: u64) -> StoreSettings {
 /// The same, so few operations at once that files are often not opened.
 fn narrow(seed: u64) -> StoreSettings {
     StoreSettings { aufs_queue: 6, diskd_q1: 6, ..settings(seed) }
+}
+
+/// The same, reading ahead.
+fn ahead(seed: u64) -> StoreSettings {
+    StoreSettings { prefetch: 4 << 10, ..settings(seed) }
 }
 
 fn clean_stop(seed: u64) -> StoreSettings {

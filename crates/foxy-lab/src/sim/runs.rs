@@ -25,6 +25,8 @@ pub struct Plan {
     pub scheme: SchemeName,
     /// Live slots over all slots (R23), for a scheme that keeps its records in one file.
     pub utilization: f64,
+    /// Bytes that schemes which gather by origin server read along (R36).
+    pub prefetch: usize,
     /// The seed of the store, and of the disk's turn.
     pub seed: u64,
 }
@@ -98,6 +100,12 @@ pub struct DeviceCounts {
     pub seeks: u64,
     /// Bytes read and written.
     pub bytes: u64,
+    /// Records read along with others (R36).
+    pub prefetched: u64,
+    /// Of them, those that answered a get.
+    pub prefetch_useful: u64,
+    /// Of them, those that were dropped before anybody asked for them.
+    pub prefetch_wasted: u64,
 }
 
 impl DeviceCounts {
@@ -110,6 +118,9 @@ impl DeviceCounts {
             writes: statistics.writes.get(),
             seeks: statistics.seeks.get(),
             bytes: statistics.read_bytes.get() + statistics.written_bytes.get(),
+            prefetched: statistics.prefetched.get(),
+            prefetch_useful: statistics.prefetch_useful.get(),
+            prefetch_wasted: statistics.prefetch_wasted.get(),
         }
     }
 
@@ -122,6 +133,9 @@ impl DeviceCounts {
             writes: self.writes - before.writes,
             seeks: self.seeks - before.seeks,
             bytes: self.bytes - before.bytes,
+            prefetched: self.prefetched - before.prefetched,
+            prefetch_useful: self.prefetch_useful - before.prefetch_useful,
+            prefetch_wasted: self.prefetch_wasted - before.prefetch_wasted,
         }
     }
 }
@@ -174,6 +188,7 @@ pub fn settings(plan: &Plan, operations: &Operations) -> StoreSettings {
         waiting_reads: 1024,
         flush_after: FLUSH_AFTER,
         checkpoint_interval: Duration::from_secs(1 << 30),
+        prefetch: plan.prefetch,
         seed: plan.seed,
         ..StoreSettings::with_size(sizing::size_for(plan.scheme, plan.utilization, operations, record_limit))
     }

@@ -19,7 +19,7 @@ fn stream() -> Operations {
 }
 
 fn plan(scheme: &str) -> Plan {
-    Plan { scheme: scheme.parse().expect("a scheme"), utilization: 0.75, seed: 1 }
+    Plan { scheme: scheme.parse().expect("a scheme"), utilization: 0.75, prefetch: 0, seed: 1 }
 }
 
 #[test]

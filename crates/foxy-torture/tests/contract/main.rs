@@ -22,13 +22,24 @@ fn everywhere(settings: &StoreSettings, test: impl Fn(&mut Store)) {
     for row in SCHEMES.iter().filter(|row| row.name != SchemeName::Null) {
         let helped = row.device == DeviceWish::Helper;
         for kind in KINDS.into_iter().filter(|&kind| kind != Kind::Helper || helped) {
-            let place = Place::new(kind);
-            if let Some(mut store) = Store::open(&place, row.name, settings.clone()) {
-                test(&mut store);
-                store.finish();
+            for settings in variants(row.name, settings) {
+                let place = Place::new(kind);
+                if let Some(mut store) = Store::open(&place, row.name, settings) {
+                    test(&mut store);
+                    store.finish();
+                }
             }
         }
     }
+}
+
+/// The settings, and for schemes that can read ahead the same with that.
+fn variants(scheme: SchemeName, settings: &StoreSettings) -> Vec<StoreSettings> {
+    let mut variants = vec![settings.clone()];
+    if matches!(scheme, SchemeName::LazyReadsLoc | SchemeName::Squidmla) {
+        variants.push(StoreSettings { prefetch: 32 << 10, ..settings.clone() });
+    }
+    variants
 }
 
 fn small() -> StoreSettings {

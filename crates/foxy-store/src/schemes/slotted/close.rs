@@ -100,6 +100,7 @@ impl Slotted {
             .filter(|entry| entry.held.is_none())
             .map(|entry| Listed {
                 key: entry.key,
+                site: entry.site,
                 sequence: entry.sequence,
                 content: entry.content,
                 pieces: entry.pieces.clone(),

@@ -1,7 +1,7 @@
 //! What the scheme knows of its records: a slab found by key, ordered by use. Pure memory.
 
 use super::layout::Piece;
-use crate::contract::{Key, Record};
+use crate::contract::{Key, Record, Site};
 use crate::layout::SLOT;
 use crate::lru::{LinkStore, Links, Lru};
 use crate::record::slots_for;
@@ -19,6 +19,8 @@ pub type Pieces = SmallVec<[Piece; 1]>;
 pub struct Entry {
     /// Whose.
     pub key: Key,
+    /// Whose it is in turn: its origin server.
+    pub site: Site,
     /// Its place in the order of puts.
     pub sequence: u64,
     /// Bytes of head and body.
@@ -41,6 +43,21 @@ impl Entry {
     pub const fn slots(&self) -> u32 {
         slots_for(self.content as usize)
     }
+}
+
+/// What is known of a record from the start.
+#[derive(Debug)]
+pub struct New {
+    /// [`Entry::key`].
+    pub key: Key,
+    /// [`Entry::site`].
+    pub site: Site,
+    /// [`Entry::sequence`].
+    pub sequence: u64,
+    /// [`Entry::content`].
+    pub content: u32,
+    /// [`Entry::held`].
+    pub held: Option<Record>,
 }
 
 struct Slab(Vec<Entry>);
@@ -96,9 +113,10 @@ impl Entries {
     }
 
     /// Adds a live entry, the hottest of all. Its key must have none.
-    pub fn insert(&mut self, key: Key, sequence: u64, content: u32, held: Option<Record>) -> EntryId {
+    pub fn insert(&mut self, New { key, site, sequence, content, held }: New) -> EntryId {
         let entry = Entry {
             key,
+            site,
             sequence,
             content,
             pieces: Pieces::new(),

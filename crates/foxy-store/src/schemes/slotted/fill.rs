@@ -1,12 +1,12 @@
 //! Puts: admission, eviction, placing, and the writes. A record is visible at once and held until it is on disk.
 
 use super::Slotted;
-use super::entries::{EntryId, Pieces};
+use super::entries::{Entry, EntryId, New, Pieces};
 use super::files::Access;
 use super::gather::Batch;
 use super::layout::{FileKind, Piece, Placement};
 use super::work::Job;
-use crate::contract::{Key, Outbox, PlacementHint, Record, RefusedReason};
+use crate::contract::{Key, Outbox, PlacementHint, Record, RefusedReason, Site};
 use crate::layout::SLOT;
 use crate::record::{self, slots_for};
 use crate::settings::{RECORD_BODY_LIMIT, RECORD_HEAD_LIMIT};
@@ -45,7 +45,7 @@ impl Slotted {
             self.drop_live(old, out);
         }
         self.make_room(slots, out);
-        let id = self.insert(key, record);
+        let id = self.insert(key, hint.site, record);
         let leaving = match &mut self.locality {
             Some(locality) if self.layout.shares(slots) => locality.add(hint.site, id, slots, now),
             _ => vec![id],
@@ -54,10 +54,10 @@ impl Slotted {
         if self.entries.get(id).live { Ok(()) } else { Err(RefusedReason::Busy) }
     }
 
-    fn insert(&mut self, key: Key, record: Record) -> EntryId {
+    fn insert(&mut self, key: Key, site: Site, record: Record) -> EntryId {
         self.sequence += 1;
         let content = u32::try_from(record.len()).expect("records are limited");
-        self.entries.insert(key, self.sequence, content, Some(record))
+        self.entries.insert(New { key, site, sequence: self.sequence, content, held: Some(record) })
     }
 
     /// Evicts until the record fits under the high watermark, then on to the low one (R50).
@@ -148,9 +148,9 @@ impl Slotted {
         self.begins.range(range).next().is_none()
     }
 
-    /// Takes note of where a record begins, for layouts that clear pieces.
+    /// Takes note of where a record begins, for layouts that clear pieces and for reading ahead.
     pub(super) fn note_begin(&mut self, id: EntryId, pieces: &Pieces) {
-        if self.layout.clears()
+        if (self.layout.clears() || self.prefetch.is_on())
             && let Some(piece) = pieces.first()
         {
             self.begins.insert((piece.file, piece.first, id));
@@ -235,9 +235,9 @@ impl Slotted {
     /// Writes a record that was read again at the head, as coss does.
     pub(super) fn rewrite(&mut self, id: EntryId, record: &Record, now: Instant, out: &mut Outbox) {
         if self.waiting + record.len() <= self.settings.waiting_bytes {
-            let key = self.entries.get(id).key;
+            let Entry { key, site, .. } = *self.entries.get(id);
             self.drop_live(id, out);
-            let id = self.insert(key, record.clone());
+            let id = self.insert(key, site, record.clone());
             self.place_all(&[id], now, out);
         }
     }

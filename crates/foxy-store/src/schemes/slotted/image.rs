@@ -3,14 +3,14 @@
 
 use super::entries::Pieces;
 use super::layout::Piece;
-use crate::contract::Key;
+use crate::contract::{Key, Site};
 use crate::layout::PAGE;
 use crate::record::{SLOTS_LIMIT, Secret};
 
-const MAGIC: &[u8; 8] = b"FOXYIDX\x01";
+const MAGIC: &[u8; 8] = b"FOXYIDX\x02";
 /// Bytes of the image's head.
 pub const HEAD: usize = 40;
-const FIXED: usize = 16 + 8 + 4 + 2;
+const FIXED: usize = 16 + 8 + 8 + 4 + 2;
 const PIECE: usize = 8 + 4 + 4;
 const _: () = assert!(SLOTS_LIMIT <= u16::MAX as u32);
 
@@ -19,6 +19,8 @@ const _: () = assert!(SLOTS_LIMIT <= u16::MAX as u32);
 pub struct Listed {
     /// Whose.
     pub key: Key,
+    /// Its origin server.
+    pub site: Site,
     /// Its place in the order of puts.
     pub sequence: u64,
     /// Bytes of head and body.
@@ -43,6 +45,7 @@ pub fn encode(records: &[Listed], generation: u64, secret: &Secret) -> Vec<u8> {
     image.resize(HEAD, 0);
     for record in records {
         image.extend(record.key.0);
+        image.extend(record.site.0.to_le_bytes());
         image.extend(record.sequence.to_le_bytes());
         image.extend(record.content.to_le_bytes());
         image.extend(u16::try_from(record.pieces.len()).expect("no more than SLOTS_LIMIT").to_le_bytes());
@@ -85,7 +88,7 @@ pub fn decode(image: &[u8], generation: u64, secret: &Secret) -> Option<Vec<List
     let mut rest = content;
     while !rest.is_empty() {
         let (fixed, after) = rest.split_at_checked(FIXED)?;
-        let count = usize::from(u16::from_le_bytes(fixed[28..30].try_into().ok()?));
+        let count = usize::from(u16::from_le_bytes(fixed[36..38].try_into().ok()?));
         let (pieces, after) = after.split_at_checked(count * PIECE)?;
         let pieces = pieces.chunks_exact(PIECE).map(|piece| {
             let part = |at: usize| Some(u32::from_le_bytes(piece[at..at + 4].try_into().ok()?));
@@ -93,8 +96,9 @@ pub fn decode(image: &[u8], generation: u64, secret: &Secret) -> Option<Vec<List
         });
         records.push(Listed {
             key: Key(fixed[..16].try_into().ok()?),
-            sequence: number(&fixed[16..24])?,
-            content: u32::from_le_bytes(fixed[24..28].try_into().ok()?),
+            site: Site(number(&fixed[16..24])?),
+            sequence: number(&fixed[24..32])?,
+            content: u32::from_le_bytes(fixed[32..36].try_into().ok()?),
             pieces: pieces.collect::<Option<_>>()?,
         });
         rest = after;
@@ -115,6 +119,7 @@ mod tests {
         let piece = |file| Piece { file, first: 7, slots: 3 };
         let listed = |number: u8| Listed {
             key: Key([number; 16]),
+            site: Site(u64::from(number) << 17),
             sequence: u64::from(number) << 33,
             content: 1000,
             pieces: if number.is_multiple_of(3) {

@@ -21,6 +21,7 @@ mod locality;
 mod mapped;
 mod open;
 mod plan;
+mod prefetch;
 mod ring;
 mod work;
 
@@ -48,6 +49,7 @@ use layout::Layout;
 use locality::Locality;
 use open::Opening;
 use plan::WriteOrder;
+use prefetch::Prefetch;
 use ring::Ring;
 use std::collections::{BTreeSet, HashMap};
 use work::Job;
@@ -83,11 +85,12 @@ pub struct Slotted {
     secret: Secret,
     entries: Entries,
     layout: Box<dyn Layout>,
-    /// Where records begin, for layouts that drop what lies in a piece.
+    /// Where records begin, for layouts that drop what lies in a piece and for reading ahead.
     begins: BTreeSet<(u64, u32, EntryId)>,
     gather: Gather,
     locality: Option<Locality>,
     hits: Hits,
+    prefetch: Prefetch,
     files: Files,
     sequence: u64,
     /// Bytes gathered, being written, or waiting for room.
@@ -142,6 +145,7 @@ impl Slotted {
             gather: Gather::new(granule),
             locality,
             hits: Hits::new(plan.reads),
+            prefetch: Prefetch::new(if plan.writes == WriteOrder::Sites { settings.prefetch } else { 0 }),
             files: Files::default(),
             sequence: 0,
             waiting: 0,
@@ -171,7 +175,9 @@ impl Slotted {
         statistics.records.set(u64::from(self.entries.live()));
         statistics.live_bytes.set(self.entries.live_bytes());
         statistics.capacity_bytes.set(self.layout.capacity() * SLOT as u64);
-        statistics.index_bytes.set((self.entries.memory() + self.layout.memory()) as u64);
+        let begins = self.begins.len() * size_of::<(u64, u32, EntryId)>();
+        let memory = self.entries.memory() + self.layout.memory() + begins + self.prefetch.memory();
+        statistics.index_bytes.set(memory as u64);
     }
 
     /// A record is not returned any more; its room comes back once nothing carries it.
@@ -181,6 +187,7 @@ impl Slotted {
         {
             locality.forget(id, self.entries.get(id).slots());
         }
+        self.forget_prefetched(id);
         self.entries.unlist(id);
         self.release_if_free(id, out);
     }

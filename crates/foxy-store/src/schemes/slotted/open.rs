@@ -1,5 +1,6 @@
 //! Opening: the control file, the index that the last closing wrote, the data files; then the store is claimed durably.
 
+use super::entries::New;
 use super::image::{self, Listed};
 use super::work::{Job, filled, written};
 use super::{CONTROL, Phase, Slotted, slots_of};
@@ -187,7 +188,8 @@ impl Slotted {
                 for piece in &record.pieces {
                     self.files.adopt(piece.file);
                 }
-                let id = self.entries.insert(record.key, record.sequence, record.content, None);
+                let Listed { key, site, sequence, content, .. } = record;
+                let id = self.entries.insert(New { key, site, sequence, content, held: None });
                 self.note_begin(id, &record.pieces);
                 self.entries.get_mut(id).pieces = record.pieces;
             }

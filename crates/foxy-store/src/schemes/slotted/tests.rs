@@ -95,6 +95,62 @@ fn records_of_a_site_lie_together_with_locality_buffers() {
     assert_eq!(store.observer.statistics.seeks.get() - seeks, 1, "they follow each other on disk");
 }
 
+/// A store that reads ahead, with records 0 to 5 of one site side by side on disk and one of another behind them, and
+/// the counts from then on.
+fn reading_ahead() -> (Store, [u64; 3]) {
+    let settings = StoreSettings { prefetch: 8 << 10, ..settings() };
+    let mut store = Store::open(LAZY_READS_LOC, Memory::default(), &settings);
+    for key in 0..6 {
+        store.put(key, 8, 1);
+    }
+    store.put(6, 8, 2);
+    assert_eq!(store.driver.close(), Answer::Closed);
+    let store = Store::open(LAZY_READS_LOC, store.driver.into_device().fork(), &settings);
+    let mut before = [0; 3];
+    store.counts(&mut before);
+    (store, before)
+}
+
+/// Records read along, useful and wasted.
+fn read_along(store: &Store) -> [u64; 3] {
+    let statistics = &store.observer.statistics;
+    [&statistics.prefetched, &statistics.prefetch_useful, &statistics.prefetch_wasted].map(|cell| cell.get())
+}
+
+#[test]
+fn records_of_the_same_site_that_follow_are_read_along_and_answer_without_a_read() {
+    let (mut store, mut before) = reading_ahead();
+    assert!(store.has(0));
+    assert_eq!((store.counts(&mut before)[2], read_along(&store)), (1, [2, 0, 0]));
+    assert!(store.has(2) && store.has(1));
+    assert_eq!((store.counts(&mut before)[2], read_along(&store)), (0, [2, 2, 0]));
+    assert!(store.has(5) && store.has(6), "the last of its site, and one of another");
+    assert_eq!((store.counts(&mut before)[2], read_along(&store)), (2, [2, 2, 0]));
+}
+
+#[test]
+fn what_was_read_along_is_dropped_when_its_key_changes() {
+    let (mut store, _) = reading_ahead();
+    assert!(store.has(0));
+    store.put(1, 3, 1);
+    assert_eq!(store.driver.remove(Key([2; 16])), Answer::Removed);
+    assert_eq!(read_along(&store), [2, 0, 2]);
+    assert!(store.has(1) && !store.has(2));
+}
+
+#[test]
+fn gets_of_what_is_being_read_along_wait_for_that_read() {
+    let (mut store, mut before) = reading_ahead();
+    let asked: Vec<_> = (0..4).map(|key| store.driver.ask(Ask::Get(Key([key; 16])))).collect();
+    let later = store.driver.now() + Duration::from_secs(5);
+    store.driver.run_until(later);
+    let answers = store.driver.take_answers();
+    let found =
+        |call| answers.iter().any(|(other, answer)| other == call && matches!(answer, Answer::Found(_)));
+    assert!(asked.iter().all(found));
+    assert_eq!((store.counts(&mut before)[2], read_along(&store)), (2, [4, 2, 0]), "0 to 2, and 3 to 5");
+}
+
 #[test]
 fn reads_wait_for_others_or_for_a_while_and_are_then_sorted() {
     let mut store = Store::open(LAZY_READS, Memory::default(), &settings());

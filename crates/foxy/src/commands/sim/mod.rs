@@ -137,6 +137,13 @@ fn storage() -> Vec<Arg> {
         several("utilization", "PERCENT", "Live slots of all slots at most, for schemes with one file")
             .default_value("75")
             .value_parser(utilization),
+        option(
+            "prefetch",
+            "SIZE",
+            "Bytes of a server's next objects read along, by lazy-reads-loc and squidmla; 0 for none",
+        )
+        .default_value("0")
+        .value_parser(value_parser!(ByteSize)),
         option("save-operations", "FILE", "Write the URL operations to a file that --operations replays")
             .value_parser(value_parser!(PathBuf)),
     ]

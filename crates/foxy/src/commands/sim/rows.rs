@@ -63,7 +63,15 @@ impl<'a> Row<'a> {
         let sum = |value: fn(&RunResult) -> u64| self.results.iter().map(|result| value(result)).sum::<u64>();
         let (lost, refused) = (sum(|result| result.outcome.lost), sum(|result| result.outcome.refused));
         let mut notes = Vec::new();
-        for (count, what) in [(lost, "reads that found nothing"), (refused, "operations refused")] {
+        let (useful, wasted) = (sum(|run| run.counts.prefetch_useful), sum(|run| run.counts.prefetch_wasted));
+        let counts = [
+            (lost, "reads that found nothing"),
+            (refused, "operations refused"),
+            (sum(|run| run.counts.prefetched), "objects read along"),
+            (useful, "of use"),
+            (wasted, "wasted"),
+        ];
+        for (count, what) in counts {
             if count > 0 {
                 notes.push(format!("{what}: {count}"));
             }
@@ -121,6 +129,9 @@ const COLUMNS: &[Column] = &[
     column("read_modify_writes_per_get", "1", "", thousandths, |run| {
         run.read_modify_writes.and_then(|count| per_get(run, count))
     }),
+    column("prefetched_per_get", "1", "", thousandths, |run| per_get(run, run.counts.prefetched)),
+    column("prefetch_useful_per_get", "1", "", thousandths, |run| per_get(run, run.counts.prefetch_useful)),
+    column("prefetch_wasted_per_get", "1", "", thousandths, |run| per_get(run, run.counts.prefetch_wasted)),
     column("reads_lost", "count", "", whole, |run| Some(run.outcome.lost as f64)),
     column("operations_refused", "count", "", whole, |run| Some(run.outcome.refused as f64)),
 ];

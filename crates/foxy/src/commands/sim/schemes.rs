@@ -9,6 +9,7 @@ use crate::lab::progress::Progress;
 use crate::settings::machine::Machine;
 use crate::signals::stop_on_signal;
 use clap::ArgMatches;
+use foxy_base::ByteSize;
 use foxy_lab::sim::operation::Operations;
 use foxy_lab::sim::parallel::run_all;
 use foxy_lab::sim::runs::{Plan, RunResult, Watch};
@@ -39,7 +40,9 @@ pub fn run(
         return Ok((text, Vec::new()));
     }
     let utilizations: Vec<f64> = matches.get_many("utilization").into_iter().flatten().copied().collect();
-    let tasks = tasks(&schemes, &utilizations, seeds);
+    let prefetch = matches.get_one::<ByteSize>("prefetch").expect("has a default").0;
+    let prefetch = usize::try_from(prefetch).unwrap_or(usize::MAX);
+    let tasks = tasks(&schemes, &utilizations, prefetch, seeds);
     let watch = Arc::new(Watch::default());
     if matches!(device, Where::Folder(_)) {
         stop_on_signal(&watch)?;
@@ -79,12 +82,12 @@ fn schemes(matches: &ArgMatches) -> Result<Vec<SchemeName>, Failure> {
 }
 
 /// Every scheme with every utilization that it can have and every seed, seeds innermost.
-fn tasks(schemes: &[SchemeName], utilizations: &[f64], seeds: &[u64]) -> Vec<Plan> {
+fn tasks(schemes: &[SchemeName], utilizations: &[f64], prefetch: usize, seeds: &[u64]) -> Vec<Plan> {
     let mut tasks = Vec::new();
     for &scheme in schemes {
         let all = if sizing::has_utilization(scheme) { utilizations } else { &utilizations[..1] };
         for &utilization in all {
-            tasks.extend(seeds.iter().map(|&seed| Plan { scheme, utilization, seed }));
+            tasks.extend(seeds.iter().map(|&seed| Plan { scheme, utilization, prefetch, seed }));
         }
     }
     tasks

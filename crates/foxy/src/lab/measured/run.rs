@@ -57,7 +57,8 @@ impl<'a> Run<'a> {
             DeviceWish::Threads | DeviceWish::Helper => AUFS_THREADS,
             DeviceWish::Any | DeviceWish::Blocking => 1,
         };
-        Self { folder, plan: Plan { scheme, utilization: 0.75, seed }, at_once, operations, watch }
+        let plan = Plan { scheme, utilization: 0.75, prefetch: 0, seed };
+        Self { folder, plan, at_once, operations, watch }
     }
 
     /// Carries all operations out, until all is on the disk.
