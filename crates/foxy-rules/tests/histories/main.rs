@@ -1,0 +1,5 @@
+//! Whole histories of a cache in virtual time: what the RFCs say clause by clause, and what no history may ever do.
+
+mod leaks;
+mod miniature;
+mod virtual_time;
