@@ -2,7 +2,7 @@
 
 use super::observe::Observer;
 use super::trial::{self, Trial, TrialResult};
-use crate::sim::levels::{LevelCounts, Levels, UrlGet, operations};
+use crate::sim::levels::{LevelCounts, Levels, operations};
 use crate::sim::operation::Operations;
 use foxy_device::DiskProfile;
 use foxy_device::mechanical::SystemProfile;
@@ -109,10 +109,7 @@ impl<'a> Lab<'a> {
             policy: PolicyName::Lru,
             object_limit: u64::MAX,
         };
-        let gets =
-            trace.gets.iter().map(|get| UrlGet { url: get.url, site: trace.site(get.url), size: get.size });
-        let urls = u32::try_from(trace.urls()).unwrap_or(u32::MAX);
-        let (operations, counts) = operations(gets, urls, &levels);
+        let (operations, counts) = operations(&trace, &levels);
         let stream = Arc::new(Stream { operations, counts });
         streams.insert(key, Arc::clone(&stream));
         stream

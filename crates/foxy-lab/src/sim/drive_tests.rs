@@ -1,23 +1,25 @@
 //! The counts of R2 and R24: what each technique asks of the file system for a stream of URL operations, exactly.
 
-use super::super::levels::{Levels, UrlGet, operations};
+use super::super::levels::{Levels, operations};
 use super::super::operation::Operations;
 use super::super::pace::Virtual;
 use super::*;
 use foxy_base::Random;
 use foxy_device::Memory;
 use foxy_store::{PolicyName, Recovery};
+use foxy_workload::{Get, Trace};
 
 /// A stream that fills its disk several times.
 fn stream() -> Operations {
     let mut random = Random::new(3);
     let gets = (0..4000).map(|_| {
         let url = 2000f64.powf(random.unit()) as u32 + 2000 * u32::from(random.chance(0.3));
-        UrlGet { url, site: url % 40, size: 100 + u64::from(url) * 7 % 30_000 }
+        Get { time: 0, client: 0, url, size: 100 + u64::from(url) * 7 % 30_000 }
     });
-    let gets: Vec<_> = gets.collect();
+    let sites = (0..5000).map(|url| url % 40).collect();
+    let trace = Trace { gets: gets.collect(), sites, ..Trace::default() };
     let levels = Levels { memory: 200 << 10, disk: 2 << 20, policy: PolicyName::Lru, object_limit: u64::MAX };
-    operations(gets.into_iter(), 5000, &levels).0
+    operations(&trace, &levels).0
 }
 
 fn run(text: &str, operations: &Operations) -> (Outcome, Observer) {

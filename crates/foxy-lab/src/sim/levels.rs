@@ -4,17 +4,7 @@
 use super::cache::{Cache, Counts, Lookup};
 use super::operation::{Operation, OperationKind, Operations};
 use foxy_store::{PolicyName, PolicySettings};
-
-/// A URL-get.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct UrlGet {
-    /// Which URL, numbered from 0.
-    pub url: u32,
-    /// Its origin server's number.
-    pub site: u32,
-    /// Bytes of its content.
-    pub size: u64,
-}
+use foxy_workload::{Get, Trace};
 
 /// The two levels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,37 +28,28 @@ pub struct LevelCounts {
     pub disk: Counts,
 }
 
-/// Turns URL-gets into URL operations. URLs are numbered below `urls`.
-///
-/// # Panics
-/// If a URL is not below `urls`.
-pub fn operations(
-    gets: impl Iterator<Item = UrlGet>,
-    urls: u32,
-    levels: &Levels,
-) -> (Operations, LevelCounts) {
+/// Turns the gets of a trace into URL operations.
+#[must_use]
+pub fn operations(trace: &Trace, levels: &Levels) -> (Operations, LevelCounts) {
+    let urls = u32::try_from(trace.urls()).unwrap_or(u32::MAX);
     let settings = |capacity| PolicySettings { capacity, object_limit: levels.object_limit };
     let mut memory = Cache::new(PolicyName::Lru.make(&settings(levels.memory)), levels.memory, urls);
     let mut disk = Cache::new(levels.policy.make(&settings(levels.disk)), levels.disk, urls);
-    let mut about = vec![(0, 0); urls as usize];
+    let mut stored = vec![0; urls as usize];
     let mut list = Vec::new();
-    for UrlGet { url, site, size } in gets {
+    let operation = |kind, url, size| Operation { kind, url, site: trace.site(url), size };
+    for &Get { url, size, .. } in &trace.gets {
         if memory.get(url, size) == Lookup::Hit {
             continue;
         }
         match disk.get(url, size) {
-            Lookup::Hit => {
-                let (site, size) = about[url as usize];
-                list.push(Operation { kind: OperationKind::Read, url, site, size });
-            }
+            Lookup::Hit => list.push(operation(OperationKind::Read, url, stored[url as usize])),
             Lookup::Miss { is_stored, evicted } => {
-                list.extend(evicted.iter().map(|&url| {
-                    let (site, size) = about[url as usize];
-                    Operation { kind: OperationKind::Delete, url, site, size }
-                }));
+                let deleted = evicted.iter();
+                list.extend(deleted.map(|&url| operation(OperationKind::Delete, url, stored[url as usize])));
                 if is_stored {
-                    about[url as usize] = (site, size);
-                    list.push(Operation { kind: OperationKind::Write, url, site, size });
+                    stored[url as usize] = size;
+                    list.push(operation(OperationKind::Write, url, size));
                 }
             }
         }
@@ -86,9 +67,10 @@ mod tests {
 
     #[test]
     fn misses_write_what_memory_forgot_is_read_and_what_is_displaced_is_deleted() {
-        let gets = [0, 1, 0, 2, 0, 3, 1].map(|url| UrlGet { url, site: url + 10, size: 100 });
+        let gets = [0, 1, 0, 2, 0, 3, 1].map(|url| Get { time: 0, client: 0, url, size: 100 });
+        let trace = Trace { gets: gets.to_vec(), sites: vec![10, 11, 12, 13], ..Trace::default() };
         let levels = Levels { memory: 100, disk: 300, policy: PolicyName::Lru, object_limit: u64::MAX };
-        let (operations, counts) = operations(gets.into_iter(), 4, &levels);
+        let (operations, counts) = operations(&trace, &levels);
         let list: Vec<_> = operations.list.iter().map(|operation| (operation.kind, operation.url)).collect();
         let expected = [
             (Write, 0),

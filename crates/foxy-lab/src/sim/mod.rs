@@ -3,6 +3,7 @@
 pub mod belady;
 pub mod cache;
 pub mod drive;
+pub mod fit;
 pub mod levels;
 pub mod operation;
 pub mod pace;

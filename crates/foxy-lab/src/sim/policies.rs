@@ -191,6 +191,12 @@ pub fn run(
     PolicyResult { counts, took: clock::monotonic().since(started) }
 }
 
+/// What an LRU cache of `capacity` bytes would hit.
+#[must_use]
+pub fn lru(lookups: &Lookups, capacity: u64) -> Counts {
+    run(lookups, Replacement::Policy(PolicyName::Lru), capacity, u64::MAX, &AtomicU64::new(0)).counts
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,21 +1,23 @@
 //! Runs in each place: the same counts wherever, time only where it means something.
 
-use super::super::levels::{Levels, UrlGet, operations};
+use super::super::levels::{Levels, operations};
 use super::super::pages::left_on_disk;
 use super::*;
 use foxy_base::Random;
 use foxy_device::{Blocking, DirectIo, Root};
 use foxy_store::PolicyName;
+use foxy_workload::{Get, Trace};
 
 fn stream() -> Operations {
     let mut random = Random::new(7);
     let gets = (0..1500).map(|_| {
         let url = 600f64.powf(random.unit()) as u32;
-        UrlGet { url, site: url % 9, size: 200 + u64::from(url) * 31 % 20_000 }
+        Get { time: 0, client: 0, url, size: 200 + u64::from(url) * 31 % 20_000 }
     });
-    let gets: Vec<_> = gets.collect();
+    let sites = (0..600).map(|url| url % 9).collect();
+    let trace = Trace { gets: gets.collect(), sites, ..Trace::default() };
     let levels = Levels { memory: 100 << 10, disk: 1 << 20, policy: PolicyName::Lru, object_limit: u64::MAX };
-    operations(gets.into_iter(), 600, &levels).0
+    operations(&trace, &levels).0
 }
 
 fn plan(scheme: &str) -> Plan {

@@ -5,7 +5,6 @@ pub mod builder;
 mod columns;
 mod common_log;
 mod csv;
-pub mod lru_curve;
 pub mod models;
 pub mod names;
 mod parquet;

@@ -1,8 +1,7 @@
 //! What a trace is like: how much, how often again, how large, by whom. Pure counting over the gets; what caches of
-//! limited size would hit is in `lru_curve`.
+//! limited size would hit is for the lab to say.
 
 use super::Trace;
-use super::lru_curve::{self, Hits};
 
 /// A trace in numbers. Sizes are in bytes.
 #[derive(Clone, Debug, PartialEq)]
@@ -20,7 +19,7 @@ pub struct Statistics {
     /// Bytes of all URLs, each as large as it was last.
     pub unique_bytes: u64,
     /// What a cache that never evicts would hit.
-    pub infinite: Hits,
+    pub infinite: Repeats,
     /// Share of the URLs that are asked for once.
     pub once: f64,
     /// How popularity falls.
@@ -33,6 +32,15 @@ pub struct Statistics {
     pub per_client: Spread,
     /// From the first get to the last, in microseconds.
     pub duration: u64,
+}
+
+/// Gets of URLs that were asked for before.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Repeats {
+    /// Their share of the gets.
+    pub gets: f64,
+    /// Their share of the bytes.
+    pub bytes: f64,
 }
 
 /// The power law that gets by popularity rank follow: gets ∝ rank^-alpha.
@@ -91,14 +99,29 @@ impl Statistics {
             sites: sites.iter().filter(|&&seen| seen).count() as u64,
             bytes: total(trace.gets.iter().map(|get| get.size)),
             unique_bytes: total(objects.iter().copied()),
-            infinite: lru_curve::infinite(trace),
-            once: if counts.is_empty() { 0.0 } else { real(once as u64) / real(counts.len() as u64) },
+            infinite: Repeats::of(trace),
+            once: share(once as u64, counts.len() as u64),
             zipf: zipf(counts),
             answers: Spread::of(trace.gets.iter().map(|get| get.size).collect()),
             objects: Spread::of(objects),
             per_client: Spread::of(per_client),
             duration: trace.gets.last().map_or(0, |get| get.time),
         }
+    }
+}
+
+impl Repeats {
+    fn of(trace: &Trace) -> Self {
+        let mut seen = vec![false; trace.urls()];
+        let (mut gets, mut bytes) = (0, 0u64);
+        for get in &trace.gets {
+            if std::mem::replace(&mut seen[get.url as usize], true) {
+                gets += 1;
+                bytes = bytes.saturating_add(get.size);
+            }
+        }
+        let all = total(trace.gets.iter().map(|get| get.size));
+        Self { gets: share(gets, trace.gets.len() as u64), bytes: share(bytes, all) }
     }
 }
 
@@ -133,6 +156,11 @@ fn zipf(mut counts: Vec<u64>) -> Option<Zipf> {
 
 fn total(values: impl Iterator<Item = u64>) -> u64 {
     values.fold(0, u64::saturating_add)
+}
+
+/// A part of a whole; 0 of nothing.
+fn share(part: u64, all: u64) -> f64 {
+    real(part) / real(all.max(1))
 }
 
 #[expect(clippy::cast_precision_loss, reason = "a statistic to be shown")]
@@ -170,6 +198,7 @@ mod tests {
     fn an_empty_trace_has_no_statistics_to_divide_by() {
         let found = Statistics::of(&Trace::default());
         assert_eq!((found.gets, found.once, found.answers), (0, 0.0, Spread::default()));
+        assert_eq!(found.infinite, Repeats::default());
     }
 
     #[test]

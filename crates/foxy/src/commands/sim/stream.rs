@@ -4,11 +4,10 @@ use super::input::Input;
 use crate::failure::Failure;
 use clap::ArgMatches;
 use foxy_base::ByteSize;
-use foxy_lab::sim::levels::{LevelCounts, Levels, UrlGet, operations};
+use foxy_lab::sim::levels::{Levels, operations};
 use foxy_lab::sim::operation::{self, OperationKind, Operations};
 use foxy_lab::sim::parallel::run_all;
 use foxy_store::PolicyName;
-use foxy_workload::Trace;
 use std::fs::File;
 use std::io::{BufReader, BufWriter};
 use std::path::{Path, PathBuf};
@@ -35,7 +34,7 @@ pub fn take(
             "--save-operations: give one --seed; every seed has its own stream".into(),
         ));
     }
-    let made = run_all(seeds, cores, &|&seed| make(&input.trace(seed), &levels), &mut || {});
+    let made = run_all(seeds, cores, &|&seed| operations(&input.trace(seed), &levels), &mut || {});
     let (stream, counts) = made.first().expect("there is a seed");
     let mut text = format!(
         "memory of {} hits {:.3} of gets, disk of {} ({}) {:.3} of the rest\n{}",
@@ -70,12 +69,6 @@ fn levels(matches: &ArgMatches, scale: f64) -> Result<Levels, Failure> {
     };
     let ByteSize(object_limit) = *matches.get_one("object-limit").expect("has a default");
     Ok(Levels { memory: scaled("memory"), disk: scaled("disk"), policy, object_limit })
-}
-
-fn make(trace: &Trace, levels: &Levels) -> (Operations, LevelCounts) {
-    let gets = trace.gets.iter();
-    let gets = gets.map(|get| UrlGet { url: get.url, site: trace.site(get.url), size: get.size });
-    operations(gets, u32::try_from(trace.urls()).unwrap_or(u32::MAX), levels)
 }
 
 fn describe(stream: &Operations) -> String {

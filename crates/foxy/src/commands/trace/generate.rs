@@ -5,10 +5,10 @@ use crate::failure::Failure;
 use crate::lab::records;
 use crate::terminal;
 use clap::{Arg, ArgMatches, Command, value_parser};
+use foxy_lab::sim::fit::{Fit, fit};
 use foxy_report::{Measure, Record, Table};
 use foxy_workload::trace::Statistics;
 use foxy_workload::trace::synthetic::{self, MODELS, Model};
-use foxy_workload::trace::targets::{self, Fit};
 use std::path::PathBuf;
 
 /// The most gets of one trace: they and what they are made from stand in memory, some 60 bytes each.
@@ -72,7 +72,7 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
         files::write_trace(&trace, path, matches.get_one::<String>("to"))?;
     }
     let found = Statistics::of(&trace);
-    let fits = targets::fit(model, &trace, &found);
+    let fits = fit(model, &trace, &found);
     terminal::print(text(model, &found, &fits).trim_end());
     if let Some(path) = matches.get_one::<PathBuf>("json") {
         let record =

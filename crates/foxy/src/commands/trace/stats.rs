@@ -7,10 +7,9 @@ use crate::lab::records;
 use crate::terminal;
 use clap::{Arg, ArgMatches, Command, value_parser};
 use foxy_base::ByteSize;
+use foxy_lab::sim::policies::{Lookups, lru};
 use foxy_report::{Measure, Record, Table};
-use foxy_workload::Trace;
-use foxy_workload::trace::lru_curve::{self, Hits};
-use foxy_workload::trace::statistics::{Spread, Statistics};
+use foxy_workload::trace::statistics::{Repeats, Spread, Statistics};
 use std::path::PathBuf;
 
 /// Its arguments.
@@ -41,8 +40,9 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     let (trace, report) = files::read_trace(matches)?;
     let found = Statistics::of(&trace);
     let sizes = matches.get_many::<CacheSize>("cache-sizes").into_iter().flatten();
-    let mut curve = curve(&trace, &found, sizes);
-    curve.push(("infinite".into(), found.infinite));
+    let mut curve = curve(&Lookups::of(&trace), sizes);
+    let Repeats { gets, bytes } = found.infinite;
+    curve.push(Point { name: "infinite".into(), capacity: None, gets, bytes });
     let mut text = files::reading(&report);
     text.push('\n');
     text.push_str(&overview(&found).render());
@@ -60,19 +60,29 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Hits of caches of these sizes, each with the name it is shown under.
-fn curve<'a>(
-    trace: &Trace,
-    found: &Statistics,
-    sizes: impl Iterator<Item = &'a CacheSize>,
-) -> Vec<(String, Hits)> {
+/// What a cache of some size would hit.
+struct Point {
+    /// The name it is shown under.
+    name: String,
+    /// Its bytes, if it has a limit.
+    capacity: Option<u64>,
+    /// Share of the gets that hit.
+    gets: f64,
+    /// Share of the bytes that hits answer.
+    bytes: f64,
+}
+
+/// Hits of LRU caches of these sizes.
+fn curve<'a>(lookups: &Lookups, sizes: impl Iterator<Item = &'a CacheSize>) -> Vec<Point> {
     let point = |size: &CacheSize| {
-        let bytes = size.of(found.unique_bytes);
+        let capacity = size.of(lookups.unique_bytes);
         let name = match size {
             CacheSize::Percent(percent) => format!("LRU {percent} %"),
-            CacheSize::Bytes(_) => format!("LRU {}", ByteSize(bytes)),
+            CacheSize::Bytes(_) => format!("LRU {}", ByteSize(capacity)),
         };
-        (name, lru_curve::hits(trace, bytes))
+        let counts = lru(lookups, capacity);
+        let (gets, bytes) = (counts.hit_ratio(), counts.byte_hit_ratio());
+        Point { name, capacity: Some(capacity), gets, bytes }
     };
     sizes.map(point).collect()
 }
@@ -114,16 +124,16 @@ fn named_spreads(found: &Statistics) -> [(&'static str, Spread); 3] {
     ]
 }
 
-fn hits_table(curve: &[(String, Hits)]) -> Table {
+fn hits_table(curve: &[Point]) -> Table {
     let mut table = Table::new(&["cache", "bytes", "hit ratio", "byte hit ratio"]);
-    for (name, hits) in curve {
-        let bytes = if hits.capacity == u64::MAX { "-".into() } else { hits.capacity.to_string() };
-        table.row(&[name.clone(), bytes, format!("{:.3}", hits.gets), format!("{:.3}", hits.bytes)]);
+    for Point { name, capacity, gets, bytes } in curve {
+        let capacity = capacity.map_or("-".into(), |bytes| bytes.to_string());
+        table.row(&[name.clone(), capacity, format!("{gets:.3}"), format!("{bytes:.3}")]);
     }
     table
 }
 
-fn measures(found: &Statistics, curve: &[(String, Hits)]) -> Vec<Record> {
+fn measures(found: &Statistics, curve: &[Point]) -> Vec<Record> {
     let counts = [
         ("gets", found.gets, "count"),
         ("urls", found.urls, "count"),
@@ -143,9 +153,9 @@ fn measures(found: &Statistics, curve: &[(String, Hits)]) -> Vec<Record> {
         records.push(measure(&format!("{name}_mean"), "trace", spread.mean, "count"));
         records.push(measure(&format!("{name}_median"), "trace", real(spread.median), "count"));
     }
-    for (name, hits) in curve {
-        records.push(measure("hit_ratio", name, hits.gets, "share"));
-        records.push(measure("byte_hit_ratio", name, hits.bytes, "share"));
+    for Point { name, gets, bytes, .. } in curve {
+        records.push(measure("hit_ratio", name, *gets, "share"));
+        records.push(measure("byte_hit_ratio", name, *bytes, "share"));
     }
     records
 }
