@@ -34,6 +34,14 @@ pub struct Measured {
     pub lost: u64,
 }
 
+/// What reading again came to.
+pub struct ReadAgain {
+    /// URL-reads a second.
+    pub rate: f64,
+    /// URL-reads that did not find what was written: at a small scale a large record makes a store evict others.
+    pub lost: u64,
+}
+
 /// A scheme at 75 % utilization on the device it is meant for, in a new folder that is removed.
 pub struct Run<'a> {
     folder: Temporary,
@@ -86,12 +94,11 @@ impl<'a> Run<'a> {
         })
     }
 
-    /// Reads what was written and is still there once more, when the system has forgotten the content of the files: URLs
-    /// a second.
+    /// Reads what was written and not deleted once more, when the system has forgotten the content of the files.
     ///
     /// # Errors
     /// Why it came to nothing, in a few words.
-    pub fn read_again(&self) -> Result<f64, String> {
+    pub fn read_again(&self) -> Result<ReadAgain, String> {
         let root = self.root()?;
         self.sync()?;
         forget(self.folder.path()).map_err(|error| self.failed(&error))?;
@@ -99,10 +106,8 @@ impl<'a> Run<'a> {
         let reads = left_on_disk(self.operations, self.plan.seed);
         let outcome = runs::read_again(&self.plan, self.at_once, self.operations, &reads, device, self.watch);
         let outcome = outcome.map_err(|error| error.to_string())?;
-        if outcome.lost > 0 {
-            return Err(format!("{} of {} reads found nothing", outcome.lost, outcome.operations));
-        }
-        Ok(outcome.operations as f64 / outcome.took.as_secs_f64().max(1e-9))
+        let rate = outcome.operations as f64 / outcome.took.as_secs_f64().max(1e-9);
+        Ok(ReadAgain { rate, lost: outcome.lost })
     }
 
     fn root(&self) -> Result<Root, String> {

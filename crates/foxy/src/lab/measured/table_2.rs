@@ -34,6 +34,8 @@ struct Outcome {
     gets: Rates,
     /// URLs a second that are read from the disk, not from memory.
     reads: Rates,
+    /// Of these, those that were not found.
+    lost: u64,
 }
 
 /// Table 2 in the folder, and on the model at the same scale.
@@ -58,7 +60,7 @@ pub fn table_2(context: &Context) -> Figure {
         let name = format!("{name}, read from the disk");
         rows.push(match &outcome.reads {
             Ok(rates) => row(NAME, &name, READS, rates, scale)
-                .with_note("pages in random order, file content not in memory"),
+                .with_note(format!("pages in random order, not from memory; not found: {}", outcome.lost)),
             Err(why) => FigureRow::impossible(NAME, &name, READS, None, why).at_scale(scale),
         });
     }
@@ -68,16 +70,21 @@ pub fn table_2(context: &Context) -> Figure {
 
 /// All techniques, taking turns: what else the machine does at a time is met by all.
 fn measure(context: &Context, lab: &Lab) -> Vec<Outcome> {
-    let mut outcomes =
-        TECHNIQUES.map(|(_, scheme, _)| Outcome { scheme, gets: Ok(Vec::new()), reads: Ok(Vec::new()) });
+    let mut outcomes = TECHNIQUES.map(|(_, scheme, _)| Outcome {
+        scheme,
+        gets: Ok(Vec::new()),
+        reads: Ok(Vec::new()),
+        lost: 0,
+    });
     for &seed in &lab.extent().seeds {
         let stream = lab.stream(seed, 1.0, 1.0);
-        for Outcome { scheme, gets, reads } in &mut outcomes {
+        for Outcome { scheme, gets, reads, lost } in &mut outcomes {
             let run = Run::new(&context.folder, *scheme, seed, &stream.operations, context.watch);
             let written = run.write().map(|run| run.rate);
             let read = written.clone().and_then(|_| run.read_again());
+            *lost += read.as_ref().map_or(0, |read| read.lost);
             add(gets, written);
-            add(reads, read);
+            add(reads, read.map(|read| read.rate));
         }
     }
     outcomes.into()
