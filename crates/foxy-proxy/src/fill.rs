@@ -1,6 +1,6 @@
 //! A fetch for the cache: drives one exchange with an origin, hands what comes to the flight's readers, and stores it.
 
-use crate::cache::Epoch;
+use crate::cache::{Cache, Epoch};
 use crate::counters::Counter;
 use crate::fields::View;
 use crate::flight::{Flight, FlightHead, Outcome};
@@ -121,12 +121,7 @@ async fn answered(
     prepare(&mut head, worker, times.1);
     strip(&mut head.headers);
     let cache = &worker.shared.cache;
-    let vary = Vary::of(&View(&head.headers)).unwrap_or_default();
-    let list = (!vary.is_empty()).then(|| cache.list_for(vary, fill.list.as_ref()));
-    let key = match &list {
-        Some((list, _)) => fill.base.variant(list, &list.vary.key(&View(&fill.request))),
-        None => fill.base.clone(),
-    };
+    let (key, list) = placed(cache, &fill.base, fill.list.as_ref(), &head, &fill.request);
     let shown = FlightHead {
         head: head.clone(),
         length,
@@ -161,6 +156,23 @@ async fn answered(
         cache.add(&fill.base, &key, &stored, list, fill.epoch, &worker.counters);
     }
     finish(worker, flight, &fill.base, result);
+}
+
+/// The key a response is stored under, and the list that leads to it, if its Vary names any field, with whether that is
+/// new.
+pub(crate) fn placed(
+    cache: &Cache,
+    base: &CacheKey,
+    in_force: Option<&VaryList>,
+    head: &ResponseHead,
+    request: &Headers,
+) -> (CacheKey, Option<(VaryList, bool)>) {
+    let vary = Vary::of(&View(&head.headers)).unwrap_or_default();
+    if vary.is_empty() {
+        return (base.clone(), None);
+    }
+    let (list, new) = cache.list_for(vary, in_force);
+    (base.variant(&list, &list.vary.key(&View(request))), Some((list, new)))
 }
 
 /// Why a response is not stored, if it is not.

@@ -1,6 +1,7 @@
 //! Requests the cache is not asked about: sent on with their bodies, answered as the origin answers.
 
 use crate::answer::{self, After, Asked, Cut, Told};
+use crate::aside::Aside;
 use crate::cache_status::CacheStatus;
 use crate::client_io::{ReadEnd, Receiver, Sender};
 use crate::counters::Counter;
@@ -18,10 +19,11 @@ use crate::worker::Worker;
 use bytes::{Bytes, BytesMut};
 use foxy_base::clock;
 use foxy_http::{
-    BodyLength, Headers, RequestEvent, RequestHead, ResponseHead, Version, encode, strip_hop_by_hop,
+    BodyLength, Headers, Method, RequestEvent, RequestHead, ResponseHead, Version, encode, strip_hop_by_hop,
 };
 use foxy_rules::invalidate::also_invalidated;
 use foxy_rules::invalidates;
+use std::rc::Rc;
 use std::time::Duration;
 use tokio::net::TcpStream;
 
@@ -55,7 +57,7 @@ enum Pumped {
 
 /// Sends a request on and its answer back. The body and the answer travel at the same time.
 pub(crate) async fn forward(
-    worker: &Worker,
+    worker: &Rc<Worker>,
     receiver: &mut Receiver<'_>,
     sender: &mut Sender<'_>,
     request: Forward<'_>,
@@ -110,7 +112,7 @@ async fn pump(receiver: &mut Receiver<'_>, pieces: BodySender, limit: Duration) 
 }
 
 async fn respond(
-    worker: &Worker,
+    worker: &Rc<Worker>,
     sender: &mut Sender<'_>,
     request: &Forward<'_>,
     mut exchange: UpstreamExchange,
@@ -144,14 +146,18 @@ async fn respond(
     if !request.asked.head_only && head.status != 304 {
         head.headers.remove("content-length");
     }
+    let posted = request.head.method == Method::Post;
+    let mut aside = posted
+        .then(|| Aside::begin(worker, &request.key, request.head, (&head, length), (requested, received)))
+        .flatten();
     let outcome = CacheStatus::Forwarded {
         reason: request.reason,
         status: Some(head.status),
-        stored: false,
+        stored: aside.is_some(),
         collapsed: false,
         detail: None,
     };
-    let source = Source::Exchange(&mut exchange);
+    let source = Source::Exchange(&mut exchange, aside.as_mut());
     let (after, told) =
         stream::streamed(worker, sender, request.asked, &head, length, (None, outcome), source).await?;
     Ok(Forwarded::Answered(after, told))

@@ -6,6 +6,7 @@
 mod accept;
 pub mod access;
 mod answer;
+mod aside;
 mod cache;
 pub mod cache_status;
 mod cached;

@@ -2,6 +2,7 @@
 
 use crate::access::MediaType;
 use crate::answer::{After, Asked, Cut, Framing, Told, end_head};
+use crate::aside::Aside;
 use crate::cache_status::CacheStatus;
 use crate::client_io::Sender;
 use crate::counters::Counter;
@@ -19,29 +20,36 @@ use std::task::Poll;
 pub(crate) enum Source<'a> {
     /// A flight.
     Flight(&'a Reader),
-    /// An exchange of this request alone.
-    Exchange(&'a mut UpstreamExchange),
+    /// An exchange of this request alone, and what is kept of it for later.
+    Exchange(&'a mut UpstreamExchange, Option<&'a mut Aside>),
 }
 
 impl Source<'_> {
     async fn next(&mut self, worker: &Worker) -> Piece {
         match self {
             Self::Flight(reader) => reader.next().await,
-            Self::Exchange(exchange) => loop {
-                return match exchange.next().await {
-                    Ok(BodyEvent::Data(data)) => {
-                        worker.counters.add(Counter::BytesFromOrigins, data.len() as u64);
-                        Piece::Data(data)
+            Self::Exchange(exchange, aside) => {
+                let mut trailers = Headers::new();
+                loop {
+                    match exchange.next().await {
+                        Ok(BodyEvent::Data(data)) => {
+                            worker.counters.add(Counter::BytesFromOrigins, data.len() as u64);
+                            if let Some(aside) = aside {
+                                aside.take(worker, &data).await;
+                            }
+                            return Piece::Data(data);
+                        }
+                        Ok(BodyEvent::Trailers(found)) => trailers = found,
+                        Ok(BodyEvent::End) => {
+                            if let Some(aside) = aside {
+                                aside.complete(worker).await;
+                            }
+                            return Piece::End(trailers);
+                        }
+                        Err(_) => return Piece::Broken,
                     }
-                    Ok(BodyEvent::Trailers(trailers)) => match exchange.next().await {
-                        Ok(BodyEvent::End) => Piece::End(trailers),
-                        Ok(_) => continue,
-                        Err(_) => Piece::Broken,
-                    },
-                    Ok(BodyEvent::End) => Piece::End(Headers::new()),
-                    Err(_) => Piece::Broken,
-                };
-            },
+                }
+            }
         }
     }
 }

@@ -28,6 +28,13 @@ pub fn also_invalidated(response: &(impl Fields + ?Sized), base: &str) -> Vec<St
     texts.filter_map(|text| resolve(base, text.trim())).collect()
 }
 
+/// Whether Content-Location names the target itself (RFC 9110 §8.7). `base` is the cache key of the target.
+#[must_use]
+pub fn content_location_is_target(response: &(impl Fields + ?Sized), base: &str) -> bool {
+    let text = response.single("content-location").and_then(|text| std::str::from_utf8(text).ok());
+    text.and_then(|text| resolve(base, text.trim())).is_some_and(|found| found == base)
+}
+
 /// Resolves a reference against a key of the form `scheme://authority/path`; `None` when it leads to another origin.
 fn resolve(base: &str, reference: &str) -> Option<String> {
     let reference = reference.split('#').next()?;
@@ -99,6 +106,21 @@ mod tests {
         {
             assert!(!invalidates(method, status), "{method} {status}");
         }
+    }
+
+    #[test]
+    fn a_content_location_may_name_the_target_in_any_form() {
+        let base = "http://a.test/x/y?q";
+        for location in ["http://a.test/x/y?q", "/x/y?q", "y?q", "?q", "//A.test:80/x/y?q#part"] {
+            assert!(content_location_is_target(&[("Content-Location", location)][..], base), "{location}");
+        }
+        for location in ["", "y", "/x/y?r", "http://b.test/x/y?q", "https://a.test/x/y?q"] {
+            assert!(!content_location_is_target(&[("Content-Location", location)][..], base), "{location}");
+        }
+        assert!(!content_location_is_target(
+            &[("Content-Location", "y?q"), ("Content-Location", "y?q")][..],
+            base
+        ));
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use crate::cache_control::{RequestControl, ResponseControl, Role};
 use crate::fields::Fields;
 use crate::freshness::{self, Lifetime};
+use crate::invalidate::content_location_is_target;
 use crate::vary::Vary;
 use foxy_base::WallTime;
 
@@ -18,7 +19,7 @@ pub enum Storability {
 /// Why a response is not stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum NotStoredReason {
-    /// Only answers to GET are stored.
+    /// Only answers to GET are stored, and those to POST that say they are what a GET would give.
     Method,
     /// Partial content (206) is not stored yet.
     Partial,
@@ -70,7 +71,7 @@ impl NotStoredReason {
 pub struct Exchange<'a, Q: Fields + ?Sized, R: Fields + ?Sized> {
     /// The request's method.
     pub method: &'a str,
-    /// The target's URL, which a heuristic may look at.
+    /// The target's cache key, which a heuristic may look at.
     pub target: &'a [u8],
     /// The request's fields.
     pub request: &'a Q,
@@ -105,7 +106,8 @@ fn refusal<Q: Fields + ?Sized, R: Fields + ?Sized>(exchange: Exchange<'_, Q, R>)
     let Exchange { method, target, request, status, response, received, role } = exchange;
     let control = ResponseControl::for_role(response, role);
     // "the request method is understood by the cache"
-    if method != "GET" {
+    let posted = method == "POST";
+    if method != "GET" && !(posted && is_what_get_gives(status, response, target)) {
         return Some(NotStoredReason::Method);
     }
     // "the response status code is final"
@@ -149,7 +151,16 @@ fn refusal<Q: Fields + ?Sized, R: Fields + ?Sized>(exchange: Exchange<'_, Q, R>)
     if response.has("set-cookie") && !said {
         return Some(NotStoredReason::SetCookie);
     }
+    if posted && !matches!(lifetime, Lifetime::Explicit(_)) {
+        return Some(NotStoredReason::NoFreshness);
+    }
     worth_storing(status, response, lifetime, &control)
+}
+
+/// Whether a response to POST is what a GET of the target would give (RFC 9110 §9.3.3), which its Content-Location says.
+fn is_what_get_gives(status: u16, response: &(impl Fields + ?Sized), target: &[u8]) -> bool {
+    let target = std::str::from_utf8(target).ok();
+    status == 200 && target.is_some_and(|target| content_location_is_target(response, target))
 }
 
 /// "the response contains at least one of …": public, Expires, max-age, s-maxage, or a status with a heuristic. Beyond
@@ -211,10 +222,20 @@ mod tests {
     }
 
     #[test]
+    fn an_answer_to_post_that_is_what_a_get_would_give() {
+        let response: Lines<'_> = &[("Cache-Control", "max-age=60"), ("Content-Location", "http://a/")];
+        assert_eq!(decide("POST", &[], 200, response), Storability::Store);
+    }
+
+    #[test]
     fn what_it_may_not_and_why() {
         let fresh = ("Cache-Control", "max-age=60");
-        let cases: [(&str, Lines<'_>, u16, Lines<'_>, No); 15] = [
+        let cases: [(&str, Lines<'_>, u16, Lines<'_>, No); 19] = [
             ("POST", &[], 200, &[fresh], No::Method),
+            ("POST", &[], 200, &[fresh, ("Content-Location", "/other")], No::Method),
+            ("POST", &[], 201, &[fresh, ("Content-Location", "/")], No::Method),
+            ("PUT", &[], 200, &[fresh, ("Content-Location", "/")], No::Method),
+            ("POST", &[], 200, &[("ETag", "\"a\""), ("Content-Location", "/")], No::NoFreshness),
             ("HEAD", &[], 200, &[fresh], No::Method),
             ("GET", &[], 206, &[fresh], No::Partial),
             ("GET", &[], 304, &[fresh], No::Status),

@@ -164,6 +164,23 @@ fn an_unsafe_request_invalidates_what_is_stored() {
 }
 
 #[test]
+fn an_answer_to_post_that_is_what_a_get_would_give_answers_later_gets() {
+    let origin = TestOrigin::start(|_, _| ok(&format!("{FRESH}Content-Location: /x\r\n"), b"made"));
+    let proxy = forward_proxy();
+    let post = |path: &str| {
+        let (url, host) = (origin.url(path), origin.address);
+        let text = format!("POST {url} HTTP/1.1\r\nHost: {host}\r\nContent-Length: 2\r\n\r\nhi");
+        proxy.connect().ask(&text)
+    };
+    assert_eq!(post("/x").cache_status(), "foxy; fwd=method; fwd-status=200; stored");
+    let answer = proxy.get(&origin.url("/x"), "");
+    assert!(answer.cache_status().starts_with("foxy; hit") && answer.body == b"made", "{}", answer.head);
+    assert_eq!(post("/y").cache_status(), "foxy; fwd=method; fwd-status=200");
+    assert_eq!(proxy.get(&origin.url("/x"), "").cache_status(), "foxy; fwd=uri-miss; fwd-status=200; stored");
+    assert_eq!(origin.requests(), 3);
+}
+
+#[test]
 fn only_if_cached_never_reaches_the_origin() {
     let origin = TestOrigin::start(|_, _| ok(FRESH, b"x"));
     let proxy = forward_proxy();
