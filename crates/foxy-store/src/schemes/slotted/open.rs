@@ -16,6 +16,9 @@ use std::collections::VecDeque;
 /// Bytes of the index read at once.
 const READ_AT_ONCE: usize = 1 << 20;
 
+/// How often the claim is tried on a device that fails.
+const CLAIMS: u32 = 3;
+
 /// How far the opening is.
 #[derive(Debug)]
 pub enum Opening {
@@ -35,8 +38,8 @@ pub enum Opening {
     Listing(StorePath, Vec<StorePath>, Vec<StorePath>),
     /// So many files that are no record's any more are being removed.
     Removing(usize),
-    /// These steps make the claim durable.
-    Claiming(VecDeque<Step>),
+    /// These steps make the claim durable, at the try of this number.
+    Claiming(VecDeque<Step>, u32),
 }
 
 /// A step of the claim.
@@ -101,8 +104,9 @@ impl Slotted {
                 result => self.fail(OpenStoreError::Device(result.err().unwrap_or(IoError::Device))),
             },
             Opening::Removing(left) => self.phase = Phase::Opening(Opening::Removing(left)),
-            Opening::Claiming(steps) => match written(&done) {
-                Ok(()) => self.claim_next(steps, out),
+            Opening::Claiming(steps, number) => match written(&done) {
+                Ok(()) => self.claim_next(steps, number, out),
+                Err(_) if number < CLAIMS => self.claim_durably(number + 1, out),
                 Err(error) => self.fail(OpenStoreError::Device(error)),
             },
         }
@@ -257,10 +261,16 @@ impl Slotted {
         self.superblock.opens += 1;
         self.superblock.requested = self.settings.size;
         self.superblock.size = self.settings.size;
-        self.claim_next([Step::Write(0), Step::Sync, Step::Write(1), Step::Sync].into(), out);
+        self.claim_durably(1, out);
     }
 
-    fn claim_next(&mut self, mut steps: VecDeque<Step>, out: &mut Outbox) {
+    /// Writes both copies of the superblock from the first on: what a failed write or sync left is overwritten.
+    fn claim_durably(&mut self, number: u32, out: &mut Outbox) {
+        let steps = [Step::Write(0), Step::Sync, Step::Write(1), Step::Sync];
+        self.claim_next(steps.into(), number, out);
+    }
+
+    fn claim_next(&mut self, mut steps: VecDeque<Step>, number: u32, out: &mut Outbox) {
         let op = match steps.pop_front() {
             Some(Step::Write(copy)) => IoOp::Write {
                 file: CONTROL,
@@ -274,7 +284,7 @@ impl Slotted {
                 return self.observer.status.set(StoreStatus::Serving);
             }
         };
-        self.go(Opening::Claiming(steps), op, out);
+        self.go(Opening::Claiming(steps, number), op, out);
     }
 }
 
