@@ -201,8 +201,18 @@ impl Cache {
         }
     }
 
-    /// Lets go of a response that is no longer what its URL has, or no longer whole, so that the next request fetches it. If a new one was put
-    /// in its place meanwhile, that is fetched again too.
+    /// Forgets the stored form of a response that a newer one is about to replace, and waits until that is durable, or as
+    /// long as clients wait for the store. Memory keeps it until the newer one is whole.
+    pub(crate) async fn supersede(&self, key: &CacheKey) {
+        if let Some(storage) = &self.storage {
+            let removed = storage.remove(key.hash);
+            // A store that does not say so in time costs this promise, not the answer.
+            let _ = tokio::time::timeout(storage.patience(), removed).await;
+        }
+    }
+
+    /// Lets go of a response that is no longer what its URL has, or no longer whole, so that the next request fetches it.
+    /// If a new one was put in its place meanwhile, that is fetched again too.
     pub(crate) fn forget(&self, key: &CacheKey) {
         self.memory.remove(key.hash);
         if let Some(storage) = &self.storage {

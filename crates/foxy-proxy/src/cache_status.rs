@@ -35,7 +35,7 @@ pub enum CacheStatus {
         reason: ForwardReason,
         /// The origin's status, once known.
         status: Option<u16>,
-        /// Whether the response will be stored.
+        /// Whether it is being stored. A forecast: the head is sent before the body is whole and the store has confirmed.
         stored: bool,
         /// Whether another request's flight answered this one.
         collapsed: bool,

@@ -2,6 +2,7 @@
 
 use crate::cache::{Cache, Epoch};
 use crate::counters::Counter;
+use crate::exchange::{Next, decide};
 use crate::fields::View;
 use crate::flight::{Flight, FlightHead, Outcome};
 use crate::freshen::Described;
@@ -14,7 +15,7 @@ use foxy_base::{WallTime, clock};
 use foxy_http::{BodyLength, Headers, ResponseHead, strip_hop_by_hop};
 use foxy_rules::storable::Exchange;
 use foxy_rules::validate::is_about;
-use foxy_rules::{Failure, Storability, StoredTimes, Vary, storability};
+use foxy_rules::{Failure, RequestControl, Storability, StoredTimes, Vary, storability};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -130,8 +131,9 @@ async fn answered(
         key: key.clone(),
         list: list.as_ref().map(|(list, _)| list.clone()),
     };
-    if not_stored.is_some() {
-        worker.shared.flights.land(fill.base.hash, flight);
+    match not_stored {
+        Some(_) => worker.shared.flights.land(fill.base.hash, flight),
+        None => forget_replaced(worker, &fill, times.1).await,
     }
     flight.publish(Outcome::Response(Arc::new(shown)));
     let keeper = not_stored.is_none().then(|| Keeper::new(worker, &fill.base, &key));
@@ -173,6 +175,15 @@ pub(crate) fn placed(
     }
     let (list, new) = cache.list_for(vary, in_force);
     (base.variant(&list, &list.vary.key(&View(request))), Some((list, new)))
+}
+
+/// What asked past a response that was still fresh sees a newer one only once the older one cannot come back: after a
+/// crash it would answer again as if nothing had happened. One that was stale would be validated again.
+async fn forget_replaced(worker: &Worker, fill: &FillRequest, received: WallTime) {
+    let Some(Stale { stored, key, .. }) = &fill.stale else { return };
+    if let Next::Serve { permit: None, .. } = decide(&RequestControl::default(), stored, received) {
+        worker.shared.cache.supersede(key).await;
+    }
 }
 
 /// Why a response is not stored, if it is not.
