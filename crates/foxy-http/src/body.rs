@@ -1,6 +1,6 @@
 //! The state of a message body while it is read, the same for requests and responses.
 
-use crate::chunked::ChunkedDecoder;
+use crate::chunked::{ChunkedDecoder, Padding};
 use crate::error::DecodeError;
 use crate::framing::BodyLength;
 use crate::headers::Headers;
@@ -23,11 +23,11 @@ pub(crate) enum BodyDecoder {
 }
 
 impl BodyDecoder {
-    pub(crate) fn new(length: BodyLength) -> Self {
+    pub(crate) fn new(length: BodyLength, padding: Padding) -> Self {
         match length {
             BodyLength::None | BodyLength::Tunnel => Self::Left(0),
             BodyLength::Length(bytes) => Self::Left(bytes),
-            BodyLength::Chunked => Self::Chunked(ChunkedDecoder::default()),
+            BodyLength::Chunked => Self::Chunked(ChunkedDecoder::new(padding)),
             BodyLength::UntilClose => Self::UntilClose,
         }
     }

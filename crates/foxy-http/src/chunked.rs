@@ -1,5 +1,6 @@
 //! The chunked coding (RFC 9112 §7.1), strictly: every line ends in CRLF, sizes are plain hexadecimal, extensions are
-//! bounded and dropped. Blanks after a size are accepted, because old origins pad sizes with them.
+//! bounded and dropped. Blanks between a size and the end of its line, with which old origins pad sizes, are accepted
+//! in responses only.
 
 use crate::body::BodyEvent;
 use crate::error::DecodeError;
@@ -32,10 +33,21 @@ const FORBIDDEN_TRAILERS: [&str; 16] = [
     "vary",
 ];
 
+/// What becomes of blanks between a chunk size and the end of its line. Before an extension they are of the grammar
+/// (RFC 9112 §7.1.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Padding {
+    /// They break the message.
+    Refused,
+    /// They are skipped.
+    Skipped,
+}
+
 /// Reads one chunked body.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct ChunkedDecoder {
     state: State,
+    padding: Padding,
     extension_bytes: usize,
 }
 
@@ -50,6 +62,10 @@ enum State {
 }
 
 impl ChunkedDecoder {
+    pub(crate) fn new(padding: Padding) -> Self {
+        Self { state: State::default(), padding, extension_bytes: 0 }
+    }
+
     pub(crate) fn next(
         &mut self,
         buffer: &mut BytesMut,
@@ -115,6 +131,9 @@ impl ChunkedDecoder {
             [b'\r'] if index <= most && buffer.len() == digits + index + 1 => return Ok(None),
             [b'\r'] => return Err(DecodeError::ChunkExtensionsTooLarge),
             _ => return Err(DecodeError::InvalidChunkLine),
+        }
+        if index > 0 && self.padding == Padding::Refused && !window[..index].contains(&b';') {
+            return Err(DecodeError::InvalidChunkSize);
         }
         let size = buffer[..digits].iter().fold(0, |size, &digit| size << 4 | u64::from(hexadecimal(digit)));
         self.extension_bytes += index;

@@ -1,6 +1,7 @@
 //! Reads the requests of one client connection. It does no IO: the caller fills the buffer and asks for events.
 
 use crate::body::{BodyDecoder, BodyEvent};
+use crate::chunked::Padding;
 use crate::error::DecodeError;
 use crate::framing::{self, BodyLength};
 use crate::headers::Headers;
@@ -102,7 +103,7 @@ impl RequestDecoder {
                 let text = parse::take_section(buffer, &mut self.arena, &section);
                 let head = parse::request(text, &section)?;
                 let length = framing::request(&head)?;
-                self.state = State::Body(BodyDecoder::new(length));
+                self.state = State::Body(BodyDecoder::new(length, Padding::Refused));
                 Ok(Some(RequestEvent::Head(head, length)))
             }
             State::Body(body) => {

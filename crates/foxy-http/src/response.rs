@@ -2,6 +2,7 @@
 //! without the method it answers.
 
 use crate::body::{BodyDecoder, BodyEvent};
+use crate::chunked::Padding;
 use crate::connection::{CloseReason, Persistence};
 use crate::error::DecodeError;
 use crate::framing::{self, BodyLength};
@@ -193,7 +194,7 @@ impl ResponseDecoder {
             return Ok(Some(ResponseEvent::Interim(head)));
         }
         self.persistence = persistence;
-        self.state = State::Body(BodyDecoder::new(length));
+        self.state = State::Body(BodyDecoder::new(length, Padding::Skipped));
         Ok(Some(ResponseEvent::Head(head, length)))
     }
 }

@@ -26,8 +26,12 @@ fn extensions_are_dropped() {
 }
 
 #[test]
-fn blanks_after_a_size_are_accepted() {
-    check("1  \t\r\nx\r\n0   \r\n\r\n", "body x | end");
+fn blanks_after_a_size_are_refused_where_no_extension_follows() {
+    for blanks in [" ", "\t", "  \t"] {
+        check(&format!("1{blanks}\r\nx\r\n0\r\n\r\n"), "400 InvalidChunkSize");
+        check(&format!("1\r\nx\r\n0{blanks}\r\n\r\n"), "body x | 400 InvalidChunkSize");
+        check(&format!("1{blanks};a\r\nx\r\n0\r\n\r\n"), "body x | end");
+    }
 }
 
 #[test]
@@ -98,10 +102,10 @@ fn trailers_beyond_the_limits_are_refused() {
 }
 
 #[test]
-fn responses_are_read_as_strictly() {
+fn responses_are_read_as_strictly_but_for_padded_sizes() {
     let head = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
     let shown = |body: &str| show_response(&Method::Get, format!("{head}{body}").as_bytes());
     assert_eq!(shown("1\nx\r\n0\r\n\r\n"), "200 chunked | InvalidChunkLine");
     assert_eq!(shown("1\r\nx\r\n"), "200 chunked | body x | TruncatedBody");
-    assert_eq!(shown("1   \r\nx\r\n0\r\nA: b\r\n\r\n"), "200 chunked | body x | trailers A: b | end");
+    assert_eq!(shown("1  \t\r\nx\r\n0 \r\nA: b\r\n\r\n"), "200 chunked | body x | trailers A: b | end");
 }
