@@ -19,10 +19,12 @@ use crate::worker::Worker;
 use bytes::{Bytes, BytesMut};
 use foxy_base::clock;
 use foxy_http::{
-    BodyLength, Headers, Method, RequestEvent, RequestHead, ResponseHead, Version, encode, strip_hop_by_hop,
+    BodyLength, DecodeError, Headers, Method, RequestEvent, RequestHead, ResponseHead, Version, encode,
+    strip_hop_by_hop,
 };
 use foxy_rules::invalidate::also_invalidated;
 use foxy_rules::invalidates;
+use std::cell::Cell;
 use std::rc::Rc;
 use std::time::Duration;
 use tokio::net::TcpStream;
@@ -55,6 +57,9 @@ enum Pumped {
     Broken,
 }
 
+/// The rule that the client's body broke, for the answer: the exchange only learns that the body does not come whole.
+type BrokenRule = Cell<Option<DecodeError>>;
+
 /// Sends a request on and its answer back. The body and the answer travel at the same time.
 pub(crate) async fn forward(
     worker: &Rc<Worker>,
@@ -66,8 +71,9 @@ pub(crate) async fn forward(
     let (pieces, body) = RequestBody::channel(request.body);
     let outgoing = outgoing::forwarded(worker, request.head, request.origin.clone(), body);
     let exchange = worker.upstream.exchange(outgoing);
-    let pump = pump(receiver, pieces, worker.settings().client_read);
-    let respond = respond(worker, sender, &request, exchange);
+    let broken_rule = BrokenRule::default();
+    let pump = pump(receiver, pieces, worker.settings().client_read, &broken_rule);
+    let respond = respond(worker, sender, &request, exchange, &broken_rule);
     tokio::pin!(pump, respond);
     let mut pumped = None;
     let result = loop {
@@ -85,8 +91,13 @@ pub(crate) async fn forward(
     }
 }
 
-/// Carries the client's body to the exchange.
-async fn pump(receiver: &mut Receiver<'_>, pieces: BodySender, limit: Duration) -> Pumped {
+/// Carries the client's body to the exchange. What is malformed is noted before the exchange can learn of it.
+async fn pump(
+    receiver: &mut Receiver<'_>,
+    pieces: BodySender,
+    limit: Duration,
+    broken_rule: &BrokenRule,
+) -> Pumped {
     let mut trailers = Headers::new();
     loop {
         let piece = match receiver.next(limit).await {
@@ -101,9 +112,11 @@ async fn pump(receiver: &mut Receiver<'_>, pieces: BodySender, limit: Duration) 
                 return Pumped::Whole;
             }
             Ok(RequestEvent::Head(..)) => return Pumped::Broken,
-            Err(ReadEnd::Closed | ReadEnd::Broken | ReadEnd::Timeout | ReadEnd::Malformed(_)) => {
+            Err(ReadEnd::Malformed(error)) => {
+                broken_rule.set(Some(error));
                 return Pumped::Broken;
             }
+            Err(ReadEnd::Closed | ReadEnd::Broken | ReadEnd::Timeout) => return Pumped::Broken,
         };
         if pieces.send(piece).await.is_err() {
             return Pumped::NotWanted;
@@ -116,13 +129,14 @@ async fn respond(
     sender: &mut Sender<'_>,
     request: &Forward<'_>,
     mut exchange: UpstreamExchange,
+    broken_rule: &BrokenRule,
 ) -> Result<Forwarded, Cut> {
     let requested = clock::wall();
     let (mut head, length) = match final_head(sender, request.asked, &mut exchange).await? {
         Ok(found) => found,
         Err(error) => {
-            let reason = ErrorReason::Upstream(error);
-            let (after, told) = answer::error(worker, sender, request.asked, reason).await?;
+            let (asked, reason) = refusal(request.asked, error, broken_rule);
+            let (after, told) = answer::error(worker, sender, asked, reason).await?;
             return Ok(Forwarded::Answered(after, told));
         }
     };
@@ -161,6 +175,16 @@ async fn respond(
     let (after, told) =
         stream::streamed(worker, sender, request.asked, &head, length, (None, outcome), source).await?;
     Ok(Forwarded::Answered(after, told))
+}
+
+/// How a request without a response is answered. After a body that did not come whole, no further request can be told
+/// from its rest.
+fn refusal(asked: Asked, error: UpstreamError, broken_rule: &BrokenRule) -> (Asked, ErrorReason) {
+    if error != UpstreamError::RequestBodyBroken {
+        return (asked, ErrorReason::Upstream(error));
+    }
+    let reason = broken_rule.get().map_or(ErrorReason::Upstream(error), ErrorReason::Malformed);
+    (Asked { keep: false, ..asked }, reason)
 }
 
 /// Waits for the final head and passes on what comes before it.

@@ -1,19 +1,12 @@
-//! Requests that are wrong, ambiguous, endless or rude, through a whole proxy on loopback: each gets its documented
+//! Request heads that are wrong, ambiguous, endless or rude, through a whole proxy on loopback: each gets its documented
 //! status, its connection is closed where its end cannot be trusted, and the origin never sees a smuggled request.
+//! Their bodies are in `bodies`.
 
 use crate::support::proxy::Proxy;
+use crate::support::requests::{SMUGGLED, plain_origin, sent};
 use crate::support::wire::RawClient;
 use crate::support::{ScriptedOrigin, Step, local, send};
 use foxy_http::Method;
-
-/// A request that must never reach an origin.
-const SMUGGLED: &str = "GET http://smuggled.example/ HTTP/1.1\r\nHost: smuggled.example\r\n\r\n";
-
-/// An origin that answers any number of bodiless requests.
-async fn plain_origin() -> ScriptedOrigin {
-    let answer = send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\nCache-Control: no-store\r\n\r\nok");
-    ScriptedOrigin::with([Step::Head, answer].iter().cycle().take(20).cloned().collect()).await
-}
 
 /// Sends a request line and headers, with a smuggled request behind, and asks for one answer with this status and
 /// a closed connection. `ORIGIN` stands for the origin's authority.
@@ -110,100 +103,6 @@ async fn floods_are_refused_at_their_limits() {
     check_refused(&format!("GET http://ORIGIN/ HTTP/1.1\r\nHost: ORIGIN\r\n{lines}\r\n"), 431).await;
     let wide = "a".repeat(70 << 10);
     check_refused(&format!("GET http://ORIGIN/ HTTP/1.1\r\nHost: ORIGIN\r\nX: {wide}\r\n\r\n"), 431).await;
-}
-
-/// Sends text to a proxy in front of `origin` on a new connection.
-async fn sent(proxy: &Proxy, origin: &ScriptedOrigin, text: &str) -> RawClient {
-    let mut client = RawClient::connect(proxy.port).await;
-    client.send(text.replace("ORIGIN", &format!("127.0.0.1:{}", origin.port))).await;
-    client
-}
-
-#[tokio::test]
-async fn chunks_that_two_parsers_could_read_differently_end_the_connection() {
-    let bodies = [
-        "5\nhello\r\n0\r\n\r\n",
-        "5\r\nhello\n0\r\n\r\n",
-        "0x5\r\nhello\r\n0\r\n\r\n",
-        "+5\r\nhello\r\n0\r\n\r\n",
-        "fffffffffffffffff\r\nhello\r\n0\r\n\r\n",
-        "5\r\nhelloX\r\n0\r\n\r\n",
-        "-1\r\nhello\r\n0\r\n\r\n",
-        "\r\nhello\r\n0\r\n\r\n",
-        "0\r\nbad trailer\r\n\r\n",
-    ];
-    for body in bodies {
-        local(async move {
-            let origin = ScriptedOrigin::with(vec![Step::Head, Step::AwaitClose]).await;
-            let proxy = Proxy::start();
-            let head = "POST http://ORIGIN/ HTTP/1.1\r\nHost: ORIGIN\r\nTransfer-Encoding: chunked\r\n\r\n";
-            let mut client = sent(&proxy, &origin, &format!("{head}{body}{SMUGGLED}")).await;
-            let answer = client.response(&Method::Post).await;
-            assert_eq!(answer.head.status, 400, "{body:?}");
-            assert!(client.rest().await.is_empty(), "{body:?}: nothing follows the refusal");
-            assert!(origin.heard().len() <= 1, "{body:?}: {:?}", origin.heard());
-        })
-        .await;
-    }
-}
-
-#[tokio::test]
-async fn pipelined_requests_are_answered_in_order_and_bodies_are_not_requests() {
-    local(async {
-        let origin = plain_origin().await;
-        let proxy = Proxy::start();
-        let post = format!(
-            "POST http://ORIGIN/1 HTTP/1.1\r\nHost: ORIGIN\r\nContent-Length: {}\r\n\r\n{SMUGGLED}",
-            SMUGGLED.len()
-        );
-        let get = "GET http://ORIGIN/2 HTTP/1.1\r\nHost: ORIGIN\r\n\r\n";
-        let last = "GET http://ORIGIN/3 HTTP/1.1\r\nHost: ORIGIN\r\nConnection: close\r\n\r\n";
-        let body_origin = ScriptedOrigin::start(vec![
-            vec![
-                Step::Head,
-                Step::Body(SMUGGLED.len()),
-                send("HTTP/1.1 200 OK\r\nContent-Length: 3\r\nConnection: close\r\n\r\none"),
-            ],
-            vec![Step::Head, send("HTTP/1.1 200 OK\r\nContent-Length: 3\r\nConnection: close\r\n\r\ntwo")],
-            vec![Step::Head, send("HTTP/1.1 200 OK\r\nContent-Length: 5\r\nConnection: close\r\n\r\nthree")],
-        ])
-        .await;
-        drop(origin);
-        let mut client = sent(&proxy, &body_origin, &format!("{post}{get}{last}")).await;
-        for (method, body) in [(Method::Post, "one"), (Method::Get, "two"), (Method::Get, "three")] {
-            assert_eq!(client.response(&method).await.text(), body);
-        }
-        assert!(client.rest().await.is_empty());
-        let heard = body_origin.heard();
-        assert_eq!(heard.len(), 4, "{heard:?}");
-        assert_eq!(heard[1], SMUGGLED, "the body arrives as a body");
-        assert!(heard.iter().skip(2).all(|head| !head.contains("smuggled")), "{heard:?}");
-    })
-    .await;
-}
-
-#[tokio::test]
-async fn a_body_left_unread_is_never_taken_for_a_request() {
-    local(async {
-        let origin = ScriptedOrigin::with(vec![
-            Step::Head,
-            send("HTTP/1.1 200 OK\r\nContent-Length: 3\r\nCache-Control: max-age=600\r\n\r\nhit"),
-            Step::Hang,
-        ])
-        .await;
-        let proxy = Proxy::start();
-        let get = "GET http://ORIGIN/ HTTP/1.1\r\nHost: ORIGIN\r\n";
-        let mut client = sent(&proxy, &origin, &format!("{get}\r\n")).await;
-        assert_eq!(client.response(&Method::Get).await.text(), "hit");
-        let with_body = format!("{get}Content-Length: {}\r\n\r\n{SMUGGLED}", SMUGGLED.len());
-        let mut client = sent(&proxy, &origin, &with_body).await;
-        let answer = client.response(&Method::Get).await;
-        assert!([200, 502].contains(&answer.head.status), "{:?}", answer.head);
-        client.finish().await;
-        let rest = client.rest().await;
-        assert!(rest.is_empty(), "the body was taken for a request: {}", rest.escape_ascii());
-    })
-    .await;
 }
 
 #[tokio::test]
@@ -323,21 +222,6 @@ async fn a_head_that_drips_is_timed_out() {
         };
         assert_eq!(answer.head.status, 408);
         assert!(client.rest().await.is_empty());
-    })
-    .await;
-}
-
-#[tokio::test]
-async fn a_request_body_that_stops_short_reaches_no_end_at_the_origin() {
-    local(async {
-        let origin = ScriptedOrigin::with(vec![Step::Head, Step::AwaitClose]).await;
-        let proxy = Proxy::start();
-        let head = "POST http://ORIGIN/ HTTP/1.1\r\nHost: ORIGIN\r\nContent-Length: 100\r\n\r\nhalf";
-        let mut client = sent(&proxy, &origin, head).await;
-        client.finish().await;
-        client.rest().await;
-        origin.closed().await;
-        assert_eq!(origin.heard().len(), 1);
     })
     .await;
 }

@@ -1,6 +1,7 @@
 //! Origins that do just what a script says, on loopback. They speak raw bytes, so they can misbehave in any way.
 
 pub mod proxy;
+pub mod requests;
 pub mod store;
 pub mod wire;
 
