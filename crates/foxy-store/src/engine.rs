@@ -5,7 +5,7 @@ use crate::contract::{Answer, Key, Outbox, PlacementHint, Record, Scheme, StoreR
 use crate::observe::Observer;
 use crate::statistics::RequestKind;
 use foxy_base::Instant;
-use foxy_device::{Device, FileId, IoDone, IoOp};
+use foxy_device::{Device, FileId, IoDone, IoError, IoOp};
 
 /// What a caller asks of a store.
 #[derive(Debug)]
@@ -72,7 +72,10 @@ impl<D: Device, R> Engine<D, R> {
                 let request = self.register(ask, waiter);
                 self.scheme.on_request(request, now, &mut self.outbox);
             }
-            Wake::IoDone(done) => self.scheme.on_io_done(done, now, &mut self.outbox),
+            Wake::IoDone(done) => {
+                self.observer.statistics.no_room.add(u64::from(matches!(done.result, Err(IoError::NoSpace))));
+                self.scheme.on_io_done(done, now, &mut self.outbox);
+            }
             Wake::Deadline => {
                 if self.scheme.deadline().is_some_and(|deadline| deadline <= now) {
                     self.scheme.on_deadline(now, &mut self.outbox);

@@ -103,6 +103,7 @@ statistics! {
     written_bytes Counter "bytes" "Bytes handed to the device by writes.",
     turned_away Counter "1" "Requests that found the mailbox full, and did not reach the scheme.",
     device_errors Counter "1" "Operations that failed at the device.",
+    no_room Counter "1" "Operations that failed because the disk or a quota on it is full.",
 }
 
 /// One value of the table.

@@ -159,6 +159,25 @@ fn each_request_is_a_line_and_the_log_is_opened_anew_on_sighup() {
 }
 
 #[test]
+fn a_disk_that_fills_up_is_told_by_health_metrics_and_log_while_clients_are_served() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let origin = Origin::start();
+    // Room for two folders and three files of one page each: then the file system has no names left.
+    let flags = ["--scheme", "ufs", "--size", "32M"];
+    let Some(mut foxy) = Foxy::start_on("size=40m,nr_inodes=8", folder.path(), &flags) else { return };
+    assert_eq!(foxy.admin("/healthz").status, 200);
+    for page in 0..12 {
+        assert_eq!(foxy.get(&origin.url(&format!("{page}"))).status, 200);
+    }
+    let health = until("trouble", || Some(foxy.admin("/healthz")).filter(|health| health.status == 503));
+    assert!(health.body.contains("the disk is full, so new responses are not stored"), "{health:?}");
+    assert!(counter(&foxy, "foxy_store_no_room_total") > 0.0);
+    assert!(counter(&foxy, "foxy_store_refused_no_space_total") > 0.0);
+    foxy.report_containing("the disk is full, so new responses are not stored; free some space");
+    assert!(foxy.get(&origin.url("0")).cache_status().contains("foxy; hit"));
+}
+
+#[test]
 fn metrics_are_sound_and_grow() {
     let folder = tempfile::tempdir().expect("a folder");
     let origin = Origin::start();

@@ -32,7 +32,7 @@ use crate::superblock::Superblock;
 use change::{Change, Fill};
 use commit::Commit;
 use foxy_base::Instant;
-use foxy_device::{FileId, IoDone, IoId, IoOp};
+use foxy_device::{FileId, IoDone, IoError, IoId, IoOp};
 use get::Get;
 use ledger::Ledger;
 use mapping::Mapping;
@@ -250,6 +250,9 @@ impl Scheme for Ufs {
     fn on_io_done(&mut self, done: IoDone, now: Instant, out: &mut Outbox) {
         self.now = now;
         let Some(job) = self.jobs.remove(&done.id) else { return };
+        if done.result.as_ref().is_err_and(|&error| error != IoError::NotFound) {
+            self.observer.statistics.device_errors.add(1);
+        }
         match job {
             Job::Open(step) => self.opening(step, done, out),
             Job::Load(step) => self.loading(step, done, out),

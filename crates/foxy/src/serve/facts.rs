@@ -2,9 +2,10 @@
 
 use super::admin::Facts;
 use super::exposition::{Exposition, FamilyKind};
+use super::fullness::Fullness;
 use super::log_queue::LogQueue;
 use super::{metrics, process};
-use foxy_base::WallTime;
+use foxy_base::{WallTime, clock};
 use foxy_proxy::server::Gauges;
 use foxy_store::{StoreHandle, StoreStatus};
 use std::cell::Cell;
@@ -14,8 +15,8 @@ use std::sync::Arc;
 pub struct RunningFacts {
     /// The proxy's numbers.
     pub proxy: Gauges,
-    /// Each store with its folder.
-    pub stores: Vec<(String, StoreHandle)>,
+    /// Each store with its folder, and what is known of its disk.
+    pub stores: Vec<(String, StoreHandle, Fullness)>,
     /// Lines of the access log that wait.
     pub log: Option<Arc<LogQueue>>,
     /// When it became ready.
@@ -29,7 +30,7 @@ impl Facts for RunningFacts {
         let mut exposition = Exposition::default();
         metrics::build(&mut exposition);
         metrics::proxy(&mut exposition, &self.proxy);
-        let snapshot = |(folder, store): &(String, StoreHandle)| {
+        let snapshot = |(folder, store, _): &(String, StoreHandle, Fullness)| {
             (folder.clone(), store.observer().statistics.snapshot())
         };
         metrics::stores(&mut exposition, &self.stores.iter().map(snapshot).collect::<Vec<_>>());
@@ -43,9 +44,21 @@ impl Facts for RunningFacts {
     }
 
     fn troubles(&self) -> Vec<String> {
-        let trouble = |(folder, store): &(String, StoreHandle)| match store.observer().status.get() {
+        let now = clock::monotonic();
+        let full = |store: &StoreHandle, fullness: &Fullness| {
+            fullness.judge(store.observer().statistics.no_room.get(), now)
+        };
+        let trouble = |(folder, store, fullness): &(String, StoreHandle, Fullness)| match store
+            .observer()
+            .status
+            .get()
+        {
             StoreStatus::Unusable(error) => Some(format!("store {folder}: {error}")),
             StoreStatus::Panicked => Some(format!("store {folder}: its thread failed; restart foxy")),
+            StoreStatus::Rebuilding | StoreStatus::Serving if full(store, fullness) => Some(format!(
+                "store {folder}: the disk is full, so new responses are not stored; free some space or give the \
+                 store a smaller --size"
+            )),
             StoreStatus::Opening | StoreStatus::Rebuilding | StoreStatus::Serving | StoreStatus::Closed => {
                 None
             }

@@ -8,6 +8,7 @@ mod directory;
 pub mod disk;
 mod exposition;
 mod facts;
+mod fullness;
 mod log_queue;
 mod metrics;
 mod process;
@@ -29,6 +30,7 @@ use foxy_proxy::access::AccessSink;
 use foxy_proxy::server::{Parts, Proxy, StartError, system_resolver};
 use foxy_proxy::settings::ProxySettings;
 use foxy_proxy::storage::ObjectStore;
+use fullness::Fullness;
 use proxy_settings::proxy_settings;
 use std::cell::Cell;
 use std::net::{SocketAddr, TcpListener};
@@ -175,7 +177,11 @@ async fn operate(loaded: &Loaded, running: Running, admin: Option<TcpListener>) 
 }
 
 fn facts(running: &Running) -> RunningFacts {
-    let store = |store: &RunningStore| (store.facts.folder.display().to_string(), store.shard.handle());
+    let store = |store: &RunningStore| {
+        let handle = store.shard.handle();
+        let fullness = Fullness::after(handle.observer().statistics.no_room.get());
+        (store.facts.folder.display().to_string(), handle, fullness)
+    };
     RunningFacts {
         proxy: running.proxy.gauges(),
         stores: running.stores.iter().map(store).collect(),
@@ -185,13 +191,16 @@ fn facts(running: &Running) -> RunningFacts {
     }
 }
 
-/// Reports each new trouble once.
+/// Reports each new trouble once, and its end.
 async fn report_troubles(facts: Rc<RunningFacts>) {
     let mut known = Vec::new();
     loop {
         let troubles = facts.troubles();
         for trouble in troubles.iter().filter(|trouble| !known.contains(*trouble)) {
             terminal::report(Level::Warning, &format!("foxy: {trouble}; serving goes on without it"));
+        }
+        for trouble in known.iter().filter(|trouble| !troubles.contains(*trouble)) {
+            terminal::report(Level::Info, &format!("foxy: over: {trouble}"));
         }
         known = troubles;
         tokio::time::sleep(LOOK_EVERY).await;

@@ -37,7 +37,11 @@ impl Foxy {
 
     /// The same, with a size by default.
     pub fn start_plain(folder: &Path, more: &[&str]) -> Self {
-        let mut child = command(folder, more).stderr(Stdio::piped()).spawn().expect("the binary runs");
+        Self::ready(command(folder, more))
+    }
+
+    fn ready(mut command: Command) -> Self {
+        let mut child = command.stderr(Stdio::piped()).spawn().expect("the binary runs");
         let mut reports = BufReader::new(child.stderr.take().expect("piped"));
         let mut welcome = String::new();
         while !welcome.contains("\n  curl ") {
@@ -46,6 +50,11 @@ impl Foxy {
         }
         let (proxy, admin) = (address_after(&welcome, "proxy"), address_after(&welcome, "admin"));
         Self { child, proxy, admin, welcome, reports }
+    }
+
+    /// The same with a file system of its own, as [`refused_on`].
+    pub fn start_on(options: &str, folder: &Path, more: &[&str]) -> Option<Self> {
+        Some(Self::ready(inside(options, folder, more)?))
     }
 
     /// Sends a signal by name, as kill(1) takes it.
@@ -131,6 +140,12 @@ pub fn refused_on(options: &str, folder: &Path) -> Option<(Option<i32>, String)>
 
 /// The same with these arguments.
 pub fn refused_with(options: &str, folder: &Path, more: &[&str]) -> Option<(Option<i32>, String)> {
+    let output = inside(options, folder, more)?.output().expect("unshare ran before");
+    Some((output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned()))
+}
+
+/// `foxy serve` in a namespace where `folder` is a file system of its own.
+fn inside(options: &str, folder: &Path, more: &[&str]) -> Option<Command> {
     let namespace = || {
         let mut command = Command::new("unshare");
         command.args(["--map-root-user", "--mount", "--", "sh", "-c"]);
@@ -143,8 +158,8 @@ pub fn refused_with(options: &str, folder: &Path, more: &[&str]) -> Option<(Opti
     let foxy = command(folder, more);
     let mut inside = namespace();
     inside.arg(format!("{mount} && exec \"$0\" \"$@\"")).arg(foxy.get_program()).args(foxy.get_args());
-    let output = inside.stdin(Stdio::null()).output().expect("unshare ran before");
-    Some((output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned()))
+    inside.stdin(Stdio::null()).stdout(Stdio::null());
+    Some(inside)
 }
 
 fn address_after(message: &str, name: &str) -> SocketAddr {
