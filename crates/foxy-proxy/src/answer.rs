@@ -4,6 +4,7 @@ use crate::access::MediaType;
 use crate::cache_status::CacheStatus;
 use crate::client_io::{Sender, WriteEnd};
 use crate::counters::Counter;
+use crate::fields::View;
 use crate::reason::ErrorReason;
 use crate::storage::PART;
 use crate::stored::{Stored, StoredBody};
@@ -12,7 +13,7 @@ use bytes::{BufMut, Bytes, BytesMut};
 use foxy_base::clock;
 use foxy_http::encode::{self};
 use foxy_http::{Headers, ResponseHead, Version};
-use foxy_rules::RangeAnswer;
+use foxy_rules::{Part, RangeAnswer};
 
 /// What of a request decides how its answer is framed.
 #[derive(Clone, Copy, Debug)]
@@ -202,7 +203,7 @@ pub(crate) async fn unsatisfiable(
     local(sender, asked, head, outcome, Bytes::new()).await
 }
 
-/// Sends a stored response, whole or one range of it.
+/// Sends a stored response, whole or one range of it. Of a stored part, the range must lie within it.
 pub(crate) async fn stored(
     worker: &Worker,
     sender: &mut Sender<'_>,
@@ -211,6 +212,9 @@ pub(crate) async fn stored(
     range: RangeAnswer,
     (age, outcome): (u64, CacheStatus),
 ) -> Result<(After, Told), Short> {
+    // Where in the whole the stored bytes begin, and how long that is.
+    let part = (stored.head.status == 206).then(|| Part::of(&View(&stored.head.headers))).flatten();
+    let (begin, complete) = part.map_or((0, stored.length), |part| (part.first, part.complete));
     let (first, last) = match range {
         RangeAnswer::Part { first, last } => (first, last + 1),
         RangeAnswer::Whole | RangeAnswer::Unsatisfiable => (0, stored.length),
@@ -222,7 +226,7 @@ pub(crate) async fn stored(
         let mut headers = stored.head.headers.clone();
         headers.remove("content-range");
         encode::header_lines(&headers, &mut out);
-        let value = format!("bytes {first}-{}/{}", last - 1, stored.length);
+        let value = format!("bytes {first}-{}/{complete}", last - 1);
         encode::header_line("Content-Range", value.as_bytes(), &mut out);
         206
     } else {
@@ -241,11 +245,11 @@ pub(crate) async fn stored(
         }
         StoredBody::Whole(body) => {
             let slice = |at: u64| usize::try_from(at).unwrap_or(body.len());
-            let body = body.slice(slice(first)..slice(last));
+            let body = body.slice(slice(first - begin)..slice(last - begin));
             sender.write(&mut [out.freeze(), body]).await?;
         }
         StoredBody::Parts { fill } => {
-            let rest = Rest { at: first, end: last, answered: (after, told) };
+            let rest = Rest { at: first - begin, end: last - begin, answered: (after, told) };
             parts(worker, sender, out.freeze(), stored, *fill, rest).await?;
         }
     }

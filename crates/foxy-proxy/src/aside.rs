@@ -1,17 +1,19 @@
 //! An answer that passes through to one client and is kept for later ones: to a POST whose answer is what a GET would
-//! give (RFC 9110 §9.3.3). Nobody else reads it while it comes.
+//! give (RFC 9110 §9.3.3), and a part of what a GET would give (RFC 9111 §3.3). Nobody else reads it while it comes.
 
 use crate::cache::Epoch;
 use crate::fields::View;
 use crate::fill::placed;
 use crate::keeper::{Keeper, Kept};
+use crate::parts::with_stored;
+use crate::storage::PART;
 use crate::stored::{CacheKey, Stored, VaryList, strip};
 use crate::worker::Worker;
 use bytes::Bytes;
 use foxy_base::WallTime;
 use foxy_http::{RequestHead, ResponseHead};
 use foxy_rules::storable::Exchange;
-use foxy_rules::{Storability, StoredTimes, storability};
+use foxy_rules::{Part, Storability, StoredTimes, storability};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -26,38 +28,58 @@ pub(crate) struct Aside {
     keeper: Option<Keeper>,
     /// Bytes of the body that have not come, where its length is known.
     missing: Option<u64>,
+    /// Whether it is the whole of a response or a part.
+    kind: Kind,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Whole,
+    Part,
 }
 
 impl Aside {
-    /// Begins to keep an answer of that length, if it may be. `times` are those of the request and of the answer's head, which is without
-    /// hop-by-hop fields already. What the request made invalid must be so before.
+    /// Begins to keep an answer of that length, if it may be. `times` are those of the request and of the answer's head,
+    /// which is without hop-by-hop fields already. If anything was invalidated since `epoch`, it is not kept. A part is
+    /// stored as its whole would be, if its length is the one it says and no request field chose it.
     pub(crate) fn begin(
         worker: &Rc<Worker>,
         base: &CacheKey,
         request: &RequestHead,
         (head, length): (&ResponseHead, Option<u64>),
         times: (WallTime, WallTime),
+        epoch: Epoch,
     ) -> Option<Self> {
+        let fields = View(&head.headers);
+        let kind = if head.status == 206 { Kind::Part } else { Kind::Whole };
+        if kind == Kind::Part {
+            let part = Part::of(&fields)?;
+            if length != Some(part.length()) || head.headers.contains("vary") {
+                return None;
+            }
+        }
         let verdict = storability(Exchange {
             method: request.method.as_str(),
             target: &base.text,
             request: &View(&request.headers),
-            status: head.status,
-            response: &View(&head.headers),
+            status: if kind == Kind::Part { 200 } else { head.status },
+            response: &fields,
             received: times.1,
             role: worker.settings().mode.role(),
         });
         if verdict != Storability::Store {
             return None;
         }
-        let initial = StoredTimes::new(&View(&head.headers), times.0, times.1);
+        let times = StoredTimes::new(&fields, times.0, times.1);
         let mut head = head.clone();
         strip(&mut head.headers);
         let cache = &worker.shared.cache;
-        let (key, list) = placed(cache, base, None, &head, &request.headers);
+        let (key, list) = match kind {
+            Kind::Whole => placed(cache, base, None, &head, &request.headers),
+            Kind::Part => (base.part(), None),
+        };
         let keeper = Some(Keeper::new(worker, base, &key));
-        let (base, epoch) = (base.clone(), cache.epoch(base));
-        Some(Self { base, key, list, head, times: initial, epoch, keeper, missing: length })
+        Some(Self { base: base.clone(), key, list, head, times, epoch, keeper, missing: length, kind })
     }
 
     /// Takes more of the body, before the client has it: when the client has all, so has the cache.
@@ -78,8 +100,17 @@ impl Aside {
         let Some(keeper) = self.keeper.take() else { return };
         let Some((body, length)) = keeper.complete().await else { return };
         let (role, head) = (worker.settings().mode.role(), self.head.clone());
-        let stored = Arc::new(Stored::new(self.key.text.clone(), head, role, self.times, length, body));
+        let stored = Stored::new(self.key.text.clone(), head, role, self.times, length, body);
+        let cache = &worker.shared.cache;
+        let (key, stored) = match self.kind {
+            Kind::Whole => (self.key.clone(), stored),
+            Kind::Part => {
+                let before = cache.part(&self.base, &worker.counters).await;
+                let before = before.as_ref().map(|(stored, _)| &**stored);
+                with_stored(&self.base, stored, before, role, PART as u64)
+            }
+        };
         let list = self.list.as_ref().map(|(list, new)| (list, *new));
-        worker.shared.cache.add(&self.base, &self.key, &stored, list, self.epoch, &worker.counters);
+        cache.add(&self.base, &key, &Arc::new(stored), list, self.epoch, &worker.counters);
     }
 }

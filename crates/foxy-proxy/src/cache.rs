@@ -3,6 +3,7 @@
 //! Every addition is stamped with the key's epoch at the time its fetch began; an invalidation begins a new epoch. An
 //! addition of an older epoch is dropped, so a fill in flight cannot bring back what was invalidated meanwhile.
 
+use crate::cache_status::HitSource;
 use crate::counters::{Counter, Counters};
 use crate::fields::View;
 use crate::memory::{Cached, MemoryTier};
@@ -138,6 +139,25 @@ impl Cache {
         }
     }
 
+    /// The part of a URL's response that is stored, if one is, and where it was found.
+    pub(crate) async fn part(
+        &self,
+        base: &CacheKey,
+        counters: &Counters,
+    ) -> Option<(Arc<Stored>, HitSource)> {
+        let (key, epoch) = (base.part(), self.epoch(base));
+        if let Some(found) = self.memory.get(key.hash).filter(|cached| cached.key() == key.text) {
+            let Cached::Response(stored) = found else { return None };
+            return Some((stored, HitSource::Memory));
+        }
+        let Some(Entry::Response(stored)) = self.storage.as_ref()?.entry(&key, counters).await else {
+            return None;
+        };
+        let stored = Arc::new(*stored);
+        self.remember(base, &key, &stored, epoch);
+        Some((stored, HitSource::Disk))
+    }
+
     fn remember(&self, base: &CacheKey, key: &CacheKey, stored: &Arc<Stored>, epoch: Epoch) {
         let small = match &stored.body {
             StoredBody::Whole(body) => body.len() as u64 <= self.memory_object_limit,
@@ -186,18 +206,20 @@ impl Cache {
         }
     }
 
-    /// Forgets what is stored under a URL, all variants of it, and what is being fetched for it.
+    /// Forgets what is stored under a URL, all variants and parts of it, and what is being fetched for it.
     pub(crate) async fn invalidate(&self, key: &CacheKey, counters: &Counters) {
         counters.add(Counter::Invalidations, 1);
         let removed = {
             let mut epoch = self.lock(key);
             *epoch += 1;
-            self.memory.remove(key.hash);
-            self.storage.as_ref().map(|storage| (storage.remove(key.hash), storage.patience()))
+            let both = [key.hash, key.part().hash];
+            both.iter().for_each(|hash| self.memory.remove(*hash));
+            let removals = |storage: &Storage| (both.map(|hash| storage.remove(hash)), storage.patience());
+            self.storage.as_ref().map(removals)
         };
-        if let Some((removed, patience)) = removed {
-            // Later gets come after the removal in the store's queue; waiting only makes it durable before the answer.
-            let _ = tokio::time::timeout(patience, removed).await;
+        if let Some(([one, other], patience)) = removed {
+            // Later gets come after the removals in the store's queue; waiting only makes them durable before the answer.
+            let _ = tokio::time::timeout(patience, async { (one.await, other.await) }).await;
         }
     }
 

@@ -14,6 +14,7 @@ use crate::forward;
 use crate::freshen::Described;
 use crate::hit::hit;
 use crate::outgoing;
+use crate::parts;
 use crate::reason::{ErrorReason, ForwardReason};
 use crate::stale::{Miss, Stale};
 use crate::stored::{CacheKey, Stored, VaryList};
@@ -119,14 +120,14 @@ async fn fetch(
     control: &RequestControl,
     miss: Miss,
 ) -> Result<Got, Cut> {
-    if wanted.asked.head_only || (wanted.head.headers.contains("range") && !miss.validates()) {
-        let described = miss.stale.filter(|_| wanted.asked.head_only).map(|stale| Described {
-            base: wanted.key.clone(),
-            stored: stale.stored,
-            key: stale.key,
-            epoch: miss.epoch,
-        });
-        return Ok(Got::Forward(miss.reason, described));
+    let head_only = wanted.asked.head_only;
+    if head_only || (wanted.head.headers.contains("range") && !miss.validates()) {
+        if !head_only
+            && let Some((after, told)) = parts::answer(worker, sender, wanted, control, clock::wall()).await?
+        {
+            return Ok(Got::Answered(after, told));
+        }
+        return Ok(Got::Forward(miss.reason, miss.described(&wanted.key).filter(|_| head_only)));
     }
     let flights = &worker.shared.flights;
     let boarding = if control.no_cache || control.max_age == Some(0) {

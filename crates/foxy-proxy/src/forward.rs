@@ -131,7 +131,7 @@ async fn respond(
     mut exchange: UpstreamExchange,
     broken_rule: &BrokenRule,
 ) -> Result<Forwarded, Cut> {
-    let requested = clock::wall();
+    let (requested, before) = (clock::wall(), worker.shared.cache.epoch(&request.key));
     let (mut head, length) = match final_head(sender, request.asked, &mut exchange).await? {
         Ok(found) => found,
         Err(error) => {
@@ -160,10 +160,15 @@ async fn respond(
     if !request.asked.head_only && head.status != 304 {
         head.headers.remove("content-length");
     }
-    let posted = request.head.method == Method::Post;
-    let mut aside = posted
-        .then(|| Aside::begin(worker, &request.key, request.head, (&head, length), (requested, received)))
-        .flatten();
+    let epoch = match (&request.head.method, head.status) {
+        // The request itself has just invalidated what was there.
+        (Method::Post, 200) => Some(worker.shared.cache.epoch(&request.key)),
+        (Method::Get, 206) if request.reason != ForwardReason::Bypass => Some(before),
+        _ => None,
+    };
+    let (key, times) = (&request.key, (requested, received));
+    let mut aside =
+        epoch.and_then(|epoch| Aside::begin(worker, key, request.head, (&head, length), times, epoch));
     let outcome = CacheStatus::Forwarded {
         reason: request.reason,
         status: Some(head.status),

@@ -16,6 +16,16 @@ use foxy_rules::{Conditional, Permit, RangeAnswer, evaluate, requested_range};
 /// when it is stale.
 pub(crate) type How = (HitSource, i64, Option<Permit>);
 
+/// What counts hits from there.
+pub(crate) const fn counter(source: HitSource) -> Counter {
+    match source {
+        HitSource::Memory => Counter::MemoryHits,
+        HitSource::Disk => Counter::DiskHits,
+        HitSource::Revalidated(_) => Counter::Revalidated,
+        HitSource::Fallback(_) => Counter::StaleAnswers,
+    }
+}
+
 /// Serves a stored response. `None` when its body turned out to be gone before anything was
 /// sent: then it is a miss. When it turns out later, the rest comes from the origin.
 pub(crate) async fn hit(
@@ -26,15 +36,7 @@ pub(crate) async fn hit(
     (source, ttl, permit): How,
     now: WallTime,
 ) -> Result<Option<(After, Told)>, Cut> {
-    worker.counters.add(
-        match source {
-            HitSource::Memory => Counter::MemoryHits,
-            HitSource::Disk => Counter::DiskHits,
-            HitSource::Revalidated(_) => Counter::Revalidated,
-            HitSource::Fallback(_) => Counter::StaleAnswers,
-        },
-        1,
-    );
+    worker.counters.add(counter(source), 1);
     let outcome = CacheStatus::Hit { source, ttl, permit };
     let age = stored.times.age(now);
     let (request, head) = (View(&wanted.head.headers), View(&stored.head.headers));

@@ -25,6 +25,7 @@ mod keeper;
 pub mod memory;
 mod news;
 mod outgoing;
+mod parts;
 pub mod reason;
 mod resume;
 mod serve;

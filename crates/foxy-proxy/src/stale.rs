@@ -3,6 +3,7 @@
 use crate::cache::Epoch;
 use crate::cache_status::HitSource;
 use crate::fields::View;
+use crate::freshen::Described;
 use crate::hit::How;
 use crate::news::Outcome;
 use crate::reason::ForwardReason;
@@ -48,6 +49,12 @@ impl Miss {
     /// Whether the origin is asked if what is stored is still good.
     pub(crate) fn validates(&self) -> bool {
         self.stale.as_ref().is_some_and(|stale| stale.validate)
+    }
+
+    /// What is stored under that URL, for an answer that may describe it anew.
+    pub(crate) fn described(self, base: &CacheKey) -> Option<Described> {
+        let (base, epoch) = (base.clone(), self.epoch);
+        self.stale.map(|Stale { stored, key, .. }| Described { base, stored, key, epoch })
     }
 
     /// What is stored, if it may answer `request` after a flight that came to `outcome`, and how.

@@ -36,6 +36,12 @@ impl CacheKey {
         Self { text, hash }
     }
 
+    /// The key of a part of the response under this one. No variant's key is like it: they are longer.
+    #[must_use]
+    pub fn part(&self) -> Self {
+        Self::new([&self.text[..], b"\npart"].concat())
+    }
+
     /// The list a variant's key was made with, given the names it chose by.
     #[must_use]
     pub fn list_of(&self, variant: &Self, vary: Vary) -> Option<VaryList> {

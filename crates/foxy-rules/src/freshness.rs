@@ -31,11 +31,10 @@ impl Lifetime {
     }
 }
 
-/// Statuses that may be given a heuristic lifetime (RFC 9110 §15.1). 206 is not among ours: partial responses are not
-/// stored.
+/// Statuses that may be given a heuristic lifetime (RFC 9110 §15.1).
 #[must_use]
 pub const fn heuristically_cacheable(status: u16) -> bool {
-    matches!(status, 200 | 203 | 204 | 300 | 301 | 308 | 404 | 405 | 410 | 414 | 501)
+    matches!(status, 200 | 203 | 204 | 206 | 300 | 301 | 308 | 404 | 405 | 410 | 414 | 501)
 }
 
 /// The freshness lifetime for a shared cache (§4.2.1): the first of s-maxage, max-age, Expires − Date, heuristic.

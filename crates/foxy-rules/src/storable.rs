@@ -21,7 +21,7 @@ pub enum Storability {
 pub enum NotStoredReason {
     /// Only answers to GET are stored, and those to POST that say they are what a GET would give.
     Method,
-    /// Partial content (206) is not stored yet.
+    /// Partial content (206) is no answer to other requests. What of it may be kept as a part is decided as for its whole.
     Partial,
     /// The status is not a final one, or says nothing of the resource (304).
     Status,

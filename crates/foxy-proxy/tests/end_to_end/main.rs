@@ -3,4 +3,5 @@
 mod bench;
 mod caching;
 mod forwarding;
+mod partial;
 mod stale;
