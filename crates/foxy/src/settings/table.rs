@@ -55,6 +55,7 @@ pub static SETTINGS: &[Setting] = &[
         kind: Kind::Networks(|w| &mut w.allow_destination),
         default: Preset::Fixed(&[]),
         doc: "Networks that may be relayed to although they are loopback, link-local, private or otherwise not public. \
+              Blocks kept for documentation (192.0.2.0/24, 198.51.100.0/24, 203.0.113.0/24, 2001:db8::/32, 3fff::/20) are dialled as public ones are. \
               The address that is dialled decides, not the name that was asked for. Public addresses are always allowed.",
     },
     Setting {
