@@ -5,6 +5,7 @@ use crate::cache_status::CacheStatus;
 use crate::client_io::{Sender, WriteEnd};
 use crate::counters::Counter;
 use crate::fields::View;
+use crate::proxy_status;
 use crate::reason::ErrorReason;
 use crate::storage::PART;
 use crate::stored::{Stored, StoredBody};
@@ -146,6 +147,7 @@ pub(crate) async fn error(
     head.headers.append("Date", worker.http_date(clock::wall()));
     head.headers.append("Content-Type", "text/plain; charset=utf-8");
     head.headers.append("Cache-Control", "no-store");
+    head.headers.append("Proxy-Status", proxy_status::value(reason));
     if reason.status() == 405 {
         head.headers.append("Allow", "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS");
     }

@@ -26,6 +26,7 @@ pub mod memory;
 mod news;
 mod outgoing;
 mod parts;
+mod proxy_status;
 pub mod reason;
 mod resume;
 mod serve;

@@ -186,6 +186,7 @@ fn only_if_cached_never_reaches_the_origin() {
     let proxy = forward_proxy();
     let answer = proxy.get(&origin.url("/x"), "Cache-Control: only-if-cached\r\n");
     assert_eq!((answer.status, origin.requests()), (504, 0));
+    assert_eq!(answer.header("proxy-status"), "foxy; error=proxy_internal_response");
 }
 
 #[test]
