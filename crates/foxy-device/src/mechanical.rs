@@ -167,6 +167,26 @@ impl Mechanical {
     }
 }
 
+impl Mechanical {
+    /// Plays the end of the process that used the device and a restart of the machine: what waits to be written back is
+    /// written, files are let go of, and nothing is in memory any more. Completions not yet reaped are dropped. Gives
+    /// when the disks come to rest.
+    pub fn restart(&mut self, now: Instant) -> Instant {
+        let now = self.settle(now);
+        for file in self.inner.open_files() {
+            self.carry_out(IoId(u64::MAX), IoOp::Close { file });
+        }
+        let now = self.settle(now);
+        self.ready.clear();
+        self.pages.clear();
+        for volume in &mut self.volumes {
+            volume.blocks.clear();
+            volume.spindle.forget_buffer();
+        }
+        now
+    }
+}
+
 impl Device for Mechanical {
     fn submit(&mut self, id: IoId, op: IoOp, now: Instant) {
         self.advance(now);

@@ -104,6 +104,11 @@ impl Memory {
         Self { tree, open: BTreeMap::new(), finished: VecDeque::new(), parker: Parker::default() }
     }
 
+    /// The ids of all open files.
+    pub(crate) fn open_files(&self) -> Vec<FileId> {
+        self.open.keys().copied().collect()
+    }
+
     /// The file an id leads to.
     pub(crate) fn number(&self, file: FileId) -> Result<FileNumber, IoError> {
         self.open.get(&file).copied().ok_or(IoError::NotOpen)

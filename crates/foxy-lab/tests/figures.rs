@@ -1,7 +1,7 @@
 //! What the paper's Table 2 says must hold on the model at any scale: the order of the techniques, and the ceiling.
 
 use foxy_lab::figures::trial::Trial;
-use foxy_lab::figures::{Extent, Lab};
+use foxy_lab::figures::{Extent, Lab, find};
 
 #[test]
 fn each_technique_is_faster_than_the_one_before_and_none_beats_the_disk() {
@@ -28,4 +28,24 @@ fn a_trial_gives_the_same_again() {
     };
     let (first, second) = (run(), run());
     assert_eq!((first.took, first.latencies), (second.took, second.latencies));
+}
+
+#[test]
+fn what_is_found_again_after_a_stop_and_after_a_crash_is_as_each_way_promises() {
+    let lab = Lab::new(Extent { scale: 0.02, seeds: vec![1], threads: 2 }, &|_, _| {});
+    let figure = find("001-recovery").expect("there is one").make(&lab);
+    let found = |way: &str| {
+        ["a clean stop", "a crash"].map(|end| {
+            let name = format!("{way}: found again after {end}");
+            let row = figure.rows.iter().find(|row| row.row == name).expect("a row for each");
+            row.ours.expect("a share")
+        })
+    };
+    for way in ["stream-packetizer", "ufs"] {
+        let [clean, crash] = found(way);
+        assert!(clean == 100.0 && crash > 95.0, "{way}: {clean} %, {crash} %");
+    }
+    for way in ["packetizer", "ufs without ledger"] {
+        assert_eq!(found(way), [100.0, 0.0], "{way}");
+    }
 }

@@ -48,6 +48,12 @@ impl DiskBuffer {
         Self { segments: VecDeque::new(), ahead: None, limit, length, disk_end: profile.sectors() }
     }
 
+    /// Forgets all that was read.
+    pub(super) fn clear(&mut self) {
+        self.segments.clear();
+        self.ahead = None;
+    }
+
     pub(super) fn look_up(&self, address: u64, sectors: u64) -> Lookup {
         let end = address + sectors;
         if let (Some(ahead), Some(newest)) = (self.ahead, self.segments.front())

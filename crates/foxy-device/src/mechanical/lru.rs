@@ -27,6 +27,11 @@ impl<K: Copy + Eq + Hash, V: Copy> Lru<K, V> {
         Self { slots: Vec::new(), found: HashMap::new(), newest: NONE, oldest: NONE, limit }
     }
 
+    /// Drops all.
+    pub(super) fn clear(&mut self) {
+        *self = Self::new(self.limit);
+    }
+
     /// The value, which becomes the newest.
     pub(super) fn get(&mut self, key: K) -> Option<V> {
         let slot = *self.found.get(&key)?;

@@ -50,6 +50,11 @@ impl Spindle {
         self.counts
     }
 
+    /// Forgets what the disk has in its own memory.
+    pub(super) fn forget_buffer(&mut self) {
+        self.buffer.clear();
+    }
+
     /// Takes a request; an idle disk begins with it.
     pub(super) fn push(&mut self, request: DiskRequest) {
         self.queue.push(request);

@@ -2,7 +2,7 @@
 
 use crate::disk::{Disk, FILE, MIB, create, open, read, write};
 use foxy_base::{Instant, Random};
-use foxy_device::{DiskProfile, FileId, IoOp};
+use foxy_device::{DiskProfile, FileId, IoBuffer, IoError, IoOp, StorePath};
 use std::time::Duration;
 
 #[test]
@@ -130,4 +130,19 @@ fn without_writing_behind_every_write_takes_the_disk_s_time() {
     for page in [5, 90, 40] {
         assert!(disk.time(write(FILE, page * 8192, 8192)) > Duration::from_millis(1));
     }
+}
+
+#[test]
+fn after_a_restart_content_is_there_and_nothing_is_in_memory_or_open() {
+    let mut disk = Disk::new(DiskProfile::st15150w(), 1, 1);
+    disk.time(create(FILE, "stream", MIB));
+    disk.time(IoOp::Write { file: FILE, offset: 100, buffer: IoBuffer::copy_of(b"kept") });
+    assert_eq!(disk.time(read(FILE, 0, 8192)), Duration::ZERO, "it is in memory");
+    disk.now = disk.device.restart(disk.now);
+    disk.submit(read(FILE, 0, 8192));
+    assert!(matches!(disk.finish()[..], [Err(IoError::NotOpen)]));
+    disk.time(open(FILE, "stream"));
+    assert!(disk.time(read(FILE, 0, 8192)) > Duration::from_millis(1), "it comes from the disk");
+    let content = disk.device.content(&StorePath::new("stream")).expect("it stays");
+    assert_eq!(&content[100..104], b"kept");
 }

@@ -1,14 +1,14 @@
 //! The trials that figures share, each run once: traces and URL operations by seed, results by trial, on all cores.
 
 use super::observe::Observer;
-use super::trial::{self, Trial, TrialResult};
+use super::trial::{self, Mix, Trial, TrialResult};
 use crate::sim::levels::{LevelCounts, Levels, operations};
 use crate::sim::operation::Operations;
+use crate::sim::parallel::run_all;
 use foxy_device::DiskProfile;
 use foxy_device::mechanical::SystemProfile;
 use foxy_store::PolicyName;
-use foxy_workload::trace::synthetic::{TABLE1, generate};
-use std::collections::HashMap;
+use foxy_workload::trace::synthetic::{Model, TABLE1, generate};
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -39,14 +39,14 @@ type Progress<'a> = &'a (dyn Fn(usize, usize) + Sync);
 /// A trial that was run, and what it came to.
 type Known = (Trial, bool, Arc<TrialResult>);
 
-/// Seed, and the bits of the shares of gets and disk.
-type StreamKey = (u64, u64, u64);
+/// Seed and mix.
+type StreamKey = (u64, Mix);
 
 /// The shared trials.
 pub struct Lab<'a> {
     extent: Extent,
     progress: Progress<'a>,
-    streams: Mutex<HashMap<StreamKey, Arc<Stream>>>,
+    streams: Mutex<Vec<(StreamKey, Arc<Stream>)>>,
     known: Mutex<Vec<Known>>,
 }
 
@@ -93,25 +93,26 @@ impl<'a> Lab<'a> {
         }
     }
 
-    /// The URL operations of the paper's trace, or of a share of its gets on a share of its disk.
+    /// The URL operations of the paper's trace, or of one that differs from it in size or mix.
     #[must_use]
-    pub fn stream(&self, seed: u64, gets_share: f64, disk_share: f64) -> Arc<Stream> {
-        let key = (seed, gets_share.to_bits(), disk_share.to_bits());
+    pub fn stream(&self, seed: u64, mix: Mix) -> Arc<Stream> {
+        let key = (seed, mix);
         let mut streams = self.streams.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(stream) = streams.get(&key) {
+        if let Some((_, stream)) = streams.iter().find(|(other, _)| *other == key) {
             return Arc::clone(stream);
         }
         let scale = self.extent.scale;
-        let trace = generate(&TABLE1, (GETS * scale * gets_share) as usize, seed);
+        let model = Model { repeats: mix.repeats, recent: mix.recent, ..TABLE1 };
+        let trace = generate(&model, (GETS * scale * mix.gets) as usize, seed);
         let levels = Levels {
-            memory: (MEMORY * scale) as u64,
-            disk: (DISK * scale * disk_share) as u64,
+            memory: (MEMORY * scale * mix.memory) as u64,
+            disk: (DISK * scale * mix.disk) as u64,
             policy: PolicyName::Lru,
             object_limit: u64::MAX,
         };
         let (operations, counts) = operations(&trace, &levels);
         let stream = Arc::new(Stream { operations, counts });
-        streams.insert(key, Arc::clone(&stream));
+        streams.push((key, Arc::clone(&stream)));
         stream
     }
 
@@ -123,19 +124,20 @@ impl<'a> Lab<'a> {
     pub fn results(&self, trials: &[Trial], follow_requests: bool) -> Vec<Arc<TrialResult>> {
         let todo: Vec<&Trial> =
             trials.iter().filter(|trial| self.find(trial, follow_requests).is_none()).collect();
-        let (next, done) = (AtomicUsize::new(0), AtomicUsize::new(0));
-        std::thread::scope(|scope| {
-            for _ in 0..self.extent.threads.min(todo.len()) {
-                scope.spawn(|| {
-                    while let Some(trial) = todo.get(next.fetch_add(1, SeqCst)) {
-                        self.run(trial, follow_requests);
-                        (self.progress)(done.fetch_add(1, SeqCst) + 1, todo.len());
-                    }
-                });
-            }
-        });
+        self.all(&todo, |trial| self.run(trial, follow_requests));
         let found = trials.iter().map(|trial| self.find(trial, follow_requests));
         found.collect::<Option<_>>().expect("every trial was run")
+    }
+
+    /// What these tasks come to, in order, on all threads.
+    pub fn all<T: Sync, R: Send>(&self, tasks: &[T], run: impl Fn(&T) -> R + Sync) -> Vec<R> {
+        let done = AtomicUsize::new(0);
+        let counted = |task: &T| {
+            let result = run(task);
+            (self.progress)(done.fetch_add(1, SeqCst) + 1, tasks.len());
+            result
+        };
+        run_all(tasks, self.extent.threads, &counted, &mut || {})
     }
 
     /// The results of a trial for every seed.
@@ -152,7 +154,7 @@ impl<'a> Lab<'a> {
     }
 
     fn run(&self, trial: &Trial, follow_requests: bool) {
-        let stream = self.stream(trial.seed, trial.gets_share, trial.disk_share);
+        let stream = self.stream(trial.seed, trial.mix);
         let eye = if follow_requests { Observer::following_requests() } else { Observer::default() };
         let result = trial::run(trial, &self.profile(), &stream.operations, eye);
         let result = result.unwrap_or_else(|error| panic!("{trial:?}: {error}"));

@@ -5,6 +5,8 @@ pub mod disk;
 pub mod lab;
 pub mod observe;
 pub mod picture;
+mod reads;
+mod recovery;
 pub mod spindles;
 mod table_2;
 pub mod trial;
@@ -75,6 +77,12 @@ pub const FIGURES: &[FigureEntry] = &[
     FigureEntry { name: "001-fig15", title: "distances between reads", make: disk::figure_15 },
     FigureEntry { name: "001-fig16", title: "LAZY-READS-LOC over utilization", make: webcosm::figure_16 },
     FigureEntry { name: "001-table2", title: "URL-get operations a second", make: table_2::table_2 },
+    FigureEntry { name: "001-r44", title: "LAZY-READS as reads become more", make: reads::gain_over_reads },
+    FigureEntry {
+        name: "001-recovery",
+        title: "opening after a stop and after a crash",
+        make: recovery::recovery,
+    },
     FigureEntry { name: "000-d6", title: "one, two and three disks under aufs", make: spindles::table_d6 },
 ];
 

@@ -3,7 +3,7 @@
 use super::Figure;
 use super::lab::Lab;
 use super::picture::{Picture, Series, Style};
-use super::trial::Trial;
+use super::trial::{Mix, Trial};
 use foxy_report::figure::{FigureRow, Verdict};
 
 /// Threads of aufs for each disk.
@@ -17,8 +17,7 @@ pub fn table_d6(lab: &Lab) -> Figure {
             let trial = Trial {
                 spindles: disks,
                 writes_at_once: THREADS * disks,
-                gets_share: 0.4,
-                disk_share: 0.4,
+                mix: Mix { gets: 0.4, disk: 0.4, ..Mix::PAPER },
                 ..Trial::of("aufs", 1)
             };
             lab.over_seeds(trial).iter().map(|result| result.gets_per_second()).collect()

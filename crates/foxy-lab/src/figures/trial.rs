@@ -11,6 +11,7 @@ use foxy_device::{DiskProfile, Mechanical, MechanicalCounts};
 use foxy_store::schemes::slotted::BufferChoice;
 use foxy_store::schemes::ufs::UfsMapping;
 use foxy_store::{Observer, Recovery, SchemeName, StoreSettings};
+use foxy_workload::trace::synthetic::TABLE1;
 use std::time::Duration;
 
 /// What is tried.
@@ -26,16 +27,41 @@ pub struct Trial {
     pub locality_buffers: u16,
     /// Which of them is emptied (R29).
     pub locality_choice: BufferChoice,
-    /// Share of the paper's 2 GB that the disk cache has.
-    pub disk_share: f64,
-    /// Share of the gets that are made.
-    pub gets_share: f64,
+    /// What is asked for, of which caches.
+    pub mix: Mix,
     /// Disks.
     pub spindles: usize,
     /// URL-writes under way at once.
     pub writes_at_once: usize,
     /// The seed of trace and disk.
     pub seed: u64,
+}
+
+/// The gets of a trial and the caches they go through.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Mix {
+    /// Share of the paper's gets that are made.
+    pub gets: f64,
+    /// Share of the paper's 2 GB that the disk cache has.
+    pub disk: f64,
+    /// Share of the paper's 512 MB that the memory cache has.
+    pub memory: f64,
+    /// Share of the fetches that repeat an earlier one.
+    pub repeats: f64,
+    /// Share of these that are soon after it, and so more likely to be in memory.
+    pub recent: f64,
+}
+
+impl Mix {
+    /// The paper's trace and caches.
+    pub const PAPER: Self =
+        Self { gets: 1.0, disk: 1.0, memory: 1.0, repeats: TABLE1.repeats, recent: TABLE1.recent };
+
+    /// The same with a share of the gets and of the caches.
+    #[must_use]
+    pub const fn sized(share: f64) -> Self {
+        Self { gets: share, disk: share, memory: share, ..Self::PAPER }
+    }
 }
 
 impl Trial {
@@ -48,8 +74,7 @@ impl Trial {
             buddy_threshold: 256,
             locality_buffers: 128,
             locality_choice: BufferChoice::LeastRecentlyUsed,
-            disk_share: 1.0,
-            gets_share: 1.0,
+            mix: Mix::PAPER,
             spindles: 1,
             writes_at_once: 1,
             seed,

@@ -4,7 +4,7 @@
 use super::Figure;
 use super::lab::Lab;
 use super::picture::{Picture, Series, Style};
-use super::trial::{Trial, TrialResult};
+use super::trial::{Mix, Trial, TrialResult};
 use foxy_report::figure::{FigureRow, Place, Verdict};
 use foxy_store::schemes::slotted::BufferChoice;
 use std::sync::Arc;
@@ -63,7 +63,7 @@ pub(super) fn ratios(upper: &[f64], lower: &[f64]) -> Vec<f64> {
 
 /// Table 1: what the two cache levels make of the trace.
 pub fn table_1(lab: &Lab) -> Figure {
-    let streams: Vec<_> = lab.extent().seeds.iter().map(|&seed| lab.stream(seed, 1.0, 1.0)).collect();
+    let streams: Vec<_> = lab.extent().seeds.iter().map(|&seed| lab.stream(seed, Mix::PAPER)).collect();
     let row = |name: &str, quoted: f64, count: &dyn Fn(&super::lab::Stream) -> u64| {
         let share = |stream: &Arc<super::lab::Stream>| {
             count(stream) as f64 / stream.counts.memory.gets as f64 * 100.0
@@ -90,7 +90,7 @@ pub fn table_1(lab: &Lab) -> Figure {
 pub fn figure_6(lab: &Lab) -> Figure {
     const SHARE: f64 = 398_034.0 / super::lab::GETS;
     let of = |scheme| {
-        let trial = Trial { gets_share: SHARE, disk_share: 0.5, ..Trial::of(scheme, 1) };
+        let trial = Trial { mix: Mix { gets: SHARE, disk: 0.5, ..Mix::PAPER }, ..Trial::of(scheme, 1) };
         let results = lab.over_seeds(trial);
         results.iter().map(|result| result.minutes()).collect::<Vec<f64>>()
     };

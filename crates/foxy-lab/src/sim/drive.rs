@@ -4,10 +4,12 @@
 
 use super::operation::{Operation, OperationKind};
 use super::pace::Pace;
+use super::sizing::pieces_of;
 use bytes::Bytes;
 use foxy_base::Instant;
 use foxy_device::Device;
 use foxy_store::engine::{Engine, Wake};
+use foxy_store::status::StoreStatus;
 use foxy_store::{
     AbsentReason, Answer, Ask, Key, Observer, PlacementHint, Record, RefusedReason, Scheme, SchemeName, Site,
     StoreSettings,
@@ -91,6 +93,7 @@ pub struct Drive<D, P> {
     busy: bool,
     outcome: Outcome,
     body: Bytes,
+    opening: Duration,
     began: Instant,
 }
 
@@ -110,12 +113,13 @@ impl<D: Device, P: Pace<D>> Drive<D, P> {
             latencies: Vec::new(),
         };
         let body = Bytes::from(vec![0x5a; PIECE as usize]);
-        let engine = Engine::new(scheme, device, observer);
-        let began = pace.now();
+        let engine = Engine::new(scheme, device, observer.clone());
+        let (began, opening) = (pace.now(), Duration::ZERO);
         let mut drive =
-            Self { engine, pace, subject, reads: 0, writes: 0, busy: false, outcome, body, began };
+            Self { engine, pace, subject, reads: 0, writes: 0, busy: false, outcome, body, opening, began };
         let now = drive.pace.now();
         drive.engine.start(now, &mut |_, _| {});
+        drive.open(&observer);
         drive.settle();
         drive.ask(OperationKind::Delete, Ask::Remove(Key([0xff; 16])));
         drive.settle();
@@ -126,6 +130,24 @@ impl<D: Device, P: Pace<D>> Drive<D, P> {
         Ok(drive)
     }
 
+    /// Waits until the store serves, or will not.
+    fn open(&mut self, observer: &Observer) {
+        loop {
+            while self.turn() {}
+            let opening = matches!(observer.status.get(), StoreStatus::Opening | StoreStatus::Rebuilding);
+            if !opening || !self.wait(self.engine.deadline()) {
+                self.opening = self.elapsed();
+                return;
+            }
+        }
+    }
+
+    /// How long the store took from its start until it served.
+    #[must_use]
+    pub const fn opening(&self) -> Duration {
+        self.opening
+    }
+
     /// Carries one operation out; returns when the next may follow.
     ///
     /// # Errors
@@ -133,7 +155,7 @@ impl<D: Device, P: Pace<D>> Drive<D, P> {
     pub fn operation(&mut self, operation: Operation) -> Result<(), DriveError> {
         self.outcome.operations += 1;
         let Operation { kind, url, site, size } = operation;
-        let pieces = size.div_ceil(PIECE).max(1);
+        let pieces = pieces_of(size);
         for piece in 0..pieces {
             let key = key_of(url, piece);
             loop {
@@ -267,14 +289,14 @@ impl<D: Device, P: Pace<D>> Drive<D, P> {
     /// The same, with what the store does to be opened again: what it has buffered is written too. `before_close` is
     /// called when nothing is under way any more.
     #[must_use]
-    pub fn close(mut self, before_close: impl FnOnce()) -> Outcome {
+    pub fn close(mut self, before_close: impl FnOnce()) -> (Outcome, D) {
         self.settle();
         before_close();
         self.writes += 1;
         let asked = self.pace.now();
         self.wake(Wake::Shutdown(Waiting { kind: OperationKind::Delete, asked }));
         self.settle();
-        self.outcome()
+        (self.outcome(), self.engine.into_device())
     }
 
     fn outcome(&mut self) -> Outcome {

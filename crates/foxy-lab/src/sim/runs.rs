@@ -1,7 +1,7 @@
 //! Runs of a scheme with a stream of URL operations: on memory, on the model of a mechanical disk in virtual time, or on
 //! a real device that somebody else opened. Each run has a store of its own; no files are opened here.
 
-use super::drive::{Drive, DriveError, Outcome, PIECE, Subject};
+use super::drive::{Drive, DriveError, Outcome, Subject};
 use super::operation::{Operation, OperationKind, Operations};
 use super::pace::{Pace, Real, Virtual};
 use super::sizing;
@@ -177,7 +177,7 @@ fn waiting_bytes(scheme: SchemeName) -> usize {
 #[must_use]
 pub fn settings(plan: &Plan, operations: &Operations) -> StoreSettings {
     let writes = operations.list.iter().filter(|operation| operation.kind == OperationKind::Write);
-    let records: u64 = writes.map(|operation| operation.size.div_ceil(PIECE).max(1)).sum();
+    let records: u64 = writes.map(|operation| sizing::pieces_of(operation.size)).sum();
     let record_limit = (records + 1024).min(u64::from(u32::MAX >> 4));
     StoreSettings {
         high_watermark: 100,
@@ -300,7 +300,7 @@ impl<D: Device, P: Pace<D>> Driven<D, P> {
     fn close(self) -> RunResult {
         let mut counts = DeviceCounts::default();
         let count = || counts = DeviceCounts::of(&self.observer.statistics).since(self.opening);
-        let outcome = self.drive.close(count);
+        let (outcome, _) = self.drive.close(count);
         let took = Some(outcome.took);
         RunResult { gets: 0, outcome, took, counts, read_modify_writes: None }
     }

@@ -17,6 +17,12 @@ pub fn slots_of(size: u64) -> u64 {
     whole * u64::from(slots_for(PIECE as usize)) + last
 }
 
+/// Records that a URL takes.
+#[must_use]
+pub fn pieces_of(size: u64) -> u64 {
+    size.div_ceil(PIECE).max(1)
+}
+
 /// The most slots that are live at once in the course of the operations.
 #[must_use]
 pub fn peak_slots(operations: &Operations) -> u64 {
@@ -38,8 +44,8 @@ pub fn peak_records(operations: &Operations) -> u32 {
     let (mut live, mut peak): (u64, u64) = (0, 0);
     for Operation { kind, size, .. } in &operations.list {
         match kind {
-            OperationKind::Write => live += size.div_ceil(PIECE).max(1),
-            OperationKind::Delete => live -= size.div_ceil(PIECE).max(1),
+            OperationKind::Write => live += pieces_of(*size),
+            OperationKind::Delete => live -= pieces_of(*size),
             OperationKind::Read => {}
         }
         peak = peak.max(live);

@@ -4,6 +4,7 @@ use super::run::{Measured, Run};
 use super::{Context, judged, mean, row};
 use crate::lab::mounts::{FileSystem, LoopMount};
 use foxy_lab::figures::picture::{Picture, Series, Style};
+use foxy_lab::figures::trial::Mix;
 use foxy_lab::figures::{Figure, Lab};
 use foxy_lab::sim::drive::PIECE;
 use foxy_lab::sim::operation::{OperationKind, Operations};
@@ -102,7 +103,7 @@ pub fn table_d1(context: &Context) -> Figure {
     let outcomes = measure(context, &lab);
     let mut rows: Vec<FigureRow> = RATIOS.iter().map(|ratio| compare(ratio, &outcomes, scale)).collect();
     rows.extend(outcomes.iter().map(|outcome| rate_row(outcome, scale)));
-    let stream = lab.stream(lab.extent().seeds[0], 1.0, 1.0);
+    let stream = lab.stream(lab.extent().seeds[0], Mix::PAPER);
     for scheme in SCHEMES {
         rows.extend(count_rows(scheme, &outcomes, &stream.operations, scale));
     }
@@ -127,7 +128,7 @@ pub fn table_d1(context: &Context) -> Figure {
 /// time is met by all.
 fn measure(context: &Context, lab: &Lab) -> Vec<Outcome> {
     let seeds = &lab.extent().seeds;
-    let disk = seeds.iter().map(|&seed| lab.stream(seed, 1.0, 1.0).operations.disk).max().unwrap_or(0);
+    let disk = seeds.iter().map(|&seed| lab.stream(seed, Mix::PAPER).operations.disk).max().unwrap_or(0);
     let mount = |mount: &Mount| {
         if context.watch.stop.load(Relaxed) {
             return Err("stopped".into());
@@ -143,7 +144,7 @@ fn measure(context: &Context, lab: &Lab) -> Vec<Outcome> {
             .extend(SCHEMES.map(|scheme| (mounted, Outcome { cell: (scheme, mount.name), runs: none() })));
     }
     for &seed in seeds {
-        let stream = lab.stream(seed, 1.0, 1.0);
+        let stream = lab.stream(seed, Mix::PAPER);
         for (mounted, Outcome { cell: (scheme, _), runs }) in &mut outcomes {
             if let (Ok(mounted), Ok(done)) = (mounted, &mut *runs) {
                 let run =

@@ -3,7 +3,7 @@
 use super::run::Run;
 use super::{Context, judged, mean, row};
 use foxy_lab::figures::picture::{Picture, Series, Style};
-use foxy_lab::figures::trial::Trial;
+use foxy_lab::figures::trial::{Mix, Trial};
 use foxy_lab::figures::{Figure, Lab};
 use foxy_report::figure::{FigureRow, Verdict};
 use foxy_store::SchemeName;
@@ -77,7 +77,7 @@ fn measure(context: &Context, lab: &Lab) -> Vec<Outcome> {
         lost: 0,
     });
     for &seed in &lab.extent().seeds {
-        let stream = lab.stream(seed, 1.0, 1.0);
+        let stream = lab.stream(seed, Mix::PAPER);
         for Outcome { scheme, gets, reads, lost } in &mut outcomes {
             let run = Run::new(&context.folder, *scheme, seed, &stream.operations, context.watch);
             let written = run.write().map(|run| run.rate);
