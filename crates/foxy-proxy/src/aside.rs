@@ -41,7 +41,8 @@ enum Kind {
 impl Aside {
     /// Begins to keep an answer of that length, if it may be. `times` are those of the request and of the answer's head,
     /// which is without hop-by-hop fields already. If anything was invalidated since `epoch`, it is not kept. A part is
-    /// stored as its whole would be, if its length is the one it says and no request field chose it.
+    /// stored as its whole would be, if its length is the one it says and no request field chose it; larger ones than a
+    /// record, of which few are asked for twice, are not.
     pub(crate) fn begin(
         worker: &Rc<Worker>,
         base: &CacheKey,
@@ -54,7 +55,8 @@ impl Aside {
         let kind = if head.status == 206 { Kind::Part } else { Kind::Whole };
         if kind == Kind::Part {
             let part = Part::of(&fields)?;
-            if length != Some(part.length()) || head.headers.contains("vary") {
+            let small = part.length() <= PART as u64;
+            if !small || length != Some(part.length()) || head.headers.contains("vary") {
                 return None;
             }
         }

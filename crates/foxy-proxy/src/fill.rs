@@ -106,6 +106,8 @@ async fn answered(
             let (fresh, not_stored) = described.confirmed(worker, &fill.request, &head, times);
             Outcome::Revalidated(fresh, not_stored)
         } else {
+            // The origin has something else by now; the next request is not to ask about this again.
+            worker.shared.cache.forget(key);
             Outcome::Unconfirmed
         };
         let result = exchange.next().await.map(|_| Headers::new());

@@ -94,6 +94,19 @@ fn a_304_about_something_else_is_followed_by_a_request_without_conditions() {
 }
 
 #[test]
+fn a_refresh_that_confirms_something_else_is_the_end_of_what_is_stored() {
+    let origin = TestOrigin::start(|head, number| match (number, header(head, "if-none-match")) {
+        (0, _) => ok("Cache-Control: max-age=0, stale-while-revalidate=60\r\nETag: \"a\"\r\n", b"old"),
+        (_, Some(_)) => b"HTTP/1.1 304 Not Modified\r\nETag: \"b\"\r\n\r\n".to_vec(),
+        _ => ok("Cache-Control: max-age=60\r\nETag: \"b\"\r\n", b"new"),
+    });
+    let proxy = forward_proxy();
+    proxy.get(&origin.url("/x"), "");
+    let replaced = (0..10_000).any(|_| proxy.get(&origin.url("/x"), "").body == b"new");
+    assert!(replaced && origin.requests() == 3);
+}
+
+#[test]
 fn a_request_that_wants_no_cached_answer_is_validated_not_fetched_anew() {
     let origin = TestOrigin::start(|head, _| match header(head, "if-none-match") {
         Some(_) => b"HTTP/1.1 304 Not Modified\r\nETag: \"a\"\r\n\r\n".to_vec(),
