@@ -1,8 +1,10 @@
-//! What the lab's commands share: bars, facts about this machine, a process's CPU time, a progress line, record files.
+//! What the lab's commands share: bars, facts about this machine, a process's CPU time, a progress line, logs, record
+//! files.
 //! The lab itself (crate foxy-lab) reads no files; this does it for it.
 
 pub mod bars;
 pub mod facts;
+pub mod logs;
 pub mod measured;
 pub mod mounts;
 pub mod processor_time;

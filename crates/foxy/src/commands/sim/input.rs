@@ -1,13 +1,13 @@
 //! What `foxy sim` is fed with: a log of gets, or a synthetic workload for each seed.
 
 use crate::failure::Failure;
-use crate::lab::progress::Progress;
+use crate::lab::logs;
 use clap::ArgMatches;
 use foxy_workload::Trace;
+use foxy_workload::trace::ReadReport;
 use foxy_workload::trace::synthetic::{MODELS, Model, generate};
-use foxy_workload::trace::{Format, ReadReport, read};
-use std::fs::File;
-use std::path::{Path, PathBuf};
+
+use std::path::PathBuf;
 
 /// URL-gets of the paper's trace (Table 1): what a synthetic workload has if nothing else is said.
 const GETS: u64 = 1_058_206;
@@ -40,7 +40,7 @@ pub fn open(matches: &ArgMatches, scale: f64) -> Result<(Input, String), Failure
     let requests = matches.get_one::<u64>("requests").copied();
     let scaled = |gets: u64| ((gets as f64 * scale).round() as usize).max(1);
     if let Some(path) = matches.get_one::<PathBuf>("trace") {
-        let (mut trace, report) = read_log(path, matches.get_one::<Format>("format").copied())?;
+        let (mut trace, report) = logs::read_log(matches, "--trace ", path)?;
         let asked = requests.unwrap_or(trace.gets.len() as u64);
         trace.gets.truncate(scaled(asked));
         let about = format!("{}: {}", path.display(), reading(&report, &trace));
@@ -55,23 +55,6 @@ pub fn open(matches: &ArgMatches, scale: f64) -> Result<(Input, String), Failure
     Ok((Input::Model(model, gets), format!("workload {name}, synthetic: {gets} gets")))
 }
 
-fn read_log(path: &Path, format: Option<Format>) -> Result<(Trace, ReadReport), Failure> {
-    let unusable = |what: String| Failure::Unusable(format!("--trace {}: {what}", path.display()));
-    let file = File::open(path);
-    let file = file.map_err(|error| unusable(format!("cannot be opened: {error}; name a log to read")))?;
-    let mut progress = Progress::new("lines", None);
-    let read = read(file, format, &mut |lines| progress.update(lines));
-    let (trace, report) = read.map_err(|error| unusable(error.to_string()))?;
-    if trace.gets.is_empty() {
-        let what = format!(
-            "no get in {}; name a log that has some, or the right --format",
-            reading(&report, &trace)
-        );
-        return Err(unusable(what));
-    }
-    Ok((trace, report))
-}
-
 /// What became of the lines of a log.
 fn reading(report: &ReadReport, trace: &Trace) -> String {
     let mut text = format!(
@@ -84,13 +67,8 @@ fn reading(report: &ReadReport, trace: &Trace) -> String {
     for (reason, count) in report.reasons() {
         text.push_str(&format!(", {count} left out: {reason}"));
     }
-    for example in &report.examples {
-        text.push_str(&format!(
-            "\n  line {}: {}: {}",
-            example.line,
-            example.reason,
-            example.text.escape_debug()
-        ));
+    for example in logs::examples(report) {
+        text.push_str(&format!("\n  {example}"));
     }
     text
 }

@@ -8,7 +8,7 @@ mod schemes;
 mod stream;
 
 use crate::failure::Failure;
-use crate::lab::records;
+use crate::lab::{logs, records};
 use crate::settings::machine::Machine;
 use crate::terminal;
 use clap::{Arg, ArgAction, ArgGroup, ArgMatches, Command, value_parser};
@@ -16,7 +16,6 @@ use foxy_base::ByteSize;
 use foxy_lab::sim::policies::CacheSize;
 use foxy_store::policy::POLICIES;
 use foxy_store::schemes::SCHEMES;
-use foxy_workload::trace::Format;
 use foxy_workload::trace::synthetic::MODELS;
 use std::path::PathBuf;
 
@@ -79,15 +78,9 @@ fn several(name: &'static str, value: &'static str, help: &'static str) -> Arg {
 
 fn fed_with() -> Vec<Arg> {
     vec![
-        option("trace", "FILE", "A log of gets, packed with gzip or not")
+        option("trace", "FILE", "A log of gets, packed with gzip or not; - is the standard input")
             .value_parser(value_parser!(PathBuf)),
-        option(
-            "format",
-            "FORMAT",
-            "How the log is written; guessed if not given: squid, common, combined, csv or parquet",
-        )
-        .requires("trace")
-        .value_parser(value_parser!(Format)),
+        logs::format().requires("trace"),
         option("workload", "NAME", "A synthetic workload instead of a log"),
         option("operations", "FILE", "URL operations that --save-operations wrote, instead of gets")
             .requires("scheme")

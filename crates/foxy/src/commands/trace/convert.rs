@@ -2,6 +2,7 @@
 
 use super::files;
 use crate::failure::Failure;
+use crate::lab::logs;
 use crate::terminal;
 use clap::{Arg, ArgMatches, Command, value_parser};
 use std::path::PathBuf;
@@ -18,7 +19,7 @@ pub fn command() -> Command {
                 .value_parser(value_parser!(PathBuf))
                 .help("The file to write"),
         )
-        .args([files::format(), files::written_format()])
+        .args([logs::format(), files::written_format()])
 }
 
 /// Runs it.

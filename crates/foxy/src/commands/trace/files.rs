@@ -1,16 +1,18 @@
-//! The files of `foxy trace`: opens logs and writes traces. What the bytes mean is foxy-workload's business.
+//! The files of `foxy trace`: the log to read, the trace to write. What the bytes mean is foxy-workload's
+//! business.
 
 use crate::failure::Failure;
+use crate::lab::logs;
 use crate::lab::progress::Progress;
 use clap::{Arg, ArgMatches, value_parser};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use foxy_report::Table;
 use foxy_workload::Trace;
+use foxy_workload::trace::ReadReport;
 use foxy_workload::trace::write::{self, WriteFormat};
-use foxy_workload::trace::{Format, ReadReport, read};
 use std::fs::File;
-use std::io::{self, BufWriter, Read, Write};
+use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 /// The log to read.
@@ -22,41 +24,9 @@ pub fn input() -> Arg {
         .help("The log to read, packed with gzip or not; - is the standard input")
 }
 
-/// Its format.
-pub fn format() -> Arg {
-    Arg::new("format")
-        .long("format")
-        .value_name("FORMAT")
-        .value_parser(value_parser!(Format))
-        .help("squid, common, combined, csv or parquet; without it the format is guessed")
-}
-
 /// Reads the trace that the arguments name. One without any get is refused.
 pub fn read_trace(matches: &ArgMatches) -> Result<(Trace, ReadReport), Failure> {
-    let path = matches.get_one::<PathBuf>("input").expect("required");
-    let unusable = |what: String| Failure::Unusable(format!("{}: {what}", path.display()));
-    let input: Box<dyn Read> = if path.as_os_str() == "-" {
-        Box::new(io::stdin().lock())
-    } else {
-        let opened = File::open(path);
-        Box::new(opened.map_err(|error| unusable(format!("cannot be opened: {error}; name a log to read")))?)
-    };
-    let mut progress = Progress::new("lines", None);
-    let format = matches.get_one::<Format>("format").copied();
-    let read = read(input, format, &mut |lines| progress.update(lines));
-    drop(progress);
-    let (trace, report) = read.map_err(|error| unusable(error.to_string()))?;
-    if trace.gets.is_empty() {
-        let reasons: Vec<String> =
-            report.reasons().map(|(reason, count)| format!("{count} {reason}")).collect();
-        return Err(unusable(format!(
-            "no GET in {} lines read as {} ({}); name the right --format, or a log that has some",
-            report.lines,
-            report.format,
-            if reasons.is_empty() { "it is empty".into() } else { reasons.join(", ") }
-        )));
-    }
-    Ok((trace, report))
+    logs::read_log(matches, "", matches.get_one::<PathBuf>("input").expect("required"))
 }
 
 /// What became of the lines, as text.
@@ -69,13 +39,8 @@ pub fn reading(report: &ReadReport) -> String {
         table.row(&[format!("left out: {reason}"), count.to_string()]);
     }
     let mut text = table.render();
-    for example in &report.examples {
-        text.push_str(&format!(
-            "line {}: {}: {}\n",
-            example.line,
-            example.reason,
-            example.text.escape_debug()
-        ));
+    for example in logs::examples(report) {
+        text.push_str(&format!("{example}\n"));
     }
     text
 }

@@ -3,7 +3,6 @@
 mod convert;
 mod files;
 mod generate;
-mod sizes;
 mod stats;
 
 use crate::failure::Failure;

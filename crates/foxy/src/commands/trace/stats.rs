@@ -1,13 +1,11 @@
 //! `foxy trace stats`: what a log is like, and what LRU caches of some sizes would hit in it.
 
 use super::files;
-use super::sizes::CacheSize;
 use crate::failure::Failure;
-use crate::lab::records;
+use crate::lab::{logs, records};
 use crate::terminal;
 use clap::{Arg, ArgMatches, Command, value_parser};
-use foxy_base::ByteSize;
-use foxy_lab::sim::policies::{Lookups, lru};
+use foxy_lab::sim::policies::{CacheSize, Lookups, lru};
 use foxy_report::{Measure, Record, Table};
 use foxy_workload::trace::statistics::{Repeats, Spread, Statistics};
 use std::path::PathBuf;
@@ -16,7 +14,7 @@ use std::path::PathBuf;
 pub fn command() -> Command {
     Command::new("stats")
         .about("Say what a trace is like: sizes, popularity, clients, and the hits that caches could have")
-        .args([files::input(), files::format()])
+        .args([files::input(), logs::format()])
         .arg(
             Arg::new("cache-sizes")
                 .long("cache-sizes")
@@ -24,7 +22,7 @@ pub fn command() -> Command {
                 .value_delimiter(',')
                 .default_value("0.1%,1%,5%,10%,30%")
                 .value_parser(value_parser!(CacheSize))
-                .help("Sizes of LRU caches, in bytes such as 512M or in percent of the unique bytes"),
+                .help("Sizes of LRU caches, in bytes such as 512M or in percent of the unique bytes, or infinite"),
         )
         .arg(
             Arg::new("json")
@@ -75,10 +73,10 @@ struct Point {
 /// Hits of LRU caches of these sizes.
 fn curve<'a>(lookups: &Lookups, sizes: impl Iterator<Item = &'a CacheSize>) -> Vec<Point> {
     let point = |size: &CacheSize| {
-        let capacity = size.of(lookups.unique_bytes);
+        let capacity = size.of(lookups);
         let name = match size {
             CacheSize::Percent(percent) => format!("LRU {percent} %"),
-            CacheSize::Bytes(_) => format!("LRU {}", ByteSize(capacity)),
+            CacheSize::Bytes(_) | CacheSize::Infinite => format!("LRU {size}"),
         };
         let counts = lru(lookups, capacity);
         let (gets, bytes) = (counts.hit_ratio(), counts.byte_hit_ratio());
