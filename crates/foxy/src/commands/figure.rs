@@ -69,7 +69,7 @@ pub fn command() -> Command {
         .arg(path("out", "DIR", "Where the pictures go: for each its data as CSV, and an SVG"))
         .arg(path("markdown", "FILE", "Where the table goes, as Markdown"))
         .arg(path("html", "FILE", "Where a page with all pictures and the table goes"))
-        .arg(path("json", "FILE", "Where run records go, one JSON object a line"))
+        .arg(records::argument())
 }
 
 fn path(name: &'static str, value: &'static str, help: &'static str) -> Arg {
@@ -145,9 +145,7 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     if let Some(file) = matches.get_one::<PathBuf>("html") {
         write(file, &page(&setup, &made, &extent, &rows))?;
     }
-    if let Some(file) = matches.get_one::<PathBuf>("json") {
-        records::write(file, setup, rows.iter().cloned().map(Record::FigureRow).collect(), true)?;
-    }
+    records::write(matches, setup, rows.iter().cloned().map(Record::FigureRow).collect(), true)?;
     terminal::print(&as_text(&rows));
     Ok(())
 }

@@ -12,7 +12,6 @@ use foxy_report::{Measure, Record, Table};
 use foxy_workload::stream::WORKLOADS;
 use foxy_workload::{Popularity, Workload};
 use std::net::{Ipv4Addr, SocketAddr};
-use std::path::PathBuf;
 use std::time::Duration;
 
 /// Its arguments.
@@ -80,8 +79,7 @@ fn how() -> Vec<Arg> {
         .value_parser(value_parser!(u32).range(1..)),
         option("requests", "N", "Stop after this many").value_parser(count()),
         option("seconds", "N", "Stop after this time (10 unless --requests is given)").value_parser(count()),
-        option("json", "FILE", "Write run records, one JSON object a line")
-            .value_parser(value_parser!(PathBuf)),
+        records::argument(),
         option("fail-if", "BAR", "End with code 1 if this holds, such as hit_ratio<0.9; can be repeated")
             .value_parser(value_parser!(Bar))
             .action(ArgAction::Append),
@@ -116,9 +114,7 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     }
     terminal::print(table(&found).trim_end());
     let missed = bars::missed(matches.get_many::<Bar>("fail-if").into_iter().flatten(), &found)?;
-    if let Some(path) = matches.get_one::<PathBuf>("json") {
-        records::write(path, records::setup(options.seed), found, missed.is_empty())?;
-    }
+    records::write(matches, records::setup(options.seed), found, missed.is_empty())?;
     if report.answers == 0 {
         return Err(Failure::Failed("load: no request was answered; is the proxy running there?".into()));
     }

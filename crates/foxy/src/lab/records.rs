@@ -2,11 +2,12 @@
 
 use crate::failure::Failure;
 use crate::lab::facts;
+use clap::{Arg, ArgMatches, value_parser};
 use foxy_base::clock;
 use foxy_report::{Record, Setup, write_records};
 use std::fs::File;
 use std::io::BufWriter;
-use std::path::Path;
+use std::path::PathBuf;
 
 /// What is being run, with this machine's facts.
 pub fn setup(seed: u64) -> Setup {
@@ -23,8 +24,21 @@ pub fn setup(seed: u64) -> Setup {
     }
 }
 
-/// Writes a run to `path`: the setup, the records, and the end.
-pub fn write(path: &Path, setup: Setup, mut body: Vec<Record>, held: bool) -> Result<(), Failure> {
+/// Where they go.
+pub fn argument() -> Arg {
+    Arg::new("json")
+        .long("json")
+        .value_name("FILE")
+        .value_parser(value_parser!(PathBuf))
+        .help("Write run records, one JSON object a line")
+}
+
+/// Writes a run to the file that the arguments name, if they name one: the setup, the records, and the end.
+///
+/// # Errors
+/// When the file cannot be written.
+pub fn write(matches: &ArgMatches, setup: Setup, mut body: Vec<Record>, held: bool) -> Result<(), Failure> {
+    let Some(path) = matches.get_one::<PathBuf>("json") else { return Ok(()) };
     let failed = |error: std::io::Error| {
         Failure::Failed(format!(
             "{}: run records cannot be written: {error}; name a file in a folder that can be written to",

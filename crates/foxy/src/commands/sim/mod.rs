@@ -29,10 +29,7 @@ pub fn command() -> Command {
         .group(ArgGroup::new("input").args(["trace", "workload", "operations"]).required(true))
         .args(caches())
         .args(storage())
-        .arg(
-            option("json", "FILE", "Write run records, one JSON object a line")
-                .value_parser(value_parser!(PathBuf)),
-        )
+        .arg(records::argument())
 }
 
 const ABOUT: &str = "\
@@ -168,9 +165,6 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
         input => schemes::run(matches, input, scale, &seeds)?,
     };
     terminal::print(&format!("{about}{}", text.trim_end()));
-    if let Some(path) = matches.get_one::<PathBuf>("json") {
-        let setup = foxy_report::Setup { scale, ..records::setup(seeds[0]) };
-        records::write(path, setup, found, true)?;
-    }
-    Ok(())
+    let setup = foxy_report::Setup { scale, ..records::setup(seeds[0]) };
+    records::write(matches, setup, found, true)
 }

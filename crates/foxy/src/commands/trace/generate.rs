@@ -51,13 +51,7 @@ pub fn command() -> Command {
                 .help("The file to write; without it the trace is only compared"),
         )
         .arg(files::written_format())
-        .arg(
-            Arg::new("json")
-                .long("json")
-                .value_name("FILE")
-                .value_parser(value_parser!(PathBuf))
-                .help("Write run records, one JSON object a line"),
-        )
+        .arg(records::argument())
 }
 
 /// Runs it.
@@ -74,12 +68,8 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     let found = Statistics::of(&trace);
     let fits = fit(model, &trace, &found);
     terminal::print(text(model, &found, &fits).trim_end());
-    if let Some(path) = matches.get_one::<PathBuf>("json") {
-        let record =
-            |fit: &Fit| Record::Measure(Measure::once(&fit.what, model.name, fit.ours, "as published"));
-        records::write(path, records::setup(seed), fits.iter().map(record).collect(), true)?;
-    }
-    Ok(())
+    let record = |fit: &Fit| Record::Measure(Measure::once(&fit.what, model.name, fit.ours, "as published"));
+    records::write(matches, records::setup(seed), fits.iter().map(record).collect(), true)
 }
 
 fn text(model: &Model, found: &Statistics, fits: &[Fit]) -> String {

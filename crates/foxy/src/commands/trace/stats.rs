@@ -8,7 +8,6 @@ use clap::{Arg, ArgMatches, Command, value_parser};
 use foxy_lab::sim::policies::{CacheSize, Lookups, lru};
 use foxy_report::{Measure, Record, Table};
 use foxy_workload::trace::statistics::{Repeats, Spread, Statistics};
-use std::path::PathBuf;
 
 /// Its arguments.
 pub fn command() -> Command {
@@ -24,13 +23,7 @@ pub fn command() -> Command {
                 .value_parser(value_parser!(CacheSize))
                 .help("Sizes of LRU caches, in bytes such as 512M or in percent of the unique bytes, or infinite"),
         )
-        .arg(
-            Arg::new("json")
-                .long("json")
-                .value_name("FILE")
-                .value_parser(value_parser!(PathBuf))
-                .help("Write run records, one JSON object a line"),
-        )
+        .arg(records::argument())
 }
 
 /// Runs it.
@@ -49,13 +42,10 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     text.push('\n');
     text.push_str(&hits_table(&curve).render());
     terminal::print(text.trim_end());
-    if let Some(path) = matches.get_one::<PathBuf>("json") {
-        let lines = [("lines", report.lines), ("lines_left_out", report.lines - report.gets)];
-        let lines = lines.map(|(name, count)| measure(name, "log", real(count), "count"));
-        let records = lines.into_iter().chain(measures(&found, &curve)).collect();
-        records::write(path, records::setup(0), records, true)?;
-    }
-    Ok(())
+    let lines = [("lines", report.lines), ("lines_left_out", report.lines - report.gets)];
+    let lines = lines.map(|(name, count)| measure(name, "log", real(count), "count"));
+    let records = lines.into_iter().chain(measures(&found, &curve)).collect();
+    records::write(matches, records::setup(0), records, true)
 }
 
 /// What a cache of some size would hit.
