@@ -114,6 +114,20 @@ fn idle_clients_do_not_delay_a_stop_and_a_second_signal_does_not_wait_at_all() {
 }
 
 #[test]
+fn the_mapping_of_ufs_decides_where_its_files_lie() {
+    for (mapping, second) in [("consecutive", "00/00/00000001"), ("round-robin", "01/00/00000001")] {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (origin, config) = (Origin::start(), folder.path().join("foxy.toml"));
+        std::fs::write(&config, format!("[ufs]\nmapping = \"{mapping}\"\n")).expect("written");
+        let config = config.to_str().expect("UTF-8");
+        let foxy = Foxy::start(folder.path(), &["--scheme", "ufs", "--config", config]);
+        foxy.get(&origin.url("a"));
+        foxy.get(&origin.url("b"));
+        until(mapping, || folder.path().join(second).exists().then_some(()));
+    }
+}
+
+#[test]
 fn a_default_size_is_kept_from_one_start_to_the_next() {
     let folder = tempfile::tempdir().expect("a folder");
     let origin = Origin::start();

@@ -165,6 +165,17 @@ fn a_size_that_the_disk_does_not_have_is_refused_whatever_the_scheme() {
 }
 
 #[test]
+fn a_policy_that_the_scheme_does_not_ask_is_refused_with_the_schemes_that_do() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let flags = ["--scheme", "buddy", "--policy", "gdsf"];
+    check(
+        folder.path(),
+        &flags,
+        &["--policy: the scheme buddy has an order of its own", "stream-packetizer, ufs"],
+    );
+}
+
+#[test]
 fn the_welcome_says_the_size_that_the_store_has() {
     let folder = tempfile::tempdir().expect("a folder");
     Foxy::start(folder.path(), &["--scheme", "stream-packetizer"]).kill();

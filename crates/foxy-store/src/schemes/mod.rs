@@ -222,6 +222,12 @@ impl SchemeRow {
         }
     }
 
+    /// Whether it asks [`StoreSettings::policy`] which record goes; the others have an order of their own.
+    #[must_use]
+    pub fn takes_policy(&self) -> bool {
+        self.grows() || self.name == SchemeName::StreamPacketizer
+    }
+
     /// Whether its disk space is taken bit by bit and its size can change; else another size begins it anew.
     #[must_use]
     pub fn grows(&self) -> bool {

@@ -10,6 +10,7 @@ use crate::settings::Settings;
 use crate::settings::store_choice::StoreChoice;
 use foxy_base::{ByteSize, Instant, Random, clock};
 use foxy_device::{Root, RootError};
+use foxy_store::schemes::ufs::UfsMapping;
 use foxy_store::superblock::{Found, Superblock};
 use foxy_store::{
     Observer, OpenStoreError, Recovery, SchemeName, Shard, ShardSettings, SizeWish, StoreSettings,
@@ -120,6 +121,10 @@ fn start(settings: &Settings, place: Place<'_>, size: ByteSize, seed: u64) -> Re
             Recovery::AfterCleanStop
         } else {
             Recovery::AfterCrash
+        },
+        ufs_mapping: match settings.ufs_mapping {
+            "round-robin" if name.row().grows() => UfsMapping::RoundRobin,
+            _ => UfsMapping::Consecutive,
         },
         aufs_queue: settings.aufs_queue,
         diskd_q1: store.q1.unwrap_or(settings.diskd_q1),

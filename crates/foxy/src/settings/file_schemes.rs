@@ -20,6 +20,23 @@ pub const RECOVERY: Setting = Setting {
           `stream-packetizer` always recovers from one, the others never.",
 };
 
+/// How numbers become folders (R18).
+pub const UFS_MAPPING: Setting = Setting {
+    key: "ufs.mapping",
+    flag: None,
+    area: Area::Store,
+    kind: Kind::Choice {
+        slot: |w| &mut w.ufs_mapping,
+        words: &[
+            ("consecutive", "256 files that follow each other share a folder, as in Squid since 1998"),
+            ("round-robin", "files that follow each other lie in different folders, as in Squid 1.1"),
+        ],
+    },
+    default: Preset::Fixed(&["consecutive"]),
+    doc: "How the schemes `ufs`, `aufs` and `diskd` spread their files over folders. \
+          What was stored in the other way is not found any more.",
+};
+
 /// When the scheme `aufs` is busy (R63).
 pub const AUFS_QUEUE: Setting = scheme_count(
     "aufs.queue",

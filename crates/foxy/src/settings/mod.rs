@@ -1,6 +1,7 @@
 //! Settings: one table, read from flags and a TOML file as written, then resolved into what is in force.
 
 pub mod complaint;
+mod contradictions;
 pub mod docs;
 mod file;
 mod file_schemes;
@@ -126,12 +127,16 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("foxy.toml");
         let machine = Machine { cores: 2, cache_folder: "/c".into(), ..Machine::default() };
-        let matches =
-            flags(&["--allow-destination", "10.0.0.0/8", "--admin", "off", "--origin", "http://[::1]:81"]);
-        let mut first = load(None, Some(&matches), &machine).unwrap_or_else(|all| panic!("{all}"));
-        std::fs::write(&path, first.show()).expect("written");
-        let second = load(Some(&path), None, &Machine::default()).unwrap_or_else(|all| panic!("{all}"));
-        assert_eq!(second.settings, first.settings);
+        for arguments in [
+            &["--allow-destination", "10.0.0.0/8", "--admin", "off", "--origin", "http://[::1]:81"][..],
+            &["--scheme", "coss"],
+        ] {
+            let matches = flags(arguments);
+            let mut first = load(None, Some(&matches), &machine).unwrap_or_else(|all| panic!("{all}"));
+            std::fs::write(&path, first.show()).expect("written");
+            let second = load(Some(&path), None, &Machine::default()).unwrap_or_else(|all| panic!("{all}"));
+            assert_eq!(second.settings, first.settings, "{arguments:?}");
+        }
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! From settings as written to settings in force: fills in defaults, and judges what several settings say together.
 //! Pure: what depends on the machine comes in as [`Machine`].
 
-use super::complaint::{Complaint, Complaints};
+use super::complaint::Complaints;
+use super::contradictions;
 use super::kind::{OriginUrl, Output, Preset};
 use super::machine::Machine;
 use super::parse;
@@ -13,7 +14,6 @@ use foxy_proxy::upstream::Cidr;
 use foxy_store::{PolicyName, SchemeName};
 use std::ffi::OsStr;
 use std::net::SocketAddr;
-use std::path::PathBuf;
 use std::time::Duration;
 
 /// By default, this part of the memory the process may use keeps responses ...
@@ -26,9 +26,6 @@ const MEMORY_UNKNOWN: ByteSize = ByteSize(1 << 30);
 const DISK_PART: u64 = 10;
 /// ... but at most this much.
 const DISK_AT_MOST: ByteSize = ByteSize(10 << 30);
-
-/// Stores there may be.
-const STORES: usize = 64;
 
 /// What foxy runs with.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -59,6 +56,8 @@ pub struct Settings {
     pub device: &'static str,
     /// What comes back after a crash: `crash` or `clean-stop`.
     pub recovery: &'static str,
+    /// How the schemes of Squid's ufs number their files' folders: `consecutive` or `round-robin`.
+    pub ufs_mapping: &'static str,
     /// Operations at which the scheme `aufs` opens nothing more.
     pub aufs_queue: usize,
     /// Who writes for the scheme `aufs`: `queued` or `waited`.
@@ -146,6 +145,11 @@ pub fn complete(written: &mut Written, machine: &Machine) {
         written.store.get_or_insert_with(|| vec![StoreChoice::plain(machine.cache_folder.clone())]);
     }
     written.memory.get_or_insert_with(|| memory(machine.memory));
+    let scheme = set(&written.scheme);
+    let asks = |store: &StoreChoice| store.scheme.unwrap_or(scheme).row().takes_policy();
+    if !written.sources.contains_key("policy") && !stores(written).iter().any(asks) {
+        written.policy = None;
+    }
 }
 
 fn memory(available: Option<ByteSize>) -> ByteSize {
@@ -172,9 +176,10 @@ pub fn resolve(written: &Written) -> Result<Settings, Complaints> {
         store_selection: set(&written.store_selection),
         size: written.size,
         scheme: set(&written.scheme),
-        policy: set(&written.policy),
+        policy: written.policy.unwrap_or_default(),
         device: set(&written.device),
         recovery: set(&written.recovery),
+        ufs_mapping: set(&written.ufs_mapping),
         aufs_queue: set(&written.aufs_queue),
         aufs_writes: set(&written.aufs_writes),
         diskd_q1: set(&written.diskd_q1),
@@ -189,7 +194,7 @@ pub fn resolve(written: &Written) -> Result<Settings, Complaints> {
         log_level: set(&written.log_level),
         stop_after: set(&written.stop_after),
     };
-    let complaints = contradictions(&settings, written);
+    let complaints = contradictions::find(&settings, written);
     if complaints.is_empty() { Ok(settings) } else { Err(Complaints(complaints)) }
 }
 
@@ -227,50 +232,6 @@ fn limits(written: &Written) -> Limits {
 
 fn set<T: Clone>(slot: &Option<T>) -> T {
     slot.clone().expect("`complete` has given every setting its default")
-}
-
-fn contradictions(settings: &Settings, written: &Written) -> Vec<Complaint> {
-    let mut complaints = Vec::new();
-    let mut complain = |key: &str, message: String| {
-        complaints.push(Complaint { message, source: written.sources.get(key).cloned() });
-    };
-    if settings.listen.port() != 0 && settings.admin == Some(settings.listen) {
-        let address = settings.listen;
-        let key = if written.sources.contains_key("admin") { "admin" } else { "listen" };
-        complain(key, format!("`listen` and `admin` are both {address}; give one another port"));
-    }
-    let folders: Vec<_> = settings.store.iter().map(|store| store.folder.clone()).collect();
-    let key = if written.sources.contains_key("cache-dir") { "cache-dir" } else { "store" };
-    if let Some(twice) = repeated(&folders) {
-        complain(key, format!("{} is named twice; name each store's folder once", twice.display()));
-    }
-    if folders.len() > STORES {
-        complain(key, format!("{} stores are too many; name at most {STORES}", folders.len()));
-    }
-    for store in &settings.store {
-        let scheme = store.scheme.unwrap_or(settings.scheme);
-        let most = ByteSize(scheme.row().most_bytes());
-        let key = if store.size.is_some() { key } else { "size" };
-        if let Some(size) = store.size.or(settings.size).filter(|&size| size > most) {
-            let folder = store.folder.display();
-            complain(
-                key,
-                format!("{folder}: a store of {scheme} can use {most} at most, not {size}; make it smaller"),
-            );
-        }
-    }
-    if let Some(size) = settings.size
-        && settings.object_limit > size
-        && written.sources.contains_key("object-limit")
-    {
-        let limit = settings.object_limit;
-        complain("object-limit", format!("{limit} is more than the store's size of {size}; make it smaller"));
-    }
-    complaints
-}
-
-fn repeated(folders: &[PathBuf]) -> Option<&PathBuf> {
-    folders.iter().enumerate().find(|(index, folder)| folders[..*index].contains(folder)).map(|(_, f)| f)
 }
 
 #[cfg(test)]

@@ -47,6 +47,18 @@ fn a_new_store_takes_a_tenth_of_the_free_disk_up_to_ten_gibibytes() {
 }
 
 #[test]
+fn a_policy_is_taken_where_a_store_asks_it() {
+    for file in [
+        "policy = \"gdsf\"",
+        "policy = \"gdsf\"\nscheme = \"squidl\"",
+        "policy = \"gdsf\"\nstore = [\"/a,scheme=coss\", \"/b\"]",
+        "scheme = \"coss\"",
+    ] {
+        assert!(resolved(file).is_ok(), "{file}");
+    }
+}
+
+#[test]
 fn contradictions_are_refused_where_they_were_written() {
     let cases = [
         ("admin = \"127.0.0.1:3128\"", "f:1:1: `listen` and `admin` are both 127.0.0.1:3128"),
@@ -59,6 +71,10 @@ fn contradictions_are_refused_where_they_were_written() {
         (
             "cache-dir = [\"coss /a 3000000\"]",
             "f:1:1: /a: a store of coss can use 2 TiB at most, not 2.8 TiB",
+        ),
+        (
+            "policy = \"gdsf\"\nscheme = \"coss\"",
+            "f:1:1: the scheme coss has an order of its own; leave `policy` out, or use one of the schemes aufs, ",
         ),
         ("size = \"16M\"\nobject-limit = \"17M\"", "f:2:1: 17 MiB is more than the store's size of 16 MiB"),
     ];

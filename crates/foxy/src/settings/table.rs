@@ -95,7 +95,8 @@ pub static SETTINGS: &[Setting] = &[
         kind: Kind::Policy(|w| &mut w.policy),
         default: Preset::Fixed(&["lru"]),
         doc: "Which record goes when the disk is full. \
-              The schemes `stream-packetizer` and `ufs` ask it; the others have an order of their own.",
+              The scheme `stream-packetizer` and those of one file an object ask it; the others have an order of their own, \
+              and foxy does not start when a policy is given and no store has a scheme that asks it.",
     },
     Setting {
         key: "device",
@@ -118,6 +119,7 @@ pub static SETTINGS: &[Setting] = &[
         doc: "How the disk is read and written.",
     },
     file_schemes::RECOVERY,
+    file_schemes::UFS_MAPPING,
     file_schemes::AUFS_QUEUE,
     file_schemes::AUFS_WRITES,
     file_schemes::DISKD_Q1,

@@ -29,6 +29,7 @@ pub struct Written {
     pub policy: Option<PolicyName>,
     pub device: Option<&'static str>,
     pub recovery: Option<&'static str>,
+    pub ufs_mapping: Option<&'static str>,
     pub aufs_queue: Option<usize>,
     pub aufs_writes: Option<&'static str>,
     pub diskd_q1: Option<usize>,

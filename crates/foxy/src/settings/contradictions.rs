@@ -1,0 +1,91 @@
+//! What several settings say together that cannot be. Pure; the settings are complete.
+
+use super::complaint::Complaint;
+use super::resolve::Settings;
+use super::store_choice::StoreChoice;
+use super::written::Written;
+use foxy_base::ByteSize;
+use foxy_store::SchemeName;
+use foxy_store::schemes::SCHEMES;
+use std::path::PathBuf;
+
+/// Stores there may be.
+const STORES: usize = 64;
+
+/// Every contradiction, each with where one of its sides was written.
+pub fn find(settings: &Settings, written: &Written) -> Vec<Complaint> {
+    let mut complaints = Vec::new();
+    let mut complain = |key: &str, message: String| {
+        complaints.push(complaint(written, key, message));
+    };
+    if settings.listen.port() != 0 && settings.admin == Some(settings.listen) {
+        let address = settings.listen;
+        let key = if written.sources.contains_key("admin") { "admin" } else { "listen" };
+        complain(key, format!("`listen` and `admin` are both {address}; give one another port"));
+    }
+    let folders: Vec<_> = settings.store.iter().map(|store| store.folder.clone()).collect();
+    let key = stores_key(written);
+    if let Some(twice) = repeated(&folders) {
+        complain(key, format!("{} is named twice; name each store's folder once", twice.display()));
+    }
+    if folders.len() > STORES {
+        complain(key, format!("{} stores are too many; name at most {STORES}", folders.len()));
+    }
+    if let Some(size) = settings.size
+        && settings.object_limit > size
+        && written.sources.contains_key("object-limit")
+    {
+        let limit = settings.object_limit;
+        complain("object-limit", format!("{limit} is more than the store's size of {size}; make it smaller"));
+    }
+    complaints.extend(too_large(settings, written));
+    complaints.extend(policy_unasked(settings, written));
+    complaints
+}
+
+fn complaint(written: &Written, key: &str, message: String) -> Complaint {
+    Complaint { message, source: written.sources.get(key).cloned() }
+}
+
+/// The key that the stores are named by.
+fn stores_key(written: &Written) -> &'static str {
+    if written.sources.contains_key("cache-dir") { "cache-dir" } else { "store" }
+}
+
+/// Stores of more bytes than their scheme can use.
+fn too_large(settings: &Settings, written: &Written) -> Vec<Complaint> {
+    let judge = |store: &StoreChoice| {
+        let scheme = scheme_of(settings, store);
+        let most = ByteSize(scheme.row().most_bytes());
+        let size = store.size.or(settings.size).filter(|&size| size > most)?;
+        let key = if store.size.is_some() { stores_key(written) } else { "size" };
+        let folder = store.folder.display();
+        let message =
+            format!("{folder}: a store of {scheme} can use {most} at most, not {size}; make it smaller");
+        Some(complaint(written, key, message))
+    };
+    settings.store.iter().filter_map(judge).collect()
+}
+
+/// A policy that was given and that no store asks.
+fn policy_unasked(settings: &Settings, written: &Written) -> Option<Complaint> {
+    let asks = |store: &StoreChoice| scheme_of(settings, store).row().takes_policy();
+    let scheme = scheme_of(settings, settings.store.first()?);
+    if !written.sources.contains_key("policy") || settings.store.iter().any(asks) {
+        return None;
+    }
+    let asking: Vec<_> = SCHEMES.iter().filter(|row| row.takes_policy()).map(|row| row.text).collect();
+    let message = format!(
+        "the scheme {scheme} has an order of its own; leave `policy` out, or use one of the schemes {}",
+        asking.join(", ")
+    );
+    Some(complaint(written, "policy", message))
+}
+
+fn scheme_of(settings: &Settings, store: &StoreChoice) -> SchemeName {
+    store.scheme.unwrap_or(settings.scheme)
+}
+
+fn repeated(folders: &[PathBuf]) -> Option<&PathBuf> {
+    folders.iter().enumerate().find(|(index, folder)| folders[..*index].contains(folder)).map(|(_, f)| f)
+}
