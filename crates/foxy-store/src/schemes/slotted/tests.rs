@@ -1,12 +1,14 @@
 //! What each plan does to the disk, counted on a device in memory; the contract itself is held by the contract suite.
 
+mod ahead;
+
 use super::*;
 use crate::contract::{Key, PlacementHint, Record, Site};
 use crate::engine::Ask;
 use crate::step::StepDriver;
 use bytes::Bytes;
 use foxy_base::Instant;
-use foxy_device::Memory;
+use foxy_device::{Device, IoOp, Memory, StorePath};
 use std::time::Duration;
 
 /// Bytes of a record that takes exactly so many slots.
@@ -18,13 +20,37 @@ fn settings() -> StoreSettings {
     StoreSettings { high_watermark: 100, low_watermark: 100, ..StoreSettings::with_size(4 << 20) }
 }
 
-struct Store {
-    driver: StepDriver<Memory>,
+/// A device that carries out something else than it is asked for.
+struct Spoilt {
+    inner: Memory,
+    spoil: fn(IoOp) -> IoOp,
+}
+
+impl Device for Spoilt {
+    fn submit(&mut self, id: IoId, op: IoOp, now: Instant) {
+        self.inner.submit(id, (self.spoil)(op), now);
+    }
+
+    fn reap(&mut self, now: Instant, done: &mut Vec<IoDone>) {
+        self.inner.reap(now, done);
+    }
+
+    fn next_completion(&self) -> Option<Instant> {
+        self.inner.next_completion()
+    }
+
+    fn in_flight(&self) -> usize {
+        self.inner.in_flight()
+    }
+}
+
+struct Store<D> {
+    driver: StepDriver<D>,
     observer: Observer,
 }
 
-impl Store {
-    fn open(plan: Plan, device: Memory, settings: &StoreSettings) -> Self {
+impl<D: Device> Store<D> {
+    fn open(plan: Plan, device: D, settings: &StoreSettings) -> Self {
         let observer = Observer::default();
         let scheme = Slotted::new(plan, settings, observer.clone());
         let mut driver = StepDriver::start(Box::new(scheme), device, observer.clone(), Instant::ZERO);
@@ -95,60 +121,26 @@ fn records_of_a_site_lie_together_with_locality_buffers() {
     assert_eq!(store.observer.statistics.seeks.get() - seeks, 1, "they follow each other on disk");
 }
 
-/// A store that reads ahead, with records 0 to 5 of one site side by side on disk and one of another behind them, and
-/// the counts from then on.
-fn reading_ahead() -> (Store, [u64; 3]) {
-    let settings = StoreSettings { prefetch: 8 << 10, ..settings() };
-    let mut store = Store::open(LAZY_READS_LOC, Memory::default(), &settings);
-    for key in 0..6 {
-        store.put(key, 8, 1);
+#[test]
+fn what_waits_for_the_room_of_a_file_that_never_came_to_be_is_placed_at_once() {
+    let spoil = |op| match op {
+        IoOp::Create { file, path, size } if path.as_str().ends_with("c8") => {
+            IoOp::Create { file, path: StorePath::new(format!("nowhere/{}", path.as_str())), size }
+        }
+        op => op,
+    };
+    let settings = settings();
+    let mut store = Store::open(BUDDY, Spoilt { inner: Memory::default(), spoil }, &settings);
+    let record = Record { head: Bytes::new(), body: Bytes::from(vec![0; body_of(200)]) };
+    for key in 0..u8::try_from(slots_of(settings.size) / 200).expect("few") {
+        store.driver.ask(Ask::Put(Key([key; 16]), record.clone(), PlacementHint::default()));
     }
-    store.put(6, 8, 2);
-    assert_eq!(store.driver.close(), Answer::Closed);
-    let store = Store::open(LAZY_READS_LOC, store.driver.into_device().fork(), &settings);
+    store.driver.run_until_idle();
+    assert!(!store.has(0), "files of 200 slots cannot be created");
     let mut before = [0; 3];
     store.counts(&mut before);
-    (store, before)
-}
-
-/// Records read along, useful and wasted.
-fn read_along(store: &Store) -> [u64; 3] {
-    let statistics = &store.observer.statistics;
-    [&statistics.prefetched, &statistics.prefetch_useful, &statistics.prefetch_wasted].map(|cell| cell.get())
-}
-
-#[test]
-fn records_of_the_same_site_that_follow_are_read_along_and_answer_without_a_read() {
-    let (mut store, mut before) = reading_ahead();
-    assert!(store.has(0));
-    assert_eq!((store.counts(&mut before)[2], read_along(&store)), (1, [2, 0, 0]));
-    assert!(store.has(2) && store.has(1));
-    assert_eq!((store.counts(&mut before)[2], read_along(&store)), (0, [2, 2, 0]));
-    assert!(store.has(5) && store.has(6), "the last of its site, and one of another");
-    assert_eq!((store.counts(&mut before)[2], read_along(&store)), (2, [2, 2, 0]));
-}
-
-#[test]
-fn what_was_read_along_is_dropped_when_its_key_changes() {
-    let (mut store, _) = reading_ahead();
-    assert!(store.has(0));
-    store.put(1, 3, 1);
-    assert_eq!(store.driver.remove(Key([2; 16])), Answer::Removed);
-    assert_eq!(read_along(&store), [2, 0, 2]);
-    assert!(store.has(1) && !store.has(2));
-}
-
-#[test]
-fn gets_of_what_is_being_read_along_wait_for_that_read() {
-    let (mut store, mut before) = reading_ahead();
-    let asked: Vec<_> = (0..4).map(|key| store.driver.ask(Ask::Get(Key([key; 16])))).collect();
-    let later = store.driver.now() + Duration::from_secs(5);
-    store.driver.run_until(later);
-    let answers = store.driver.take_answers();
-    let found =
-        |call| answers.iter().any(|(other, answer)| other == call && matches!(answer, Answer::Found(_)));
-    assert!(asked.iter().all(found));
-    assert_eq!((store.counts(&mut before)[2], read_along(&store)), (2, [4, 2, 0]), "0 to 2, and 3 to 5");
+    store.put(255, 250, 0);
+    assert_eq!(store.counts(&mut before), [1, 1, 0], "it is on the disk");
 }
 
 #[test]
