@@ -2,12 +2,14 @@
 
 use crate::answer::{self, After, Asked, Cut, Told};
 use crate::aside::Aside;
-use crate::cache_status::CacheStatus;
+use crate::cache_status::{CacheStatus, HitSource};
+use crate::cached::Wanted;
 use crate::client_io::{ReadEnd, Receiver, Sender};
 use crate::counters::Counter;
 use crate::fields::View;
 use crate::fill::prepare;
 use crate::freshen::Described;
+use crate::hit::hit;
 use crate::outgoing;
 use crate::reason::{ErrorReason, ForwardReason};
 use crate::stored::CacheKey;
@@ -135,6 +137,9 @@ async fn respond(
     let (mut head, length) = match final_head(sender, request.asked, &mut exchange).await? {
         Ok(found) => found,
         Err(error) => {
+            if let Some((after, told)) = stand_in(worker, sender, request, error).await? {
+                return Ok(Forwarded::Answered(after, told));
+            }
             let (asked, reason) = refusal(request.asked, error, broken_rule);
             let (after, told) = answer::error(worker, sender, asked, reason).await?;
             return Ok(Forwarded::Answered(after, told));
@@ -190,6 +195,22 @@ fn refusal(asked: Asked, error: UpstreamError, broken_rule: &BrokenRule) -> (Ask
     }
     let reason = broken_rule.get().map_or(ErrorReason::Upstream(error), ErrorReason::Malformed);
     (Asked { keep: false, ..asked }, reason)
+}
+
+/// Answers with what is stored, if the origin's failure allows that.
+async fn stand_in(
+    worker: &Worker,
+    sender: &mut Sender<'_>,
+    request: &Forward<'_>,
+    error: UpstreamError,
+) -> Result<Option<(After, Told)>, Cut> {
+    let Some(described) = &request.described else { return Ok(None) };
+    let Some((by, permit)) = described.permit_after(error, &request.head.headers) else { return Ok(None) };
+    let (head, asked) = (request.head, request.asked);
+    let wanted = Wanted { head, origin: request.origin.clone(), key: request.key.clone(), asked };
+    let ttl = -i64::try_from(by).unwrap_or(i64::MAX);
+    let how = (HitSource::Fallback(None), ttl, Some(permit));
+    hit(worker, sender, &wanted, &described.stored, how, clock::wall()).await
 }
 
 /// Waits for the final head and passes on what comes before it.

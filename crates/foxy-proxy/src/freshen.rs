@@ -3,12 +3,17 @@
 use crate::cache::Epoch;
 use crate::fields::View;
 use crate::stored::{CacheKey, Stored};
+use crate::upstream::UpstreamError;
 use crate::worker::Worker;
-use foxy_base::WallTime;
+use foxy_base::{WallTime, clock};
 use foxy_http::{Headers, ResponseHead};
+use foxy_rules::reuse::may_reuse_after;
 use foxy_rules::storable::Exchange;
 use foxy_rules::validate::head_describes;
-use foxy_rules::{NotStoredReason, Role, Storability, StoredTimes, merges_into_stored, storability};
+use foxy_rules::{
+    Failure, NotStoredReason, Permit, RequestControl, Role, Storability, StoredTimes, merges_into_stored,
+    storability,
+};
 use std::sync::Arc;
 
 /// What is stored while the origin is asked about it.
@@ -54,6 +59,14 @@ impl Described {
             Some(_) => cache.forget(&self.key),
         }
         (fresh, not_stored)
+    }
+
+    /// What allows what is stored to answer `request` although its origin gave no answer, and for how many seconds it has
+    /// been stale.
+    pub(crate) fn permit_after(&self, error: UpstreamError, request: &Headers) -> Option<(u64, Permit)> {
+        let control = RequestControl::of(&View(request));
+        let permit = may_reuse_after(Failure::Unreachable, &control, self.stored.facts(), clock::wall());
+        permit.filter(|_| error.is_the_origins())
     }
 
     /// Takes in the answer to a HEAD (§4.3.5): new fields, if it describes what is stored; if not, that is let go.

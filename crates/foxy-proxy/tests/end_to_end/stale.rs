@@ -26,6 +26,21 @@ fn an_origin_that_gives_no_answer_leaves_what_is_stored_to_answer() {
 }
 
 #[test]
+fn an_origin_that_gives_no_answer_to_head_leaves_what_is_stored_to_answer() {
+    for (control, status) in [("public", 200), ("must-revalidate", 502)] {
+        let lines = format!("Cache-Control: max-age=0, {control}\r\nETag: \"a\"\r\n");
+        let origin =
+            TestOrigin::start(move |_, number| if number == 0 { ok(&lines, b"old") } else { Vec::new() });
+        let proxy = forward_proxy();
+        let (url, host) = (origin.url("/x"), origin.address);
+        proxy.get(&url, "");
+        let seen = proxy.connect().ask(&format!("HEAD {url} HTTP/1.1\r\nHost: {host}\r\n\r\n"));
+        assert_eq!(seen.status, status, "{}", seen.head);
+        assert_eq!(seen.header("etag") == "\"a\"", status == 200, "{}", seen.head);
+    }
+}
+
+#[test]
 fn an_error_of_the_origin_reaches_the_client_without_stale_if_error() {
     let (answer, _) = second_answer("public", ERROR);
     assert_eq!((answer.status, &answer.body[..]), (503, &b"down"[..]), "{}", answer.head);
