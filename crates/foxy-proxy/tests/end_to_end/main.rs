@@ -2,6 +2,8 @@
 
 mod bench;
 mod caching;
+mod certificates;
 mod forwarding;
+mod origin_tls;
 mod partial;
 mod stale;

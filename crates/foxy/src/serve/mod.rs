@@ -4,6 +4,7 @@
 mod access_line;
 mod access_log;
 mod admin;
+mod authorities;
 mod directory;
 pub mod disk;
 mod exposition;
@@ -67,10 +68,12 @@ pub fn run(loaded: &Loaded) -> Result<(), Failure> {
     drop(listen(settings.listen, "--listen")?);
     let admin = settings.admin.map(|address| listen(address, "--admin")).transpose()?;
     let log = access_log::open(settings)?;
+    let tls = authorities::origin_tls(&settings.origin_ca)?;
     let mut random = Random::new(process::entropy());
     let stores = stores::open(settings, &mut random)?;
     let own = admin.as_ref().and_then(|listener| listener.local_addr().ok()).into_iter().collect();
-    let proxy_settings = ProxySettings { connections, ..proxy_settings(settings, own, random.next_u64()) };
+    let proxy_settings =
+        ProxySettings { connections, ..proxy_settings(settings, tls, own, random.next_u64()) };
     let proxy = start(proxy_settings, &stores, Selection::named(settings.store_selection), log.as_ref())?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime =

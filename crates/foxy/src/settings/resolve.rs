@@ -14,6 +14,7 @@ use foxy_proxy::upstream::Cidr;
 use foxy_store::{PolicyName, SchemeName};
 use std::ffi::OsStr;
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// By default, this part of the memory the process may use keeps responses ...
@@ -36,6 +37,8 @@ pub struct Settings {
     pub admin: Option<SocketAddr>,
     /// The server behind a reverse proxy; none for a forward proxy.
     pub origin: Option<OriginUrl>,
+    /// Files of authorities that sign certificates of origin servers.
+    pub origin_ca: Vec<PathBuf>,
     /// Threads that serve clients.
     pub workers: usize,
     /// Networks that may be relayed to although they are not public.
@@ -169,6 +172,7 @@ pub fn resolve(written: &Written) -> Result<Settings, Complaints> {
         listen: set(&written.listen),
         admin: set(&written.admin),
         origin: written.origin.clone(),
+        origin_ca: set(&written.origin_ca),
         workers: set(&written.workers),
         allow_destination: set(&written.allow_destination),
         connect_ports: set(&written.connect_ports),

@@ -10,6 +10,7 @@ use foxy_proxy::upstream::Cidr;
 use foxy_store::{PolicyName, SchemeName};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// One place for each row of the table.
@@ -18,6 +19,7 @@ pub struct Written {
     pub listen: Option<SocketAddr>,
     pub admin: Option<Option<SocketAddr>>,
     pub origin: Option<OriginUrl>,
+    pub origin_ca: Option<Vec<PathBuf>>,
     pub workers: Option<usize>,
     pub allow_destination: Option<Vec<Cidr>>,
     pub connect_ports: Option<Vec<u16>>,
