@@ -7,22 +7,33 @@ use crate::cache_status::HitSource;
 use crate::counters::{Counter, Counters};
 use crate::fields::View;
 use crate::memory::{Cached, MemoryTier};
+use crate::purge::{PurgeBook, Stamp};
 use crate::storage::Storage;
 use crate::stored::{CacheKey, Entry, Stored, StoredBody, VaryList, encode_response, encode_varies};
 use bytes::Bytes;
 use foxy_base::Random;
 use foxy_http::Headers;
 use foxy_rules::Vary;
-use foxy_store::{Lifetime, PlacementHint, Record, Site};
+use foxy_store::{Key, Lifetime, PlacementHint, Record, Site};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use xxhash_rust::xxh3::xxh3_64;
 
 /// Locks the epochs are divided over; keys that share one are invalidated together, which costs fills and nothing else.
 const EPOCHS: usize = 1024;
 
-/// The number of invalidations of a key's group, when a fetch began.
+/// When a fetch began: the number of invalidations of its key's group, and of purges.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Epoch(u64);
+pub(crate) struct Epoch {
+    number: u64,
+    pub(crate) begun: Stamp,
+}
+
+impl Epoch {
+    /// The same for a fetch that began earlier, and has itself invalidated what was there then.
+    pub(crate) fn begun_in(self, earlier: Self) -> Self {
+        Self { begun: earlier.begun, ..self }
+    }
+}
 
 /// What a look-up found.
 #[derive(Clone, Debug)]
@@ -51,10 +62,17 @@ pub(crate) struct Cache {
     storage: Option<Storage>,
     epochs: Vec<Mutex<u64>>,
     random: Mutex<Random>,
+    pub(crate) purges: Arc<PurgeBook>,
 }
 
 impl Cache {
-    pub(crate) fn new(memory: MemoryTier, limits: (u64, u64), storage: Option<Storage>, seed: u64) -> Self {
+    pub(crate) fn new(
+        memory: MemoryTier,
+        limits: (u64, u64),
+        storage: Option<Storage>,
+        purges: Arc<PurgeBook>,
+        seed: u64,
+    ) -> Self {
         let (memory_object_limit, object_limit) = limits;
         let epochs = (0..EPOCHS).map(|_| Mutex::new(0)).collect();
         Self {
@@ -64,6 +82,7 @@ impl Cache {
             storage,
             epochs,
             random: Mutex::new(Random::new(seed)),
+            purges,
         }
     }
 
@@ -82,12 +101,17 @@ impl Cache {
     }
 
     pub(crate) fn epoch(&self, key: &CacheKey) -> Epoch {
-        Epoch(*self.lock(key))
+        Epoch { begun: self.purges.stamp(), number: *self.lock(key) }
+    }
+
+    /// Whether nothing was invalidated since.
+    pub(crate) fn is_of_now(&self, key: &CacheKey, epoch: Epoch) -> bool {
+        *self.lock(key) == epoch.number
     }
 
     /// Looks in memory.
     pub(crate) fn in_memory(&self, key: &CacheKey, request: &Headers) -> InMemory {
-        match self.memory.get(key.hash).filter(|cached| cached.key() == key.text) {
+        match self.held(key) {
             Some(Cached::Response(stored)) => InMemory::Found(Found::Response(stored, key.clone())),
             Some(Cached::Varies(list)) => self.variant_in_memory(key, &list.1, request),
             None if self.storage.is_some() => InMemory::Ask(key.clone(), None),
@@ -97,7 +121,7 @@ impl Cache {
 
     fn variant_in_memory(&self, key: &CacheKey, list: &VaryList, request: &Headers) -> InMemory {
         let variant = key.variant(list, &list.vary.key(&View(request)));
-        match self.memory.get(variant.hash).filter(|cached| cached.key() == variant.text) {
+        match self.held(&variant) {
             Some(Cached::Response(stored)) => InMemory::Found(Found::Response(stored, variant)),
             _ if self.storage.is_some() => InMemory::Ask(variant, Some(list.clone())),
             _ => InMemory::Found(Found::Varies(list.clone())),
@@ -119,12 +143,15 @@ impl Cache {
             match storage.entry(&asked, counters).await {
                 Some(Entry::Response(stored)) => {
                     let stored = Arc::new(*stored);
+                    let Some(usable) = self.unpurged(&asked, Arc::clone(&stored)) else {
+                        return list.map_or(Found::Nothing, Found::Varies);
+                    };
                     self.remember(base, &asked, &stored, epoch);
-                    return Found::Response(stored, asked);
+                    return Found::Response(usable, asked);
                 }
                 Some(Entry::Varies(text, found)) if list.is_none() => {
                     let guard = self.lock(base);
-                    if *guard == epoch.0 {
+                    if *guard == epoch.number {
                         self.memory.put(base.hash, Cached::Varies(Arc::new((text, found.clone()))));
                     }
                     drop(guard);
@@ -146,7 +173,7 @@ impl Cache {
         counters: &Counters,
     ) -> Option<(Arc<Stored>, HitSource)> {
         let (key, epoch) = (base.part(), self.epoch(base));
-        if let Some(found) = self.memory.get(key.hash).filter(|cached| cached.key() == key.text) {
+        if let Some(found) = self.held(&key) {
             let Cached::Response(stored) = found else { return None };
             return Some((stored, HitSource::Memory));
         }
@@ -154,8 +181,9 @@ impl Cache {
             return None;
         };
         let stored = Arc::new(*stored);
+        let usable = self.unpurged(&key, Arc::clone(&stored))?;
         self.remember(base, &key, &stored, epoch);
-        Some((stored, HitSource::Disk))
+        Some((usable, HitSource::Disk))
     }
 
     fn remember(&self, base: &CacheKey, key: &CacheKey, stored: &Arc<Stored>, epoch: Epoch) {
@@ -164,12 +192,13 @@ impl Cache {
             StoredBody::Parts { .. } => true,
         };
         let guard = self.lock(base);
-        if small && *guard == epoch.0 {
+        if small && *guard == epoch.number {
             self.memory.put(key.hash, Cached::Response(Arc::clone(stored)));
         }
     }
 
-    /// Adds a response, unless its URL was invalidated since `epoch`. `list` is set for a variant, with whether it is
+    /// Adds a response to a fetch that began in `epoch`, unless its URL was invalidated since; purges since then hold for
+    /// it. `list` is set for a variant, with whether it is
     /// new and must be stored too.
     pub(crate) fn add(
         &self,
@@ -180,9 +209,10 @@ impl Cache {
         epoch: Epoch,
         counters: &Arc<Counters>,
     ) {
-        let hint = hint(base, stored);
+        let stored = Arc::new(Stored::clone(stored).begun(epoch.begun));
+        let hint = hint(base, &stored);
         let guard = self.lock(base);
-        if *guard != epoch.0 {
+        if *guard != epoch.number {
             return;
         }
         if let Some((list, true)) = list {
@@ -197,12 +227,12 @@ impl Cache {
             StoredBody::Parts { .. } => Bytes::new(),
         };
         if body.len() as u64 <= self.memory_object_limit {
-            self.memory.put(key.hash, Cached::Response(Arc::clone(stored)));
+            self.memory.put(key.hash, Cached::Response(Arc::clone(&stored)));
         } else {
             self.memory.remove(key.hash);
         }
         if let Some(storage) = &self.storage {
-            storage.put(key.hash, Record { head: encode_response(stored), body }, hint, counters);
+            storage.put(key.hash, Record { head: encode_response(&stored), body }, hint, counters);
         }
     }
 
@@ -236,9 +266,14 @@ impl Cache {
     /// Lets go of a response that is no longer what its URL has, or no longer whole, so that the next request fetches it.
     /// If a new one was put in its place meanwhile, that is fetched again too.
     pub(crate) fn forget(&self, key: &CacheKey) {
-        self.memory.remove(key.hash);
+        self.give_back(key.hash);
+    }
+
+    /// The same by its name, so that what was purged takes no room.
+    pub(crate) fn give_back(&self, key: Key) {
+        self.memory.remove(key);
         if let Some(storage) = &self.storage {
-            drop(storage.remove(key.hash));
+            drop(storage.remove(key));
         }
     }
 
@@ -271,7 +306,7 @@ pub(crate) fn site(text: &[u8]) -> Site {
 /// An epoch for tests of what only compares them.
 #[cfg(test)]
 pub(crate) const fn test_epoch(number: u64) -> Epoch {
-    Epoch(number)
+    Epoch { number, begun: Stamp { era: 0, moment: 0 } }
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! What the cache may answer when fills, invalidations and a store of any temper come together.
 
 use super::*;
+use crate::purge::{Order, Purges, Scope, Strength};
 use crate::storage::{ObjectStore, Reply};
 use foxy_base::WallTime;
 use foxy_http::ResponseHead;
@@ -82,14 +83,22 @@ struct Scene {
     cache: Cache,
     counters: Arc<Counters>,
     url: CacheKey,
+    purges: Purges,
 }
 
 impl Scene {
     fn new() -> Self {
         let store = MoodyStore::new();
+        let purges = Purges::in_memory();
         let storage = Storage::new(store.clone(), Duration::from_millis(20));
-        let cache = Cache::new(MemoryTier::new(16 << 20), (1 << 20, 1 << 20), Some(storage), 1);
-        Self { store, cache, counters: Arc::default(), url: CacheKey::new("http://a/") }
+        let cache = Cache::new(
+            MemoryTier::new(16 << 20),
+            (1 << 20, 1 << 20),
+            Some(storage),
+            Arc::clone(&purges.book),
+            1,
+        );
+        Self { store, cache, counters: Arc::default(), url: CacheKey::new("http://a/"), purges }
     }
 
     fn response(key: &CacheKey, body: &'static str) -> Arc<Stored> {
@@ -102,6 +111,11 @@ impl Scene {
     fn add(&self, body: &'static str, epoch: Epoch) {
         let stored = Self::response(&self.url, body);
         self.cache.add(&self.url, &self.url, &stored, None, epoch, &self.counters);
+    }
+
+    fn purge(&self, strength: Strength) {
+        let order = Order { scope: Scope::url(&self.url), strength, at: WallTime(5000) };
+        self.purges.keeper.purge(vec![order], Box::new(|answer| assert!(answer.is_ok())));
     }
 
     fn forget_memory(&self) {
@@ -220,4 +234,57 @@ async fn variants_are_kept_apart_and_an_invalidation_takes_all_of_them() {
     add("en", "hi", None);
     assert_eq!(scene.get(&request("en")).await.as_deref(), Some(&b"hi"[..]));
     assert_eq!(scene.get(&request("de")).await, None, "a variant outlived its list");
+}
+
+#[tokio::test]
+async fn a_hard_purge_holds_in_memory_and_in_the_store_and_for_a_fill_under_way() {
+    let scene = Scene::new();
+    let epoch = scene.cache.epoch(&scene.url);
+    scene.add("old", epoch);
+    assert!(scene.cache.is_current(&scene.url, epoch));
+    scene.purge(Strength::Hard);
+    assert_eq!(scene.body().await, None);
+    assert!(!scene.cache.is_current(&scene.url, epoch), "no request may join that fill");
+    scene.add("old too", epoch);
+    assert_eq!(scene.body().await, None, "from memory");
+    scene.add("old too", epoch);
+    scene.forget_memory();
+    assert_eq!(scene.body().await, None, "from the store");
+    scene.add("new", scene.cache.epoch(&scene.url));
+    assert_eq!(scene.body().await.as_deref(), Some(&b"new"[..]));
+    scene.forget_memory();
+    assert_eq!(scene.body().await.as_deref(), Some(&b"new"[..]));
+}
+
+#[tokio::test]
+async fn a_soft_purge_makes_stale_and_takes_nothing() {
+    let scene = Scene::new();
+    let lifetime = async || match scene.cache.in_memory(&scene.url, &Headers::new()) {
+        InMemory::Found(Found::Response(stored, _)) => Some(stored.lifetime),
+        InMemory::Ask(key, list) => {
+            match scene.cache.in_store(&scene.url, key, list, &Headers::new(), &scene.counters).await {
+                Found::Response(stored, _) => Some(stored.lifetime),
+                Found::Varies(_) | Found::Nothing => None,
+            }
+        }
+        InMemory::Found(_) => None,
+    };
+    let mut head = ResponseHead::new(200);
+    head.headers.append("Cache-Control", "max-age=1000000000");
+    let add = || {
+        let times = StoredTimes { received: WallTime(2000), initial_age: 0 };
+        let (key, body) = (scene.url.text.clone(), StoredBody::Whole(Bytes::new()));
+        let epoch = scene.cache.epoch(&scene.url);
+        let stored = Stored::new(key, head.clone(), Role::Proxy, times, 0, body);
+        scene.cache.add(&scene.url, &scene.url, &Arc::new(stored), None, epoch, &scene.counters);
+    };
+    add();
+    assert_eq!(lifetime().await, Some(1_000_000_000));
+    scene.purge(Strength::Soft);
+    assert_eq!(lifetime().await, Some(3), "from memory: fresh from second 2 until it was purged in second 5");
+    scene.forget_memory();
+    assert_eq!(lifetime().await, Some(3), "from the store");
+    assert_eq!(lifetime().await, Some(3), "from memory again");
+    add();
+    assert_eq!(lifetime().await, Some(1_000_000_000), "confirmed or fetched again");
 }

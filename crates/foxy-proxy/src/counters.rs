@@ -75,6 +75,8 @@ counters! {
     Resumed = "resumed",
     /// Stored responses removed because of an unsafe request.
     Invalidations = "invalidations",
+    /// Purges of URLs, tags, prefixes, sites or everything.
+    Purges = "purges",
 }
 
 /// One worker's cells.

@@ -148,14 +148,8 @@ async fn answered(
     if let Some(kept) = kept
         && let Some((body, length)) = kept.complete().await
     {
-        let stored = Arc::new(Stored::new(
-            key.text.clone(),
-            head,
-            worker.settings().mode.role(),
-            initial,
-            length,
-            body,
-        ));
+        let role = worker.settings().mode.role();
+        let stored = Arc::new(Stored::new(key.text.clone(), head, role, initial, length, body));
         let list = list.as_ref().map(|(list, new)| (list, *new));
         cache.add(&fill.base, &key, &stored, list, fill.epoch, &worker.counters);
     }

@@ -144,16 +144,28 @@ fn interim_responses_are_the_leaders_alone_and_come_first() {
 fn a_flight_from_before_an_invalidation_is_not_joined() {
     let flights = Flights::new(WINDOW);
     let key = Key([7; 16]);
-    let Boarding::Leads(old, _old_reader) = flights.board(key, test_epoch(1)) else {
+    let Boarding::Leads(old, _old_reader) =
+        flights.board(key, test_epoch(1), |flight| flight == test_epoch(1))
+    else {
         panic!("the first leads")
     };
-    assert!(matches!(flights.board(key, test_epoch(1)), Boarding::Follows(_)));
-    let Boarding::Leads(new, _new_reader) = flights.board(key, test_epoch(2)) else { panic!("it joined") };
+    assert!(matches!(
+        flights.board(key, test_epoch(1), |flight| flight == test_epoch(1)),
+        Boarding::Follows(_)
+    ));
+    let Boarding::Leads(new, _new_reader) =
+        flights.board(key, test_epoch(2), |flight| flight == test_epoch(2))
+    else {
+        panic!("it joined")
+    };
     flights.land(key, &old);
     assert!(
-        matches!(flights.board(key, test_epoch(2)), Boarding::Follows(_)),
+        matches!(flights.board(key, test_epoch(2), |flight| flight == test_epoch(2)), Boarding::Follows(_)),
         "the old one took the new one off"
     );
     flights.land(key, &new);
-    assert!(matches!(flights.board(key, test_epoch(2)), Boarding::Leads(..)));
+    assert!(matches!(
+        flights.board(key, test_epoch(2), |flight| flight == test_epoch(2)),
+        Boarding::Leads(..)
+    ));
 }

@@ -40,11 +40,11 @@ impl Flights {
         (flight, reader)
     }
 
-    /// Joins the flight of a URL, or begins one. A flight of an older epoch is not joined: what it fetches has been
-    /// invalidated since.
-    pub(crate) fn board(&self, key: Key, epoch: Epoch) -> Boarding {
+    /// Joins the flight of a URL, or begins one. A flight whose epoch is no longer `current` is not joined: what it
+    /// fetches has been invalidated or purged since.
+    pub(crate) fn board(&self, key: Key, epoch: Epoch, current: impl Fn(Epoch) -> bool) -> Boarding {
         let mut table = self.table.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(flight) = table.get(&key).filter(|flight| flight.epoch == epoch)
+        if let Some(flight) = table.get(&key).filter(|flight| current(flight.epoch))
             && let Some(reader) = flight.join()
         {
             return Boarding::Follows(reader);

@@ -15,7 +15,7 @@ use crate::reason::{ErrorReason, ForwardReason};
 use crate::stored::CacheKey;
 use crate::stream::{self, Source};
 use crate::upstream::{
-    BodyPiece, BodySender, HeadEvent, Origin, RequestBody, Transport, UpstreamError, UpstreamExchange,
+    BodyPiece, BodySender, HeadEvent, Origin, RequestBody, UpstreamError, UpstreamExchange,
 };
 use crate::worker::Worker;
 use bytes::{Bytes, BytesMut};
@@ -29,6 +29,7 @@ use foxy_rules::invalidates;
 use std::cell::Cell;
 use std::rc::Rc;
 use std::time::Duration;
+use tokio::net::TcpStream;
 
 /// A request to be sent on.
 pub(crate) struct Forward<'a> {
@@ -47,7 +48,7 @@ pub(crate) enum Forwarded {
     /// Answered; whether the request's body was read to its end.
     Answered(After, Told),
     /// The origin switched protocols: its head, its connection, and what came after the head.
-    Switched(ResponseHead, Transport, Bytes),
+    Switched(ResponseHead, TcpStream, Bytes),
 }
 
 /// What became of the client's body.
@@ -166,7 +167,7 @@ async fn respond(
     }
     let epoch = match (&request.head.method, head.status) {
         // The request itself has just invalidated what was there.
-        (Method::Post, 200) => Some(worker.shared.cache.epoch(&request.key)),
+        (Method::Post, 200) => Some(worker.shared.cache.epoch(&request.key).begun_in(before)),
         (Method::Get, 206) if request.reason != ForwardReason::Bypass => Some(before),
         _ => None,
     };

@@ -1,5 +1,6 @@
 //! Why the proxy answers for itself, and why a request went to the origin: closed lists, each with its name.
 
+use crate::purge::NotPurged;
 use crate::upstream::UpstreamError;
 use foxy_http::DecodeError;
 
@@ -24,6 +25,10 @@ pub enum ErrorReason {
     OnlyIfCached,
     /// TRACE that must not be forwarded further.
     TraceHere,
+    /// PURGE from an address that may not, and without the token.
+    PurgeNotAllowed,
+    /// A PURGE that could not be carried out.
+    NotPurged(NotPurged),
     /// Too many client connections.
     TooManyConnections,
     /// The origin could not be reached or gave no answer.
@@ -38,10 +43,11 @@ impl ErrorReason {
             Self::Malformed(error) => error.status(),
             Self::RequestTimeout => 408,
             Self::NotAProxyRequest | Self::UnsupportedScheme | Self::BadAuthority => 400,
+            Self::PurgeNotAllowed => 403,
             Self::ConnectToReverse | Self::TraceHere => 405,
             Self::Loop => 508,
             Self::OnlyIfCached => 504,
-            Self::TooManyConnections => 503,
+            Self::TooManyConnections | Self::NotPurged(_) => 503,
             Self::Upstream(error) => error.status(),
         }
     }
@@ -59,6 +65,8 @@ impl ErrorReason {
             Self::Loop => "loop",
             Self::OnlyIfCached => "only-if-cached",
             Self::TraceHere => "trace",
+            Self::PurgeNotAllowed => "purge-not-allowed",
+            Self::NotPurged(reason) => reason.name(),
             Self::TooManyConnections => "too-many-connections",
             Self::Upstream(error) => error.name(),
         }
@@ -73,12 +81,16 @@ impl ErrorReason {
             Self::NotAProxyRequest => {
                 "this is a forward proxy and the request names no origin; send `GET http://host/path`, as `curl -x` does"
             }
-            Self::UnsupportedScheme => "only http:// and https:// URLs are relayed",
+            Self::UnsupportedScheme => "only http:// URLs are relayed; use CONNECT for https",
             Self::ConnectToReverse => "this is a reverse proxy; it opens no tunnels",
             Self::BadAuthority => "the URL's host or port cannot be read",
             Self::Loop => "the request has passed through this proxy before; check the chain of proxies",
             Self::OnlyIfCached => "the request asks for a cached answer only, and none that fits is stored",
             Self::TraceHere => "TRACE ends here and is not answered",
+            Self::PurgeNotAllowed => {
+                "PURGE is not allowed from this address; list it in purge-from, or send the token as `Proxy-Authorization: Bearer TOKEN`"
+            }
+            Self::NotPurged(reason) => reason.description(),
             Self::TooManyConnections => "too many clients are connected; try again later",
             Self::Upstream(error) => error.description(),
         }
@@ -134,6 +146,10 @@ mod tests {
             ErrorReason::Loop,
             ErrorReason::OnlyIfCached,
             ErrorReason::TraceHere,
+            ErrorReason::PurgeNotAllowed,
+            ErrorReason::NotPurged(NotPurged::NotDurable),
+            ErrorReason::NotPurged(NotPurged::Busy),
+            ErrorReason::NotPurged(NotPurged::Stopping),
             ErrorReason::TooManyConnections,
         ];
         for reason in reasons {

@@ -8,6 +8,7 @@ use crate::client_io::{ClientConnection, ReadEnd, Receiver};
 use crate::counters::Counter;
 use crate::exchange::{Plan, plan};
 use crate::forward::{self, Forward, Forwarded};
+use crate::purger;
 use crate::reason::ErrorReason;
 use crate::stored::CacheKey;
 use crate::tunnelling::{switched, tunnel};
@@ -88,7 +89,7 @@ async fn one(
     };
     let started = clock::monotonic();
     worker.counters.add(Counter::Requests, 1);
-    let (ended, bytes) = request(worker, connection, &head, body).await;
+    let (ended, bytes) = request(worker, connection, peer, &head, body).await;
     worker.counters.add(Counter::BytesToClients, bytes);
     let (after, told) = match ended {
         Ended::Answered(after, told) => (after, Some(told)),
@@ -135,6 +136,7 @@ async fn read_head(
 async fn request(
     worker: &Rc<Worker>,
     connection: &mut ClientConnection,
+    peer: SocketAddr,
     head: &RequestHead,
     body: BodyLength,
 ) -> (Ended, u64) {
@@ -159,6 +161,12 @@ async fn request(
             answer.headers.append("Allow", "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS, TRACE");
             let outcome = CacheStatus::Local { detail: "max-forwards" };
             let result = answer::local(&mut sender, asked, answer, outcome, Bytes::new()).await;
+            let ended = drained(&mut receiver, settings.drain_limit, settings.client_read, result).await;
+            return (ended, sender.sent);
+        }
+        Plan::Purge(key) => {
+            let key = CacheKey::new(key);
+            let result = purger::answer(worker, &mut sender, (head, asked), peer, &key).await;
             let ended = drained(&mut receiver, settings.drain_limit, settings.client_read, result).await;
             return (ended, sender.sent);
         }

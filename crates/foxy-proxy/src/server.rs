@@ -6,6 +6,8 @@ use crate::cache::Cache;
 use crate::counters::{self, Counter, Counters};
 use crate::flights::Flights;
 use crate::memory::MemoryTier;
+use crate::purge::Purges;
+use crate::purger::Purger;
 use crate::settings::ProxySettings;
 use crate::storage::{ObjectStore, Storage};
 use crate::upstream::{Resolve, SystemResolver};
@@ -68,6 +70,8 @@ pub struct Parts {
     pub store: Option<Arc<dyn ObjectStore>>,
     /// Who keeps the access log, if anybody.
     pub sink: Option<Arc<dyn AccessSink>>,
+    /// What has been purged, and who keeps that.
+    pub purges: Purges,
     /// How names are resolved.
     pub resolver: MakeResolver,
 }
@@ -76,6 +80,7 @@ pub struct Parts {
 pub struct Proxy {
     addresses: Vec<SocketAddr>,
     shared: Arc<Shared>,
+    /// The first are for what is asked for from outside, then each worker's.
     counters: Vec<Arc<Counters>>,
     stop: watch::Sender<bool>,
     threads: Vec<JoinHandle<()>>,
@@ -113,17 +118,20 @@ impl Proxy {
         (parts.resolver)().map_err(StartError::Resolver)?;
         let storage = parts.store.map(|store| Storage::new(store, settings.store_patience));
         let limits = (settings.memory_object_limit, settings.object_limit);
-        let cache = Cache::new(MemoryTier::new(settings.memory), limits, storage, settings.seed);
+        let memory = MemoryTier::new(settings.memory);
+        let cache = Cache::new(memory, limits, storage, Arc::clone(&parts.purges.book), settings.seed);
         let shared = Arc::new(Shared {
             cache,
             flights: Flights::new(flight_budget(settings.memory)),
+            purges: parts.purges,
             sink: parts.sink,
             stopping: AtomicBool::new(false),
             connections: AtomicUsize::new(0),
             settings,
         });
         let (stop, _) = watch::channel(false);
-        let mut proxy = Self { addresses, shared, counters: Vec::new(), stop, threads: Vec::new() };
+        let counters = vec![Arc::new(Counters::default())];
+        let mut proxy = Self { addresses, shared, counters, stop, threads: Vec::new() };
         for listeners in listeners {
             proxy.start_worker(listeners, &parts.resolver).map_err(StartError::Worker)?;
         }
@@ -159,6 +167,12 @@ impl Proxy {
     #[must_use]
     pub fn gauges(&self) -> Gauges {
         Gauges { shared: Arc::clone(&self.shared), counters: self.counters.clone() }
+    }
+
+    /// What purges the cache while it runs.
+    #[must_use]
+    pub fn purger(&self) -> Purger {
+        Purger { shared: Arc::clone(&self.shared), counters: Arc::clone(&self.counters[0]) }
     }
 
     /// Accepts no more, lets requests in progress end within the time the settings give, and ends.

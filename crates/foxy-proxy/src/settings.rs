@@ -1,6 +1,7 @@
 //! How the proxy behaves: limits and waits as values. The binary fills them in from its table of settings.
 
-use crate::upstream::{DestinationPolicy, Origin, Scheme, UpstreamSettings};
+use crate::token::Token;
+use crate::upstream::{Cidr, DestinationPolicy, Origin, UpstreamSettings};
 use foxy_rules::Role;
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -32,8 +33,6 @@ impl Mode {
 /// The origin behind a reverse proxy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReverseOrigin {
-    /// What is spoken with it.
-    pub scheme: Scheme,
     /// Its host name or address.
     pub host: String,
     /// Its port.
@@ -44,7 +43,7 @@ impl ReverseOrigin {
     /// As the upstream side names it: chosen by the operator, so no policy forbids its address.
     #[must_use]
     pub fn origin(&self) -> Origin {
-        Origin::new(self.scheme, &self.host, self.port, crate::upstream::ChosenBy::Operator)
+        Origin::new(&self.host, self.port, crate::upstream::ChosenBy::Operator)
     }
 }
 
@@ -63,6 +62,10 @@ pub struct ProxySettings {
     pub memory_object_limit: u64,
     /// Bodies larger than this many bytes are not stored on disk (LRU-TH, R49).
     pub object_limit: u64,
+    /// From where the cache may be purged without a token.
+    pub purge_from: Vec<Cidr>,
+    /// What lets anybody purge it, if anything does.
+    pub purge_token: Option<Token>,
     /// Where connections may go.
     pub destinations: DestinationPolicy,
     /// Waits and limits of the upstream side.
@@ -102,6 +105,8 @@ impl Default for ProxySettings {
             memory: 64 << 20,
             memory_object_limit: 1 << 20,
             object_limit: 64 << 20,
+            purge_from: Vec::new(),
+            purge_token: None,
             destinations: DestinationPolicy::default(),
             upstream: UpstreamSettings::default(),
             client_head: Duration::from_secs(30),

@@ -2,6 +2,7 @@
 //! Also its form as a record's head, which is read back with suspicion.
 
 use crate::fields::View;
+use crate::purge::{Cleared, Stamp};
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 use foxy_base::WallTime;
 use foxy_http::{Headers, ResponseHead, encode};
@@ -12,11 +13,11 @@ use foxy_store::Key;
 use xxhash_rust::xxh3::xxh3_128;
 
 /// First byte of a record's head that describes a response; changes with the form.
-const RESPONSE: u8 = 1;
+const RESPONSE: u8 = 4;
 /// First byte of one that lists the Vary names of a URL.
 const VARIES: u8 = 2;
 /// As [`RESPONSE`], for one that its targeted field governs.
-const TARGETED_RESPONSE: u8 = 3;
+const TARGETED_RESPONSE: u8 = 5;
 
 /// A cache key: the text that is compared, and the hash that finds it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -101,10 +102,15 @@ pub struct Stored {
     pub length: u64,
     /// The body.
     pub body: StoredBody,
+    /// When its fetch began, among the purges.
+    pub begun: Stamp,
+    /// Up to which purge it is known to be untouched.
+    pub cleared: Cleared,
 }
 
 impl Stored {
-    /// A stored response from a head without hop-by-hop fields, Age and framing.
+    /// A stored response from a head without hop-by-hop fields, Age and framing. Every purge is about it until it is
+    /// said when its fetch began.
     #[must_use]
     pub fn new(
         key: Bytes,
@@ -128,6 +134,8 @@ impl Stored {
             times,
             length,
             body,
+            begun: Stamp::default(),
+            cleared: Cleared::default(),
         }
     }
 
@@ -177,6 +185,8 @@ pub fn encode_response(stored: &Stored) -> Bytes {
     put_bytes(&mut out, &stored.key);
     out.put_u64(stored.times.received.0);
     out.put_u64(stored.times.initial_age);
+    out.put_u64(stored.begun.era);
+    out.put_u64(stored.begun.moment);
     out.put_u64(stored.length);
     out.put_u64(match stored.body {
         StoredBody::Whole(_) => 0,
@@ -237,6 +247,7 @@ pub fn decode(key: &CacheKey, mut head: Bytes, body: Bytes) -> Option<Entry> {
 fn decode_response(key: Bytes, role: Role, mut head: Bytes, body: Bytes) -> Option<Stored> {
     let received = WallTime(head.try_get_u64().ok()?);
     let initial_age = head.try_get_u64().ok()?;
+    let begun = Stamp { era: head.try_get_u64().ok()?, moment: head.try_get_u64().ok()? };
     let length = head.try_get_u64().ok()?;
     let fill = head.try_get_u64().ok()?;
     let status = head.try_get_u16().ok().filter(|status| (200..600).contains(status))?;
@@ -253,7 +264,8 @@ fn decode_response(key: Bytes, role: Role, mut head: Bytes, body: Bytes) -> Opti
         0 => return None,
         fill => StoredBody::Parts { fill },
     };
-    Some(Stored::new(key, response, role, StoredTimes { received, initial_age }, length, body))
+    let times = StoredTimes { received, initial_age };
+    Some(Stored::new(key, response, role, times, length, body).begun(begun))
 }
 
 fn take_bytes(from: &mut Bytes) -> Option<Bytes> {

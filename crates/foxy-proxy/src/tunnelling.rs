@@ -7,11 +7,12 @@ use crate::client_io::ClientConnection;
 use crate::counters::Counter;
 use crate::reason::{ErrorReason, ForwardReason};
 use crate::serve::Ended;
-use crate::upstream::{Origin, Transport, Tunnel};
+use crate::upstream::{Origin, Tunnel};
 use crate::worker::Worker;
 use bytes::{Bytes, BytesMut};
 use foxy_http::{RequestEvent, ResponseHead, encode};
 use std::rc::Rc;
+use tokio::net::TcpStream;
 
 pub(crate) async fn tunnel(
     worker: &Rc<Worker>,
@@ -22,7 +23,7 @@ pub(crate) async fn tunnel(
     let opened = worker.upstream.connect(&origin).await;
     let (mut receiver, mut sender) = connection.split(worker.settings().client_write);
     let stream = match opened {
-        Ok(stream) => Transport::Plain(stream),
+        Ok(stream) => stream,
         Err(error) => {
             let reason = ErrorReason::Upstream(error.into());
             let result = answer::error(worker, &mut sender, Asked { keep: false, ..asked }, reason).await;
@@ -55,7 +56,7 @@ pub(crate) async fn switched(
     worker: &Rc<Worker>,
     connection: &mut ClientConnection,
     mut head: ResponseHead,
-    stream: Transport,
+    stream: TcpStream,
     rest: Bytes,
     reason: ForwardReason,
 ) -> (Ended, u64) {
@@ -92,7 +93,7 @@ const fn forwarded(reason: ForwardReason, status: u16) -> CacheStatus {
 async fn carry(
     worker: &Rc<Worker>,
     connection: &mut ClientConnection,
-    origin: Transport,
+    origin: TcpStream,
     from_origin: Bytes,
     sent: u64,
     told: Told,

@@ -5,6 +5,7 @@ use crate::access::AccessSink;
 use crate::cache::Cache;
 use crate::counters::Counters;
 use crate::flights::Flights;
+use crate::purge::Purges;
 use crate::settings::ProxySettings;
 use crate::upstream::UpstreamClient;
 use foxy_base::WallTime;
@@ -19,6 +20,7 @@ pub(crate) struct Shared {
     pub(crate) settings: ProxySettings,
     pub(crate) cache: Cache,
     pub(crate) flights: Flights,
+    pub(crate) purges: Purges,
     pub(crate) sink: Option<Arc<dyn AccessSink>>,
     /// Set once the proxy is to stop: no request follows the one in progress.
     pub(crate) stopping: AtomicBool,

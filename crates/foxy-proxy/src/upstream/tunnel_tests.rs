@@ -2,7 +2,7 @@
 
 use super::*;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::TcpListener;
 
 /// Two ends of one connection.
 async fn pair() -> (TcpStream, TcpStream) {

@@ -2,8 +2,7 @@
 
 mod bench;
 mod caching;
-mod certificates;
 mod forwarding;
-mod origin_tls;
 mod partial;
+mod purging;
 mod stale;

@@ -1,10 +1,12 @@
 //! One file for each command. What is listed here is what `foxy --help` shows.
 
+mod admin_client;
 pub mod check;
 pub mod disk_helper;
 pub mod figure;
 pub mod load;
 pub mod origin;
+pub mod purge;
 pub mod serve;
 pub mod sim;
 pub mod trace;
@@ -21,6 +23,7 @@ struct Entry {
 const COMMANDS: &[Entry] = &[
     Entry { command: serve::command, run: serve::run },
     Entry { command: check::command, run: check::run },
+    Entry { command: purge::command, run: purge::run },
     Entry { command: figure::command, run: figure::run },
     Entry { command: disk_helper::command, run: disk_helper::run },
     Entry { command: load::command, run: load::run },

@@ -1,6 +1,11 @@
-//! The admin server: counters for Prometheus and a health check, over plain HTTP/1.1, one request a connection.
+//! The admin server: counters for Prometheus, a health check and purges, over plain HTTP/1.1, one request a connection.
 //! It is not the proxy: it shares no code and no threads with the path of a request.
 
+use super::admin_purge::{self, Wanted};
+use foxy_proxy::purge::NotPurged;
+use foxy_proxy::token::Token;
+use std::net::IpAddr;
+use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,6 +16,8 @@ use tokio::time::{sleep, timeout};
 
 /// Longest request head taken, in bytes.
 const HEAD_LIMIT: usize = 8 * 1024;
+/// Longest request body taken, in bytes.
+const BODY_LIMIT: usize = 1 << 20;
 /// Header fields taken.
 const FIELD_LIMIT: usize = 64;
 /// For a whole exchange.
@@ -20,41 +27,50 @@ const AT_A_TIME: usize = 64;
 /// Between attempts to accept when the system has no descriptors left.
 const PAUSE: Duration = Duration::from_millis(100);
 
-const INDEX: &str = "foxy\n/metrics  counters for Prometheus\n/healthz  200 when all is well, 503 when not\n";
+const INDEX: &str = "foxy\n/metrics  counters for Prometheus\n/healthz  200 when all is well, 503 when not\n\
+                     /purge    POST: forget what is stored; see docs/operation.md\n";
 const TEXT: &str = "text/plain; charset=utf-8";
+const JSON: &str = "application/json";
 const EXPOSITION: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-/// What the server answers with.
+/// What comes later, on this thread.
+pub type Later<T> = Pin<Box<dyn Future<Output = T>>>;
+
+/// What the server answers with, and acts on.
 pub trait Facts {
     /// The document for `/metrics`.
     fn metrics(&self) -> String;
     /// What keeps foxy from its work; empty when all is well.
     fn troubles(&self) -> Vec<String>;
+    /// What a request that acts must carry, if anything does.
+    fn token(&self) -> Option<&Token>;
+    /// Purges; gives the number of the last purge.
+    fn purge(&self, wanted: Wanted) -> Later<Result<u64, NotPurged>>;
 }
 
 /// Serves until dropped. Must run inside a `LocalSet`.
 pub async fn run(listener: TcpListener, facts: Rc<dyn Facts>) {
     let slots = Arc::new(Semaphore::new(AT_A_TIME));
     while let Ok(slot) = Arc::clone(&slots).acquire_owned().await {
-        let Ok((stream, _)) = listener.accept().await else {
+        let Ok((stream, peer)) = listener.accept().await else {
             sleep(PAUSE).await;
             continue;
         };
         let facts = Rc::clone(&facts);
         tokio::task::spawn_local(async move {
-            let _slow_or_gone = timeout(PATIENCE, exchange(stream, &*facts)).await;
+            let _slow_or_gone = timeout(PATIENCE, exchange(stream, peer.ip(), &*facts)).await;
             drop(slot);
         });
     }
 }
 
-async fn exchange(mut stream: TcpStream, facts: &dyn Facts) -> std::io::Result<()> {
-    let mut head = Vec::with_capacity(1024);
+async fn exchange(mut stream: TcpStream, peer: IpAddr, facts: &dyn Facts) -> std::io::Result<()> {
+    let mut read = Vec::with_capacity(1024);
     let answer = loop {
-        if let Some(answer) = answer(&head, facts) {
+        if let Some(answer) = answer(&read, peer, facts).await {
             break answer;
         }
-        if stream.read_buf(&mut head).await? == 0 {
+        if stream.read_buf(&mut read).await? == 0 {
             return Ok(());
         }
     };
@@ -65,37 +81,125 @@ async fn exchange(mut stream: TcpStream, facts: &dyn Facts) -> std::io::Result<(
     Ok(())
 }
 
-/// The response to what has been read so far; none while the head is not complete.
-fn answer(read: &[u8], facts: &dyn Facts) -> Option<Vec<u8>> {
-    let mut fields = [httparse::EMPTY_HEADER; FIELD_LIMIT];
-    let mut request = httparse::Request::new(&mut fields);
-    match request.parse(read) {
-        Ok(httparse::Status::Partial) if read.len() <= HEAD_LIMIT => None,
-        Ok(httparse::Status::Complete(length)) if length <= HEAD_LIMIT => {
-            Some(route(request.method.unwrap_or(""), request.path.unwrap_or(""), facts))
-        }
-        Ok(_) => Some(response("431 Request Header Fields Too Large", TEXT, "", "head too long\n", true)),
-        Err(error) => Some(response("400 Bad Request", TEXT, "", &format!("not HTTP/1.1: {error}\n"), true)),
+/// A request, as far as it matters here.
+struct Request<'a> {
+    method: &'a str,
+    target: &'a str,
+    fields: &'a [httparse::Header<'a>],
+    body: &'a [u8],
+    peer: IpAddr,
+}
+
+impl Request<'_> {
+    fn field(&self, name: &str) -> Option<&[u8]> {
+        self.fields.iter().find(|field| field.name.eq_ignore_ascii_case(name)).map(|field| field.value)
+    }
+
+    fn path(&self) -> &str {
+        self.target.split('?').next().unwrap_or("")
+    }
+
+    fn query(&self) -> Option<&str> {
+        self.target.split_once('?').map(|(_, query)| query)
     }
 }
 
-fn route(method: &str, target: &str, facts: &dyn Facts) -> Vec<u8> {
-    let with_body = method != "HEAD";
-    if !matches!(method, "GET" | "HEAD") {
-        let text = "only GET and HEAD are answered here\n";
-        return response("405 Method Not Allowed", TEXT, "Allow: GET, HEAD\r\n", text, true);
+/// The response to what has been read so far; none while the request is not complete.
+async fn answer(read: &[u8], peer: IpAddr, facts: &dyn Facts) -> Option<Vec<u8>> {
+    let mut fields = [httparse::EMPTY_HEADER; FIELD_LIMIT];
+    let mut request = httparse::Request::new(&mut fields);
+    let length = match request.parse(read) {
+        Ok(httparse::Status::Partial) if read.len() <= HEAD_LIMIT => return None,
+        Ok(httparse::Status::Complete(length)) if length <= HEAD_LIMIT => length,
+        Ok(_) => return Some(refusal("431 Request Header Fields Too Large", "head too long")),
+        Err(error) => return Some(refusal("400 Bad Request", &format!("not HTTP/1.1: {error}"))),
+    };
+    let (method, target) = (request.method.unwrap_or(""), request.path.unwrap_or(""));
+    let mut request = Request { method, target, fields: request.headers, body: &[], peer };
+    if request.field("transfer-encoding").is_some() {
+        return Some(refusal("411 Length Required", "send the body with a Content-Length"));
     }
-    match target.split('?').next().unwrap_or("") {
-        "/" => response("200 OK", TEXT, "", INDEX, with_body),
-        "/metrics" => response("200 OK", EXPOSITION, "", &facts.metrics(), with_body),
-        "/healthz" => {
+    if let Some(text) = request.field("content-length") {
+        let wanted = std::str::from_utf8(text).ok().and_then(|text| text.trim().parse::<usize>().ok());
+        request.body = match wanted {
+            None => return Some(refusal("400 Bad Request", "the Content-Length is not a number")),
+            Some(wanted) if wanted > BODY_LIMIT => {
+                return Some(refusal("413 Content Too Large", "a body has at most 1 MiB"));
+            }
+            Some(wanted) => read[length..].get(..wanted)?,
+        };
+    }
+    Some(route(&request, facts).await)
+}
+
+async fn route(request: &Request<'_>, facts: &dyn Facts) -> Vec<u8> {
+    let with_body = request.method != "HEAD";
+    match (request.method, request.path()) {
+        ("POST", "/purge") => purge(request, facts).await,
+        (_, "/purge") => response(
+            "405 Method Not Allowed",
+            TEXT,
+            "Allow: POST\r\n",
+            "purges are sent with POST\n",
+            with_body,
+        ),
+        ("GET" | "HEAD", "/") => response("200 OK", TEXT, "", INDEX, with_body),
+        ("GET" | "HEAD", "/metrics") => response("200 OK", EXPOSITION, "", &facts.metrics(), with_body),
+        ("GET" | "HEAD", "/healthz") => {
             let troubles = facts.troubles();
             let status = if troubles.is_empty() { "200 OK" } else { "503 Service Unavailable" };
             let body = serde_json::json!({ "ok": troubles.is_empty(), "troubles": troubles });
-            response(status, "application/json", "", &format!("{body}\n"), with_body)
+            response(status, JSON, "", &format!("{body}\n"), with_body)
         }
-        _ => response("404 Not Found", TEXT, "", INDEX, with_body),
+        ("GET" | "HEAD", _) => response("404 Not Found", TEXT, "", INDEX, with_body),
+        _ => {
+            let text = "only GET and HEAD are answered here\n";
+            response("405 Method Not Allowed", TEXT, "Allow: GET, HEAD\r\n", text, true)
+        }
     }
+}
+
+async fn purge(request: &Request<'_>, facts: &dyn Facts) -> Vec<u8> {
+    if let Err(refused) = may_act(request, facts) {
+        return refused;
+    }
+    let wanted = match admin_purge::read(request.query(), request.body) {
+        Ok(wanted) => wanted,
+        Err(text) => return refusal("400 Bad Request", &text),
+    };
+    let (purged, strength) = (wanted.scopes.len(), wanted.strength);
+    match facts.purge(wanted).await {
+        Ok(number) => {
+            let body = serde_json::json!({ "purged": purged, "strength": strength.name(), "number": number });
+            response("200 OK", JSON, "", &format!("{body}\n"), true)
+        }
+        Err(reason) => refusal("503 Service Unavailable", &format!("{reason} ({})", reason.name())),
+    }
+}
+
+/// Whether a request may change anything: with the token, or where there is none, from this machine. A web page that
+/// makes its reader's browser send one may not.
+fn may_act(request: &Request<'_>, facts: &dyn Facts) -> Result<(), Vec<u8>> {
+    if request.field("origin").is_some() {
+        return Err(refusal("403 Forbidden", "requests of web pages are refused here (admin-web-page)"));
+    }
+    match facts.token() {
+        Some(token) if request.field("authorization").is_some_and(|value| token.is_borne_by(value)) => Ok(()),
+        Some(_) => {
+            let text =
+                "send `Authorization: Bearer TOKEN` with the token of admin-token-file (admin-token)\n";
+            Err(response("401 Unauthorized", TEXT, "WWW-Authenticate: Bearer\r\n", text, true))
+        }
+        None if request.peer.to_canonical().is_loopback() => Ok(()),
+        None => {
+            let text = "without admin-token-file only this machine itself may do that (admin-loopback-only)";
+            Err(refusal("403 Forbidden", text))
+        }
+    }
+}
+
+fn refusal(status: &str, text: &str) -> Vec<u8> {
+    response(status, TEXT, "", &format!("{text}\n"), true)
 }
 
 fn response(status: &str, kind: &str, fields: &str, body: &str, with_body: bool) -> Vec<u8> {
@@ -109,60 +213,5 @@ fn response(status: &str, kind: &str, fields: &str, body: &str, with_body: bool)
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    struct Fixed(Vec<&'static str>);
-
-    impl Facts for Fixed {
-        fn metrics(&self) -> String {
-            "foxy_up 1\n".into()
-        }
-
-        fn troubles(&self) -> Vec<String> {
-            self.0.iter().map(ToString::to_string).collect()
-        }
-    }
-
-    fn check(request: &str, expected: &[&str]) {
-        let answer = answer(request.as_bytes(), &Fixed(vec![])).expect("complete");
-        let answer = String::from_utf8(answer).expect("text");
-        for part in expected {
-            assert!(answer.contains(part), "{request:?} gave {answer:?}, not {part:?}");
-        }
-    }
-
-    #[test]
-    fn each_page_is_answered() {
-        check("GET / HTTP/1.1\r\n\r\n", &["HTTP/1.1 200 OK\r\n", "/metrics"]);
-        check("GET /metrics?x=1 HTTP/1.1\r\nHost: a\r\n\r\n", &["version=0.0.4", "\r\n\r\nfoxy_up 1\n"]);
-        check("GET /healthz HTTP/1.0\r\n\r\n", &["200 OK", "{\"ok\":true,\"troubles\":[]}"]);
-        check("GET /quux HTTP/1.1\r\n\r\n", &["HTTP/1.1 404 "]);
-        check("POST / HTTP/1.1\r\n\r\n", &["HTTP/1.1 405 ", "Allow: GET, HEAD\r\n"]);
-        check("nonsense\r\n\r\n", &["HTTP/1.1 400 "]);
-    }
-
-    #[test]
-    fn head_has_the_length_but_no_body() {
-        let answer = answer(b"HEAD /metrics HTTP/1.1\r\n\r\n", &Fixed(vec![])).expect("complete");
-        assert!(answer.ends_with(b"\r\n\r\n"));
-        assert!(String::from_utf8_lossy(&answer).contains("Content-Length: 10\r\n"));
-    }
-
-    #[test]
-    fn trouble_is_a_503_that_names_it() {
-        let answer =
-            answer(b"GET /healthz HTTP/1.1\r\n\r\n", &Fixed(vec!["the store is broken"])).expect("complete");
-        let answer = String::from_utf8_lossy(&answer).into_owned();
-        assert!(answer.starts_with("HTTP/1.1 503 "), "{answer}");
-        assert!(answer.ends_with("{\"ok\":false,\"troubles\":[\"the store is broken\"]}\n"), "{answer}");
-    }
-
-    #[test]
-    fn a_head_that_does_not_end_is_waited_for_only_so_long() {
-        assert_eq!(answer(b"GET / HTTP/1.1\r\nA: b", &Fixed(vec![])), None);
-        let mut endless = b"GET / HTTP/1.1\r\nA: ".to_vec();
-        endless.resize(HEAD_LIMIT + 20, b'b');
-        check(&String::from_utf8(endless).expect("text"), &["HTTP/1.1 431 "]);
-    }
-}
+#[path = "admin_tests.rs"]
+mod tests;

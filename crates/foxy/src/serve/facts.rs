@@ -1,12 +1,16 @@
 //! What the admin server tells: counters summed at the moment they are asked for, and what is wrong.
 
-use super::admin::Facts;
+use super::admin::{Facts, Later};
+use super::admin_purge::Wanted;
 use super::exposition::{Exposition, FamilyKind};
 use super::fullness::Fullness;
 use super::log_queue::LogQueue;
 use super::{metrics, process};
 use foxy_base::{WallTime, clock};
+use foxy_proxy::purge::NotPurged;
+use foxy_proxy::purger::Purger;
 use foxy_proxy::server::Gauges;
+use foxy_proxy::token::Token;
 use foxy_store::{StoreHandle, StoreStatus};
 use std::cell::Cell;
 use std::sync::Arc;
@@ -15,6 +19,10 @@ use std::sync::Arc;
 pub struct RunningFacts {
     /// The proxy's numbers.
     pub proxy: Gauges,
+    /// What purges its cache.
+    pub purger: Purger,
+    /// What whoever purges must know.
+    pub token: Option<Token>,
     /// Each store with its folder, and what is known of its disk.
     pub stores: Vec<(String, StoreHandle, Fullness)>,
     /// Lines of the access log that wait.
@@ -65,5 +73,14 @@ impl Facts for RunningFacts {
         };
         let stopping = self.stopping.get().then(|| "foxy is stopping".to_owned());
         stopping.into_iter().chain(self.stores.iter().filter_map(trouble)).collect()
+    }
+
+    fn token(&self) -> Option<&Token> {
+        self.token.as_ref()
+    }
+
+    fn purge(&self, wanted: Wanted) -> Later<Result<u64, NotPurged>> {
+        let purger = self.purger.clone();
+        Box::pin(async move { purger.purge(&wanted.scopes, wanted.strength).await })
     }
 }

@@ -4,7 +4,7 @@
 mod access_line;
 mod access_log;
 mod admin;
-mod authorities;
+mod admin_purge;
 mod directory;
 pub mod disk;
 mod exposition;
@@ -14,9 +14,11 @@ mod log_queue;
 mod metrics;
 mod process;
 mod proxy_settings;
+mod purge_journal;
 mod room;
 mod store_set;
 mod stores;
+pub mod token_file;
 mod welcome;
 
 use crate::failure::Failure;
@@ -28,9 +30,11 @@ use admin::Facts;
 use facts::RunningFacts;
 use foxy_base::{Random, clock};
 use foxy_proxy::access::AccessSink;
+use foxy_proxy::purge::Purges;
 use foxy_proxy::server::{Parts, Proxy, StartError, system_resolver};
 use foxy_proxy::settings::ProxySettings;
 use foxy_proxy::storage::ObjectStore;
+use foxy_proxy::token::Token;
 use fullness::Fullness;
 use proxy_settings::proxy_settings;
 use std::cell::Cell;
@@ -54,6 +58,7 @@ const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// Everything that runs, in the order in which it is closed.
 struct Running {
     proxy: Proxy,
+    token: Option<Token>,
     stores: Vec<RunningStore>,
     log: Option<OpenLog>,
 }
@@ -68,17 +73,21 @@ pub fn run(loaded: &Loaded) -> Result<(), Failure> {
     drop(listen(settings.listen, "--listen")?);
     let admin = settings.admin.map(|address| listen(address, "--admin")).transpose()?;
     let log = access_log::open(settings)?;
-    let tls = authorities::origin_tls(&settings.origin_ca)?;
+    let token = settings.admin_token_file.as_deref().map(token_file::read).transpose()?;
     let mut random = Random::new(process::entropy());
     let stores = stores::open(settings, &mut random)?;
+    let folders: Vec<_> = stores.iter().map(|store| store.facts.folder.clone()).collect();
+    let purges = purge_journal::open(&folders, random.next_u64().max(2))?;
     let own = admin.as_ref().and_then(|listener| listener.local_addr().ok()).into_iter().collect();
+    let purge_token = token.clone();
     let proxy_settings =
-        ProxySettings { connections, ..proxy_settings(settings, tls, own, random.next_u64()) };
-    let proxy = start(proxy_settings, &stores, Selection::named(settings.store_selection), log.as_ref())?;
+        ProxySettings { connections, purge_token, ..proxy_settings(settings, own, random.next_u64()) };
+    let selection = Selection::named(settings.store_selection);
+    let proxy = start(proxy_settings, &stores, selection, purges, log.as_ref())?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime =
         runtime.map_err(|error| Failure::Failed(format!("cannot start the event loop: {error}")))?;
-    LocalSet::new().block_on(&runtime, operate(loaded, Running { proxy, stores, log }, admin))
+    LocalSet::new().block_on(&runtime, operate(loaded, Running { proxy, token, stores, log }, admin))
 }
 
 /// Binds an address without sharing it, so that one in use is noticed.
@@ -129,6 +138,7 @@ fn start(
     settings: ProxySettings,
     stores: &[RunningStore],
     selection: Selection,
+    purges: Purges,
     log: Option<&OpenLog>,
 ) -> Result<Proxy, Failure> {
     let store: Option<Arc<dyn ObjectStore>> = match stores {
@@ -139,7 +149,7 @@ fn start(
         }
     };
     let sink = log.map(|log| Arc::clone(&log.sink) as Arc<dyn AccessSink>);
-    let parts = Parts { store, sink, resolver: system_resolver() };
+    let parts = Parts { store, purges, sink, resolver: system_resolver() };
     Proxy::start(settings, parts).map_err(|error| match error {
         StartError::Listen(address, error) => cannot_listen(address, "--listen", &error),
         StartError::Worker(_) | StartError::Resolver(_) => Failure::Failed(error.to_string()),
@@ -187,6 +197,8 @@ fn facts(running: &Running) -> RunningFacts {
     };
     RunningFacts {
         proxy: running.proxy.gauges(),
+        purger: running.proxy.purger(),
+        token: running.token.clone(),
         stores: running.stores.iter().map(store).collect(),
         log: running.log.as_ref().map(|log| Arc::clone(&log.queue)),
         started: clock::wall(),
@@ -219,7 +231,7 @@ async fn stop(running: Running, signals: &mut Signals) {
     );
     let (done, ended) = oneshot::channel();
     let closing = std::thread::Builder::new().name("stop".into()).spawn(move || {
-        let Running { proxy, stores, log } = running;
+        let Running { proxy, stores, log, .. } = running;
         proxy.stop();
         drop(stores);
         drop(log);

@@ -4,7 +4,7 @@ use super::squid::CacheDir;
 use super::store_choice::StoreChoice;
 use super::written::Written;
 use foxy_base::ByteSize;
-use foxy_proxy::upstream::{Cidr, Scheme};
+use foxy_proxy::upstream::Cidr;
 use foxy_store::policy::POLICIES;
 use foxy_store::schemes::SCHEMES;
 use foxy_store::{PolicyName, SchemeName};
@@ -72,6 +72,8 @@ pub enum Kind {
     AddressOrOff(Slot<Option<SocketAddr>>),
     /// Where lines go: a path, `-` for standard output, or `off`.
     Output(Slot<Output>),
+    /// A file.
+    File(Slot<PathBuf>),
     /// One or more folders, each with options of its own.
     Stores(Slot<Vec<StoreChoice>>),
     /// One or more lines as Squid writes them after `cache_dir`.
@@ -118,19 +120,14 @@ pub enum Kind {
     Networks(Slot<Vec<Cidr>>),
     /// One or more TCP ports.
     Ports(Slot<Vec<u16>>),
-    /// One or more files.
-    Files(Slot<Vec<PathBuf>>),
-    /// An origin server: `http://HOST[:PORT]` or `https://HOST[:PORT]`.
+    /// An origin server: `http://HOST[:PORT]`.
     Origin(Slot<OriginUrl>),
 }
 
 impl Kind {
     /// Whether it can be given several times.
     pub const fn is_list(&self) -> bool {
-        matches!(
-            self,
-            Self::Stores(_) | Self::CacheDirs(_) | Self::Networks(_) | Self::Ports(_) | Self::Files(_)
-        )
+        matches!(self, Self::Stores(_) | Self::CacheDirs(_) | Self::Networks(_) | Self::Ports(_))
     }
 
     /// Whether the file writes it as a TOML integer.
@@ -159,6 +156,7 @@ impl Kind {
             Self::Address(_) => "\"127.0.0.1:3128\"",
             Self::AddressOrOff(_) => "\"127.0.0.1:3129\" or \"off\"",
             Self::Output(_) => "\"/var/log/foxy/access.log\", \"-\" or \"off\"",
+            Self::File(_) => "\"/etc/foxy/token\"",
             Self::CacheDirs(_) => "\"ufs /var/spool/foxy 100 16 256\"",
             Self::Stores(_) => "\"/var/cache/foxy\" or [\"/disk1/foxy\", \"/disk2/foxy\"]",
             Self::Size { .. } => "\"10G\"",
@@ -169,7 +167,6 @@ impl Kind {
             Self::Policy(_) => return format!("{:?}", POLICIES[0].text),
             Self::Networks(_) => "\"10.0.0.0/8\" or [\"10.0.0.0/8\", \"fd00::/8\"]",
             Self::Ports(_) => "443 or [443, 8443]",
-            Self::Files(_) => "\"/etc/foxy/a.pem\" or [\"/etc/foxy/a.pem\", \"/etc/foxy/b.pem\"]",
             Self::Origin(_) => "\"http://127.0.0.1:8080\"",
         };
         text.to_owned()
@@ -181,6 +178,7 @@ impl Kind {
             Self::Address(_) => "ADDRESS",
             Self::AddressOrOff(_) => "ADDRESS|off",
             Self::Output(_) => "PATH|-|off",
+            Self::File(_) => "FILE",
             Self::Stores(_) => "PATH[,OPTION=VALUE]",
             Self::CacheDirs(_) => "LINE",
             Self::Size { .. } => "SIZE",
@@ -189,7 +187,6 @@ impl Kind {
             Self::Choice { .. } | Self::Scheme(_) | Self::Policy(_) => "NAME",
             Self::Networks(_) => "CIDR",
             Self::Ports(_) => "PORT",
-            Self::Files(_) => "FILE",
             Self::Origin(_) => "URL",
         }
     }
@@ -254,8 +251,6 @@ pub enum Output {
 /// An origin server's address.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OriginUrl {
-    /// What is spoken with it.
-    pub scheme: Scheme,
     /// Name or address, without brackets.
     pub host: String,
     /// Port.

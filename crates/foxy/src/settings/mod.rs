@@ -1,5 +1,6 @@
 //! Settings: one table, read from flags and a TOML file as written, then resolved into what is in force.
 
+mod admin_rows;
 pub mod complaint;
 mod contradictions;
 pub mod docs;

@@ -14,6 +14,7 @@ pub fn value(kind: &Kind, written: &mut Written) -> Option<String> {
             slot(written).as_ref()?.map_or_else(|| quoted(&"off"), |address| quoted(&address))
         }
         Kind::Output(slot) => quoted(slot(written).as_ref()?),
+        Kind::File(slot) => quoted(&slot(written).as_ref()?.display()),
         Kind::Stores(slot) => list(slot(written).as_ref()?, quoted),
         Kind::CacheDirs(slot) => list(slot(written).as_ref()?, |line| quoted(&line.text)),
         Kind::Size { slot, .. } => quoted(&exact(slot(written).as_ref().copied()?)),
@@ -24,7 +25,6 @@ pub fn value(kind: &Kind, written: &mut Written) -> Option<String> {
         Kind::Choice { slot, .. } => quoted(slot(written).as_ref()?),
         Kind::Networks(slot) => list(slot(written).as_ref()?, quoted),
         Kind::Ports(slot) => list(slot(written).as_ref()?, u16::to_string),
-        Kind::Files(slot) => list(slot(written).as_ref()?, |path| quoted(&path.display())),
         Kind::Origin(slot) => quoted(slot(written).as_ref()?),
     })
 }
@@ -56,11 +56,10 @@ impl Display for Output {
 
 impl Display for OriginUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let scheme = self.scheme.as_str();
         if self.host.contains(':') {
-            write!(f, "{scheme}://[{}]:{}", self.host, self.port)
+            write!(f, "http://[{}]:{}", self.host, self.port)
         } else {
-            write!(f, "{scheme}://{}:{}", self.host, self.port)
+            write!(f, "http://{}:{}", self.host, self.port)
         }
     }
 }

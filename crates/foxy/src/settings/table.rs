@@ -1,6 +1,7 @@
 //! The one table of settings. Command line, configuration file, `foxy check` and `docs/configuration.md` all come
 //! from it; nothing about a setting is written down twice.
 
+use super::admin_rows;
 use super::file_schemes;
 use super::kind::{Area, Kind, Preset, Setting};
 use super::rows::{count, size, span, timeout};
@@ -27,7 +28,8 @@ pub static SETTINGS: &[Setting] = &[
         area: Area::Network,
         kind: Kind::AddressOrOff(|w| &mut w.admin),
         default: Preset::Fixed(&["127.0.0.1:3129"]),
-        doc: "Where `/metrics` and `/healthz` are served, or `off`. Whoever can connect there can read the counters.",
+        doc: "Where `/metrics`, `/healthz` and `/purge` are served, or `off`. \
+              Whoever can connect there can read the counters; `admin-token-file` says who can purge.",
     },
     Setting {
         key: "origin",
@@ -37,15 +39,6 @@ pub static SETTINGS: &[Setting] = &[
         default: Preset::Nothing("a forward proxy"),
         doc: "Makes foxy a reverse proxy in front of this server. \
               Requests are then answered for the host they name and fetched from here, whatever address it has.",
-    },
-    Setting {
-        key: "origin-ca",
-        flag: Some("origin-ca"),
-        area: Area::Network,
-        kind: Kind::Files(|w| &mut w.origin_ca),
-        default: Preset::Fixed(&[]),
-        doc: "Files with certificates in PEM of authorities that may sign the certificates of origin servers, \
-              besides those the system trusts. SSL_CERT_FILE and SSL_CERT_DIR say where the system's are, as they do for OpenSSL.",
     },
     Setting {
         key: "workers",
@@ -67,6 +60,8 @@ pub static SETTINGS: &[Setting] = &[
               Blocks kept for documentation (192.0.2.0/24, 198.51.100.0/24, 203.0.113.0/24, 2001:db8::/32, 3fff::/20) are dialled as public ones are. \
               The address that is dialled decides, not the name that was asked for. Public addresses are always allowed.",
     },
+    admin_rows::ADMIN_TOKEN_FILE,
+    admin_rows::PURGE_FROM,
     Setting {
         key: "connect-ports",
         flag: Some("connect-port"),
@@ -182,12 +177,7 @@ pub static SETTINGS: &[Setting] = &[
         "For a client to take more of an answer.",
     ),
     timeout("timeouts.resolve", &["10s"], |w| &mut w.resolve, "To look up an origin server's name."),
-    timeout(
-        "timeouts.connect",
-        &["10s"],
-        |w| &mut w.connect,
-        "To connect to an origin server, TLS included.",
-    ),
+    timeout("timeouts.connect", &["10s"], |w| &mut w.connect, "To connect to an origin server."),
     timeout(
         "timeouts.origin-head",
         &["60s"],

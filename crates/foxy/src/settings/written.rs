@@ -18,8 +18,9 @@ use std::time::Duration;
 pub struct Written {
     pub listen: Option<SocketAddr>,
     pub admin: Option<Option<SocketAddr>>,
+    pub admin_token_file: Option<PathBuf>,
+    pub purge_from: Option<Vec<Cidr>>,
     pub origin: Option<OriginUrl>,
-    pub origin_ca: Option<Vec<PathBuf>>,
     pub workers: Option<usize>,
     pub allow_destination: Option<Vec<Cidr>>,
     pub connect_ports: Option<Vec<u16>>,

@@ -1,5 +1,6 @@
 //! A whole proxy on a loopback port, for one test.
 
+use foxy_proxy::purge::Purges;
 use foxy_proxy::server::{self, Parts};
 use foxy_proxy::settings::ProxySettings;
 use foxy_proxy::storage::ObjectStore;
@@ -46,7 +47,11 @@ impl Proxy {
         settings.destinations.allowed = vec!["127.0.0.0/8".parse().expect("block")];
         change(&mut settings);
         let resolver = Arc::new(|| Ok(Rc::new(NoNames) as Rc<dyn Resolve>));
-        let running = server::Proxy::start(settings, Parts { store, sink: None, resolver }).expect("a proxy");
+        let running = server::Proxy::start(
+            settings,
+            Parts { store, purges: Purges::in_memory(), sink: None, resolver },
+        )
+        .expect("a proxy");
         Self { port: running.addresses()[0].port(), _running: running }
     }
 }

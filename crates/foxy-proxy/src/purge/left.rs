@@ -1,0 +1,36 @@
+//! What purges leave of what the cache holds, and of what is being fetched for it.
+
+use crate::cache::{Cache, Epoch};
+use crate::memory::Cached;
+use crate::purge::Verdict;
+use crate::stored::{CacheKey, Stored};
+use foxy_base::clock;
+use std::sync::Arc;
+
+impl Cache {
+    /// Whether a fetch for `key` that began in `epoch` still brings what may be stored, as far as can be said before
+    /// its response is known.
+    pub(crate) fn is_current(&self, key: &CacheKey, epoch: Epoch) -> bool {
+        self.is_of_now(key, epoch) && !self.purges.may_touch(&key.text, epoch.begun)
+    }
+
+    /// What memory holds under a key, as far as purges leave it.
+    pub(crate) fn held(&self, key: &CacheKey) -> Option<Cached> {
+        match self.memory.get(key.hash).filter(|cached| cached.key() == key.text)? {
+            Cached::Response(stored) => self.unpurged(key, stored).map(Cached::Response),
+            list @ Cached::Varies(_) => Some(list),
+        }
+    }
+
+    /// What purges leave of a stored response.
+    pub(crate) fn unpurged(&self, key: &CacheKey, stored: Arc<Stored>) -> Option<Arc<Stored>> {
+        match self.purges.judge(&stored) {
+            Verdict::Untouched => Some(stored),
+            Verdict::Stale { since } => Some(Arc::new(stored.stale_since(since, clock::wall()))),
+            Verdict::Gone => {
+                self.forget(key);
+                None
+            }
+        }
+    }
+}

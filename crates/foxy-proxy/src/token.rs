@@ -1,0 +1,77 @@
+//! The secret that lets a client purge: what it is, and whether a request carries it. Where it is kept is not here.
+
+use foxy_http::Headers;
+use std::fmt;
+
+/// Fewest bytes a token has.
+pub const TOKEN_LEAST: usize = 16;
+
+/// A token. It is never shown.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Token(Vec<u8>);
+
+impl fmt::Debug for Token {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Token(…)")
+    }
+}
+
+impl Token {
+    /// A token of visible ASCII without blanks, of at least [`TOKEN_LEAST`] bytes; `None` for anything else.
+    #[must_use]
+    pub fn new(text: &str) -> Option<Self> {
+        let sound = text.len() >= TOKEN_LEAST && text.bytes().all(|byte| byte.is_ascii_graphic());
+        sound.then(|| Self(text.as_bytes().to_vec()))
+    }
+
+    /// Whether `given` is this token. How long it takes says nothing of where they differ.
+    #[must_use]
+    pub fn is(&self, given: &[u8]) -> bool {
+        let differences = self.0.iter().zip(given).fold(0, |all, (one, other)| all | (one ^ other));
+        std::hint::black_box(differences) == 0 && self.0.len() == given.len()
+    }
+
+    /// Whether a field's value is this token as `Bearer TOKEN` (RFC 6750 §2.1).
+    #[must_use]
+    pub fn is_borne_by(&self, value: &[u8]) -> bool {
+        let Some((scheme, given)) = value.split_at_checked(7) else { return false };
+        scheme.eq_ignore_ascii_case(b"bearer ") && self.is(given.trim_ascii())
+    }
+
+    /// Whether a request to the proxy carries it, in `Proxy-Authorization` or `Authorization`.
+    pub(crate) fn is_in(&self, headers: &Headers) -> bool {
+        let fields = headers.get_all("proxy-authorization").chain(headers.get_all("authorization"));
+        fields.fold(false, |found, value| found | self.is_borne_by(value))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_whole_token_counts() {
+        let token = Token::new("0123456789abcdef").expect("long enough");
+        for (value, expected) in [
+            ("Bearer 0123456789abcdef", true),
+            ("bearer  0123456789abcdef ", true),
+            ("Bearer 0123456789abcdeF", false),
+            ("Bearer 0123456789abcde", false),
+            ("Bearer 0123456789abcdef0", false),
+            ("Basic 0123456789abcdef", false),
+            ("0123456789abcdef", false),
+            ("Bearer ", false),
+            ("", false),
+        ] {
+            assert_eq!(token.is_borne_by(value.as_bytes()), expected, "{value:?}");
+        }
+    }
+
+    #[test]
+    fn a_token_is_one_long_word() {
+        for text in ["", "short", "0123456789 abcdef", "0123456789abcdé0"] {
+            assert_eq!(Token::new(text), None, "{text:?}");
+        }
+        assert_eq!(format!("{:?}", Token::new("0123456789abcdef")), "Some(Token(…))");
+    }
+}

@@ -1,0 +1,26 @@
+//! Rows of the table of settings about the admin server and who may purge.
+
+use super::kind::{Area, Kind, Preset, Setting};
+
+/// Where the token is.
+pub const ADMIN_TOKEN_FILE: Setting = Setting {
+    key: "admin-token-file",
+    flag: Some("admin-token-file"),
+    area: Area::Access,
+    kind: Kind::File(|w| &mut w.admin_token_file),
+    default: Preset::Nothing("whoever can connect to `admin` from this machine may purge"),
+    doc: "A file with the word that `POST /purge` must carry as `Authorization: Bearer WORD`. \
+          A PURGE to the proxy may carry it as `Proxy-Authorization` or `Authorization` instead of coming from an \
+          address in `purge-from`. The file is read at start-up.",
+};
+
+/// Who needs none.
+pub const PURGE_FROM: Setting = Setting {
+    key: "purge-from",
+    flag: Some("purge-from"),
+    area: Area::Access,
+    kind: Kind::Networks(|w| &mut w.purge_from),
+    default: Preset::Fixed(&[]),
+    doc: "Networks whose clients may send PURGE to the proxy without a token. \
+          Loopback is not among them by itself: behind another proxy on the same machine every client comes from there.",
+};
