@@ -17,7 +17,7 @@ use crate::fields::View;
 use crate::reason::{ErrorReason, ForwardReason};
 use crate::settings::Mode;
 use crate::stored::Stored;
-use crate::upstream::{ChosenBy, Origin};
+use crate::upstream::{ChosenBy, Origin, Scheme};
 use foxy_base::WallTime;
 use foxy_http::{
     Authority, BodyLength, Method, RequestHead, TargetForm, names_other_fields_away, upgrade_protocol,
@@ -85,7 +85,9 @@ fn tunnel(head: &RequestHead, mode: &Mode) -> Plan {
         _ => None,
     };
     match authority {
-        Some(Authority { host, port: Some(port) }) => Plan::Tunnel(Origin::new(host, port, ChosenBy::Client)),
+        Some(Authority { host, port: Some(port) }) => {
+            Plan::Tunnel(Origin::new(Scheme::Http, host, port, ChosenBy::Client))
+        }
         _ => Plan::Refuse(ErrorReason::BadAuthority),
     }
 }
@@ -96,12 +98,13 @@ fn target(head: &RequestHead, mode: &Mode) -> Result<(Origin, Vec<u8>), ErrorRea
     let text = head.authority().unwrap_or_default();
     match (mode, head.target.form()) {
         (Mode::Reverse { origin }, _) => Ok((origin.origin(), cache_key("http", text, &path))),
-        (Mode::Forward, TargetForm::Absolute { scheme, .. }) if scheme.eq_ignore_ascii_case(b"http") => {
+        (Mode::Forward, TargetForm::Absolute { scheme, .. }) => {
+            let scheme = Scheme::parse(scheme).ok_or(ErrorReason::UnsupportedScheme)?;
             let authority = Authority::parse(text).ok_or(ErrorReason::BadAuthority)?;
-            let origin = Origin::new(authority.host, authority.port.unwrap_or(80), ChosenBy::Client);
-            Ok((origin, cache_key("http", text, &path)))
+            let port = authority.port.unwrap_or(scheme.default_port());
+            let origin = Origin::new(scheme, authority.host, port, ChosenBy::Client);
+            Ok((origin, cache_key(scheme.as_str(), text, &path)))
         }
-        (Mode::Forward, TargetForm::Absolute { .. }) => Err(ErrorReason::UnsupportedScheme),
         (Mode::Forward, _) => Err(ErrorReason::NotAProxyRequest),
     }
 }
@@ -179,7 +182,7 @@ mod tests {
     }
 
     fn origin(port: u16) -> Origin {
-        Origin::new("a.test", port, ChosenBy::Client)
+        Origin::new(Scheme::Http, "a.test", port, ChosenBy::Client)
     }
 
     #[test]
@@ -216,7 +219,14 @@ mod tests {
             ),
             ("CONNECT a.test:443 HTTP/1.1\nHost: a.test:443\n\n", Plan::Tunnel(origin(443))),
             ("GET /x HTTP/1.1\nHost: a.test\n\n", Plan::Refuse(ErrorReason::NotAProxyRequest)),
-            ("GET https://a.test/x HTTP/1.1\nHost: a.test\n\n", Plan::Refuse(ErrorReason::UnsupportedScheme)),
+            (
+                "GET HTTPS://A.test/x HTTP/1.1\nHost: a.test\n\n",
+                Plan::LookUp(
+                    Origin::new(Scheme::Https, "a.test", 443, ChosenBy::Client),
+                    b"https://a.test/x".to_vec(),
+                ),
+            ),
+            ("GET ftp://a.test/x HTTP/1.1\nHost: a.test\n\n", Plan::Refuse(ErrorReason::UnsupportedScheme)),
             (
                 "GET http://a.test/ HTTP/1.1\nHost: a.test\nVia: 1.1 b, 1.1 FOXY-1\n\n",
                 Plan::Refuse(ErrorReason::Loop),
@@ -234,9 +244,10 @@ mod tests {
 
     #[test]
     fn a_reverse_proxy_goes_to_its_origin_and_keys_by_host() {
-        let mode = Mode::Reverse { origin: ReverseOrigin { host: "inside".into(), port: 81 } };
+        let mode =
+            Mode::Reverse { origin: ReverseOrigin { scheme: Scheme::Http, host: "inside".into(), port: 81 } };
         let plan = sort("GET /x HTTP/1.1\nHost: a.test\n\n", &mode);
-        let inside = Origin::new("inside", 81, ChosenBy::Operator);
+        let inside = Origin::new(Scheme::Http, "inside", 81, ChosenBy::Operator);
         assert_eq!(plan, Plan::LookUp(inside, b"http://a.test/x".to_vec()));
         let plan = sort("CONNECT a.test:443 HTTP/1.1\nHost: a.test:443\n\n", &mode);
         assert_eq!(plan, Plan::Refuse(ErrorReason::ConnectToReverse));

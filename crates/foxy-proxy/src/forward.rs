@@ -15,7 +15,7 @@ use crate::reason::{ErrorReason, ForwardReason};
 use crate::stored::CacheKey;
 use crate::stream::{self, Source};
 use crate::upstream::{
-    BodyPiece, BodySender, HeadEvent, Origin, RequestBody, UpstreamError, UpstreamExchange,
+    BodyPiece, BodySender, HeadEvent, Origin, RequestBody, Transport, UpstreamError, UpstreamExchange,
 };
 use crate::worker::Worker;
 use bytes::{Bytes, BytesMut};
@@ -29,7 +29,6 @@ use foxy_rules::invalidates;
 use std::cell::Cell;
 use std::rc::Rc;
 use std::time::Duration;
-use tokio::net::TcpStream;
 
 /// A request to be sent on.
 pub(crate) struct Forward<'a> {
@@ -48,7 +47,7 @@ pub(crate) enum Forwarded {
     /// Answered; whether the request's body was read to its end.
     Answered(After, Told),
     /// The origin switched protocols: its head, its connection, and what came after the head.
-    Switched(ResponseHead, TcpStream, Bytes),
+    Switched(ResponseHead, Transport, Bytes),
 }
 
 /// What became of the client's body.

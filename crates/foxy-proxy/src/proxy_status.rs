@@ -1,7 +1,7 @@
 //! The `Proxy-Status` field (RFC 9209) of answers that the proxy makes itself: what kept it from passing on another's.
 
 use crate::reason::ErrorReason;
-use crate::upstream::{ConnectError, DestinationRefusal, ResolveError, UpstreamError};
+use crate::upstream::{ConnectError, DestinationRefusal, ResolveError, TlsError, UpstreamError};
 use foxy_http::DecodeError;
 
 /// The field's value: this proxy and the error's type.
@@ -56,6 +56,18 @@ const fn connect(error: ConnectError) -> &'static str {
         ConnectError::Resolve(ResolveError::TooManyLookups) | ConnectError::OutOfResources => {
             "proxy_internal_error"
         }
+        ConnectError::Tls(error) => tls(error),
+    }
+}
+
+const fn tls(error: TlsError) -> &'static str {
+    match error {
+        TlsError::Untrusted | TlsError::WrongName | TlsError::Expired | TlsError::BadCertificate => {
+            "tls_certificate_error"
+        }
+        TlsError::Refused => "tls_alert_received",
+        TlsError::TimedOut => "connection_timeout",
+        TlsError::Closed | TlsError::Failed => "tls_protocol_error",
     }
 }
 
@@ -71,6 +83,7 @@ mod tests {
             (value(ErrorReason::BadAuthority), "foxy; error=http_request_error"),
             (upstream(ConnectError::ConnectionRefused.into()), "foxy; error=connection_refused"),
             (upstream(ConnectError::from(ResolveError::NoSuchHost).into()), "foxy; error=dns_error"),
+            (upstream(ConnectError::from(TlsError::Expired).into()), "foxy; error=tls_certificate_error"),
             (upstream(UpstreamError::HeadTimeout), "foxy; error=http_response_timeout"),
             (upstream(DecodeError::TruncatedHead.into()), "foxy; error=http_response_incomplete"),
             (upstream(DecodeError::InvalidStatusLine.into()), "foxy; error=http_protocol_error"),

@@ -81,7 +81,7 @@ impl ErrorReason {
             Self::NotAProxyRequest => {
                 "this is a forward proxy and the request names no origin; send `GET http://host/path`, as `curl -x` does"
             }
-            Self::UnsupportedScheme => "only http:// URLs are relayed; use CONNECT for https",
+            Self::UnsupportedScheme => "only http:// and https:// URLs are relayed",
             Self::ConnectToReverse => "this is a reverse proxy; it opens no tunnels",
             Self::BadAuthority => "the URL's host or port cannot be read",
             Self::Loop => "the request has passed through this proxy before; check the chain of proxies",

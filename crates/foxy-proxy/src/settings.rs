@@ -1,7 +1,7 @@
 //! How the proxy behaves: limits and waits as values. The binary fills them in from its table of settings.
 
 use crate::token::Token;
-use crate::upstream::{Cidr, DestinationPolicy, Origin, UpstreamSettings};
+use crate::upstream::{Cidr, DestinationPolicy, Origin, Scheme, UpstreamSettings};
 use foxy_rules::Role;
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -33,6 +33,8 @@ impl Mode {
 /// The origin behind a reverse proxy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReverseOrigin {
+    /// What is spoken with it.
+    pub scheme: Scheme,
     /// Its host name or address.
     pub host: String,
     /// Its port.
@@ -43,7 +45,7 @@ impl ReverseOrigin {
     /// As the upstream side names it: chosen by the operator, so no policy forbids its address.
     #[must_use]
     pub fn origin(&self) -> Origin {
-        Origin::new(&self.host, self.port, crate::upstream::ChosenBy::Operator)
+        Origin::new(self.scheme, &self.host, self.port, crate::upstream::ChosenBy::Operator)
     }
 }
 

@@ -7,12 +7,11 @@ use crate::client_io::ClientConnection;
 use crate::counters::Counter;
 use crate::reason::{ErrorReason, ForwardReason};
 use crate::serve::Ended;
-use crate::upstream::{Origin, Tunnel};
+use crate::upstream::{Origin, Transport, Tunnel};
 use crate::worker::Worker;
 use bytes::{Bytes, BytesMut};
 use foxy_http::{RequestEvent, ResponseHead, encode};
 use std::rc::Rc;
-use tokio::net::TcpStream;
 
 pub(crate) async fn tunnel(
     worker: &Rc<Worker>,
@@ -23,7 +22,7 @@ pub(crate) async fn tunnel(
     let opened = worker.upstream.connect(&origin).await;
     let (mut receiver, mut sender) = connection.split(worker.settings().client_write);
     let stream = match opened {
-        Ok(stream) => stream,
+        Ok(stream) => Transport::Plain(stream),
         Err(error) => {
             let reason = ErrorReason::Upstream(error.into());
             let result = answer::error(worker, &mut sender, Asked { keep: false, ..asked }, reason).await;
@@ -56,7 +55,7 @@ pub(crate) async fn switched(
     worker: &Rc<Worker>,
     connection: &mut ClientConnection,
     mut head: ResponseHead,
-    stream: TcpStream,
+    stream: Transport,
     rest: Bytes,
     reason: ForwardReason,
 ) -> (Ended, u64) {
@@ -93,7 +92,7 @@ const fn forwarded(reason: ForwardReason, status: u16) -> CacheStatus {
 async fn carry(
     worker: &Rc<Worker>,
     connection: &mut ClientConnection,
-    origin: TcpStream,
+    origin: Transport,
     from_origin: Bytes,
     sent: u64,
     told: Told,

@@ -9,6 +9,7 @@ use crate::upstream::exchange::UpstreamExchange;
 use crate::upstream::pool::{Connection, Pool, PoolLimits};
 use crate::upstream::resolve::{Lookups, Resolve};
 use crate::upstream::settings::UpstreamSettings;
+use crate::upstream::transport::Transport;
 use bytes::Bytes;
 use foxy_http::{Headers, Method};
 use std::cell::{Cell, RefCell};
@@ -71,7 +72,7 @@ impl UpstreamClient {
             idle: settings.idle_timeout,
         };
         let shared = Rc::new(Shared {
-            dialer: Dialer::new(lookups, policy, settings.connect_timeout),
+            dialer: Dialer::new(lookups, policy, settings.tls.clone(), settings.connect_timeout),
             pool: RefCell::new(Pool::new(limits)),
             counts: Cell::default(),
             settings,
@@ -92,7 +93,7 @@ impl UpstreamClient {
     /// [`ConnectError::Forbidden`] if the policy forbids the port or every address; or why connecting failed.
     pub async fn connect(&self, origin: &Origin) -> Result<TcpStream, ConnectError> {
         self.shared.dialer.policy().check_connect_port(origin.port)?;
-        self.shared.dial(origin).await
+        self.shared.counted(self.shared.dialer.dial_tcp(origin).await).map(|(stream, _)| stream)
     }
 
     /// What happened so far.
@@ -110,8 +111,11 @@ impl UpstreamClient {
 
 impl Shared {
     /// A new connection.
-    pub(crate) async fn dial(&self, origin: &Origin) -> Result<TcpStream, ConnectError> {
-        let dialled = self.dialer.dial(origin).await;
+    pub(crate) async fn dial(&self, origin: &Origin) -> Result<Transport, ConnectError> {
+        self.counted(self.dialer.dial(origin).await)
+    }
+
+    fn counted<T>(&self, dialled: Result<T, ConnectError>) -> Result<T, ConnectError> {
         match &dialled {
             Ok(_) => self.count(|counts| counts.opened += 1),
             Err(_) => self.count(|counts| counts.connect_failures += 1),

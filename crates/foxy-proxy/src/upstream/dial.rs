@@ -1,14 +1,17 @@
-//! TCP connections to origins: Happy Eyeballs (RFC 8305, without its sorting by history) over the addresses the
-//! policy allows. It speaks no HTTP and keeps no connection.
+//! Connections to origins: Happy Eyeballs (RFC 8305, without its sorting by history) over the addresses the policy
+//! allows, then TLS where it is asked for. It speaks no HTTP and keeps no connection.
 
 use crate::upstream::destination::{ChosenBy, DestinationPolicy};
-use crate::upstream::error::{ConnectError, ResolveError, connect_failure};
+use crate::upstream::error::{ConnectError, ResolveError, TlsError, connect_failure};
 use crate::upstream::resolve::Lookups;
+use crate::upstream::tls::OriginTls;
+use crate::upstream::transport::Transport;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use std::net::{IpAddr, SocketAddr};
 use std::rc::Rc;
 use std::time::Duration;
 use tokio::net::TcpStream;
+use tokio::time::{Instant, timeout_at};
 
 /// The head start of one address over the next (RFC 8305 §5).
 const STAGGER: Duration = Duration::from_millis(250);
@@ -16,9 +19,49 @@ const STAGGER: Duration = Duration::from_millis(250);
 /// Addresses tried of one name.
 const ADDRESSES: usize = 16;
 
+/// What is spoken with an origin, by the scheme of its URLs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Scheme {
+    /// HTTP over TCP.
+    #[default]
+    Http,
+    /// HTTP over TLS, the certificate verified.
+    Https,
+}
+
+impl Scheme {
+    /// As it stands in a URL.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Http => "http",
+            Self::Https => "https",
+        }
+    }
+
+    /// The port of a URL that names none.
+    #[must_use]
+    pub const fn default_port(self) -> u16 {
+        match self {
+            Self::Http => 80,
+            Self::Https => 443,
+        }
+    }
+
+    /// Reads it, in any case.
+    #[must_use]
+    pub fn parse(text: &[u8]) -> Option<Self> {
+        [Self::Http, Self::Https]
+            .into_iter()
+            .find(|scheme| scheme.as_str().as_bytes().eq_ignore_ascii_case(text))
+    }
+}
+
 /// A place that answers requests. Two are the same if all of this is.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Origin {
+    /// What is spoken with it.
+    pub scheme: Scheme,
     /// A name or an address, IPv6 with or without brackets. Names are in lower case.
     pub host: Rc<str>,
     /// The port.
@@ -30,8 +73,8 @@ pub struct Origin {
 impl Origin {
     /// An origin; puts the host in lower case.
     #[must_use]
-    pub fn new(host: &str, port: u16, chosen: ChosenBy) -> Self {
-        Self { host: host.to_ascii_lowercase().into(), port, chosen }
+    pub fn new(scheme: Scheme, host: &str, port: u16, chosen: ChosenBy) -> Self {
+        Self { scheme, host: host.to_ascii_lowercase().into(), port, chosen }
     }
 }
 
@@ -39,32 +82,49 @@ impl Origin {
 pub(crate) struct Dialer {
     lookups: Lookups,
     policy: Rc<DestinationPolicy>,
+    tls: OriginTls,
     timeout: Duration,
 }
 
 impl Dialer {
-    pub(crate) fn new(lookups: Lookups, policy: Rc<DestinationPolicy>, timeout: Duration) -> Self {
-        Self { lookups, policy, timeout }
+    pub(crate) fn new(
+        lookups: Lookups,
+        policy: Rc<DestinationPolicy>,
+        tls: OriginTls,
+        timeout: Duration,
+    ) -> Self {
+        Self { lookups, policy, tls, timeout }
     }
 
     pub(crate) fn policy(&self) -> &DestinationPolicy {
         &self.policy
     }
 
-    /// A new connection to `origin`, without Nagle's delay.
-    pub(crate) async fn dial(&self, origin: &Origin) -> Result<TcpStream, ConnectError> {
+    /// A new connection to `origin` that a request can be sent on. TCP and TLS share one time limit.
+    pub(crate) async fn dial(&self, origin: &Origin) -> Result<Transport, ConnectError> {
+        let (stream, deadline) = self.dial_tcp(origin).await?;
+        match origin.scheme {
+            Scheme::Http => Ok(Transport::Plain(stream)),
+            Scheme::Https => {
+                let handshake = timeout_at(deadline, self.tls.connect(&origin.host, stream));
+                Ok(handshake.await.unwrap_or(Err(TlsError::TimedOut))?)
+            }
+        }
+    }
+
+    /// A new TCP connection to `origin`, without Nagle's delay, and until when it is to be ready for use.
+    pub(crate) async fn dial_tcp(&self, origin: &Origin) -> Result<(TcpStream, Instant), ConnectError> {
         let found = self.lookups.find(&origin.host).await?;
         let addresses = self.allowed(&found, origin)?;
-        let stream = tokio::time::timeout(self.timeout, race(&addresses))
-            .await
-            .unwrap_or(Err(ConnectError::TimedOut))?;
+        let deadline = Instant::now() + self.timeout;
+        let stream = timeout_at(deadline, race(&addresses)).await.unwrap_or(Err(ConnectError::TimedOut))?;
         let (local, peer) = stream
             .local_addr()
             .and_then(|local| Ok((local, stream.peer_addr()?)))
             .map_err(|error| connect_failure(&error))?;
         self.policy.check_connection(local, peer)?;
         stream.set_nodelay(true).map_err(|error| connect_failure(&error))?;
-        Ok(stream)
+        Ok((stream, deadline))
     }
 
     /// The addresses that may be dialled, in the order to try them.

@@ -24,7 +24,7 @@ fn dialer(answers: &[&[&str]], allowed: &[&str]) -> Dialer {
     let lookups = Lookups::new(Rc::new(Scripted(RefCell::new(answers))), Duration::from_secs(5), 8);
     let allowed = allowed.iter().map(|block| block.parse().expect("block")).collect();
     let policy = DestinationPolicy { allowed, ..DestinationPolicy::default() };
-    Dialer::new(lookups, Rc::new(policy), Duration::from_secs(5))
+    Dialer::new(lookups, Rc::new(policy), OriginTls::default(), Duration::from_secs(5))
 }
 
 async fn listening() -> (TcpListener, u16) {
@@ -34,7 +34,7 @@ async fn listening() -> (TcpListener, u16) {
 }
 
 fn named(port: u16) -> Origin {
-    Origin::new("Rebinding.Example", port, ChosenBy::Client)
+    Origin::new(Scheme::Http, "Rebinding.Example", port, ChosenBy::Client)
 }
 
 #[test]
@@ -58,7 +58,7 @@ async fn literals_pass_the_same_policy() {
     let (_listener, port) = listening().await;
     let dialer = dialer(&[&["1.1.1.1"]], &[]);
     for host in ["127.0.0.1", "[::ffff:127.0.0.1]", "[::1]", "::1"] {
-        let origin = Origin::new(host, port, ChosenBy::Client);
+        let origin = Origin::new(Scheme::Http, host, port, ChosenBy::Client);
         let expected = Err(ConnectError::Forbidden(DestinationRefusal::Loopback));
         assert_eq!(dialer.dial(&origin).await.map(drop), expected, "{host}");
     }
@@ -69,8 +69,11 @@ async fn forbidden_addresses_of_a_name_are_left_out_and_others_dialled() {
     let (_listener, port) = listening().await;
     let dialer = dialer(&[&["::1", "10.0.0.1", "127.0.0.1"]], &["127.0.0.0/8"]);
     let stream = dialer.dial(&named(port)).await.expect("the allowed address answers");
-    assert_eq!(stream.peer_addr().expect("its peer").ip(), "127.0.0.1".parse::<IpAddr>().expect("address"));
-    assert!(stream.nodelay().expect("its option"));
+    assert_eq!(
+        stream.with_socket(TcpStream::peer_addr).expect("its peer").ip(),
+        "127.0.0.1".parse::<IpAddr>().expect("address")
+    );
+    assert!(stream.with_socket(TcpStream::nodelay).expect("its option"));
 }
 
 #[tokio::test]
@@ -78,7 +81,10 @@ async fn an_address_that_refuses_gives_way_to_the_next() {
     let (_listener, port) = listening().await;
     let dialer = dialer(&[&["127.0.0.2", "127.0.0.3", "127.0.0.1"]], &["127.0.0.0/8"]);
     let stream = dialer.dial(&named(port)).await.expect("the last address answers");
-    assert_eq!(stream.peer_addr().expect("its peer").ip(), "127.0.0.1".parse::<IpAddr>().expect("address"));
+    assert_eq!(
+        stream.with_socket(TcpStream::peer_addr).expect("its peer").ip(),
+        "127.0.0.1".parse::<IpAddr>().expect("address")
+    );
 }
 
 #[tokio::test]
@@ -96,8 +102,8 @@ async fn a_proxy_that_listens_everywhere_does_not_dial_itself() {
     let allowed = vec!["0.0.0.0/0".parse().expect("block")];
     let policy = DestinationPolicy { own, allowed, ..DestinationPolicy::default() };
     let lookups = Lookups::new(Rc::new(Scripted(RefCell::default())), Duration::from_secs(5), 8);
-    let dialer = Dialer::new(lookups, Rc::new(policy), Duration::from_secs(5));
-    let origin = Origin::new("127.0.0.1", port, ChosenBy::Client);
+    let dialer = Dialer::new(lookups, Rc::new(policy), OriginTls::default(), Duration::from_secs(5));
+    let origin = Origin::new(Scheme::Http, "127.0.0.1", port, ChosenBy::Client);
     let expected = Err(ConnectError::Forbidden(DestinationRefusal::OwnAddress));
     assert_eq!(dialer.dial(&origin).await.map(drop), expected);
 }

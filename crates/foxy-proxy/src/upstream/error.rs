@@ -20,6 +20,27 @@ pub enum ResolveError {
     TooManyLookups,
 }
 
+/// Why TLS with an origin did not come about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum TlsError {
+    /// No authority that is trusted signed the certificate.
+    Untrusted,
+    /// The certificate is for other names, or the origin's host is none that a certificate can be for.
+    WrongName,
+    /// The certificate is not valid any more, or not yet.
+    Expired,
+    /// The certificate is unusable in another way: its encoding, its signature, its purpose.
+    BadCertificate,
+    /// The origin refused the handshake with an alert.
+    Refused,
+    /// The origin closed or reset the connection within the handshake.
+    Closed,
+    /// The handshake took too long.
+    TimedOut,
+    /// What the origin sent is no TLS, or none we can agree on.
+    Failed,
+}
+
 /// Why there is no connection to an origin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ConnectError {
@@ -37,6 +58,8 @@ pub enum ConnectError {
     OutOfResources,
     /// Connecting failed in another way.
     Failed,
+    /// The connection is there, TLS on it is not.
+    Tls(TlsError),
 }
 
 /// Why an exchange with an origin has no, or no whole, response. None of them may be shown to a client as a
@@ -94,6 +117,53 @@ impl ResolveError {
     }
 }
 
+impl TlsError {
+    /// The reason as one word, for logs and `Cache-Status`.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Untrusted => "certificate-untrusted",
+            Self::WrongName => "certificate-name-mismatch",
+            Self::Expired => "certificate-expired",
+            Self::BadCertificate => "certificate-invalid",
+            Self::Refused => "tls-refused",
+            Self::Closed => "tls-closed",
+            Self::TimedOut => "tls-timeout",
+            Self::Failed => "tls-failed",
+        }
+    }
+
+    /// The status a client gets.
+    #[must_use]
+    pub fn status(self) -> u16 {
+        match self {
+            Self::TimedOut => 504,
+            Self::Untrusted
+            | Self::WrongName
+            | Self::Expired
+            | Self::BadCertificate
+            | Self::Refused
+            | Self::Closed
+            | Self::Failed => 502,
+        }
+    }
+
+    /// One line for people.
+    #[must_use]
+    pub fn description(self) -> &'static str {
+        match self {
+            Self::Untrusted => "no trusted authority signed the origin's certificate",
+            Self::WrongName => "the origin's certificate is for another name",
+            Self::Expired => "the origin's certificate is not valid at this time",
+            Self::BadCertificate => "the origin's certificate cannot be used",
+            Self::Refused => "the origin refused the TLS handshake",
+            Self::Closed => "the origin closed the connection within the TLS handshake",
+            Self::TimedOut => "the TLS handshake with the origin took too long",
+            Self::Failed => "the origin speaks no TLS, or none that can be agreed on",
+        }
+    }
+}
+
 impl ConnectError {
     /// The reason as one word, for logs and `Cache-Status`.
     #[must_use]
@@ -106,6 +176,7 @@ impl ConnectError {
             Self::Unreachable => "unreachable",
             Self::OutOfResources => "out-of-resources",
             Self::Failed => "connect-failed",
+            Self::Tls(error) => error.name(),
         }
     }
 
@@ -118,6 +189,7 @@ impl ConnectError {
             Self::TimedOut => 504,
             Self::ConnectionRefused | Self::Unreachable | Self::Failed => 502,
             Self::OutOfResources => 503,
+            Self::Tls(error) => error.status(),
         }
     }
 
@@ -132,6 +204,7 @@ impl ConnectError {
             Self::Unreachable => "no route leads to the origin",
             Self::OutOfResources => "the proxy's machine is out of descriptors, ports or memory",
             Self::Failed => "connecting to the origin failed",
+            Self::Tls(error) => error.description(),
         }
     }
 }
@@ -213,6 +286,12 @@ impl fmt::Display for ResolveError {
     }
 }
 
+impl fmt::Display for TlsError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.description())
+    }
+}
+
 impl fmt::Display for ConnectError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(self.description())
@@ -226,6 +305,7 @@ impl fmt::Display for UpstreamError {
 }
 
 impl std::error::Error for ResolveError {}
+impl std::error::Error for TlsError {}
 impl std::error::Error for ConnectError {}
 impl std::error::Error for UpstreamError {}
 
@@ -238,6 +318,12 @@ impl From<ResolveError> for ConnectError {
 impl From<DestinationRefusal> for ConnectError {
     fn from(refusal: DestinationRefusal) -> Self {
         Self::Forbidden(refusal)
+    }
+}
+
+impl From<TlsError> for ConnectError {
+    fn from(error: TlsError) -> Self {
+        Self::Tls(error)
     }
 }
 
@@ -274,6 +360,16 @@ mod tests {
             ConnectError::OutOfResources,
             ConnectError::Failed,
         ];
+        let tls = [
+            TlsError::Untrusted,
+            TlsError::WrongName,
+            TlsError::Expired,
+            TlsError::BadCertificate,
+            TlsError::Refused,
+            TlsError::Closed,
+            TlsError::TimedOut,
+            TlsError::Failed,
+        ];
         let upstream = [
             UpstreamError::NoResponse,
             UpstreamError::HeadTimeout,
@@ -283,6 +379,7 @@ mod tests {
             UpstreamError::Reset,
             UpstreamError::RequestBodyBroken,
         ];
+        let connect = connect.into_iter().chain(tls.map(ConnectError::from));
         let connect = resolve.map(ConnectError::from).into_iter().chain(connect).map(UpstreamError::from);
         for error in connect.chain(upstream) {
             let row = format!("| {} | `{}` |", error.status(), error.name());

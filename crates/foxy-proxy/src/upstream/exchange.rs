@@ -6,12 +6,16 @@ use crate::upstream::client::{Shared, UpstreamRequest};
 use crate::upstream::dial::Origin;
 use crate::upstream::error::UpstreamError;
 use crate::upstream::pool::Connection;
+use crate::upstream::transport::Transport;
 use bytes::{Bytes, BytesMut};
 use foxy_http::{BodyLength, Headers, Method, ResponseEvent, ResponseHead, encode, framing};
+use std::future::poll_fn;
 use std::io;
+use std::pin::{Pin, pin};
 use std::rc::Rc;
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
-use tokio::net::TcpStream;
+use tokio::io::{AsyncReadExt, AsyncWrite};
 use tokio::time::Instant;
 
 /// Bytes a read has room for.
@@ -64,6 +68,8 @@ struct Link {
     answered: bool,
     /// Whether writing failed: an answer may still be there to read.
     deaf: bool,
+    /// Whether nothing that was written waits within TLS.
+    flushed: bool,
     /// When the origin last took a byte, or last sent one in a body.
     active: Instant,
 }
@@ -73,6 +79,14 @@ enum Stage {
     Head,
     Body,
     Done,
+}
+
+/// What a connection did.
+enum Moved {
+    /// It gave so many bytes.
+    Read(io::Result<usize>),
+    /// It took some of what is to be sent.
+    Wrote(io::Result<()>),
 }
 
 /// What ended a wait for the origin.
@@ -165,7 +179,7 @@ impl UpstreamExchange {
 
     /// The connection after a head with [`BodyLength::Tunnel`], and the tunnel's bytes that came with that head.
     #[must_use]
-    pub fn into_tunnel(mut self) -> Option<(TcpStream, Bytes)> {
+    pub fn into_tunnel(mut self) -> Option<(Transport, Bytes)> {
         self.link.take().map(|link| (link.connection.stream, link.connection.buffer.freeze()))
     }
 
@@ -193,35 +207,43 @@ impl UpstreamExchange {
         }
         self.out.clear();
         self.out.push(self.head.clone());
-        self.link = Some(Link { connection, kept, answered: false, deaf: false, active: Instant::now() });
+        self.link = Some(Link {
+            connection,
+            kept,
+            answered: false,
+            deaf: false,
+            flushed: true,
+            active: Instant::now(),
+        });
         Ok(())
     }
 
     /// Sends and reads until something is to be told.
     async fn turn(&mut self) -> Result<Turn, UpstreamError> {
         loop {
-            let sending = !self.out.is_empty();
+            let sending = !self.out.is_empty() || self.link.as_ref().is_some_and(|link| !link.flushed);
             let wants_piece = !sending && !self.waits_for_continue && !self.body.is_complete();
             let deadline = self.deadline(sending, wants_piece);
             let Some(link) = &mut self.link else { return Err(UpstreamError::NoResponse) };
-            let Connection { stream, decoder, buffer } = &mut link.connection;
+            let Connection { decoder, buffer, .. } = &mut link.connection;
             if let Some(event) = decoder.next(buffer)? {
                 return Ok(Turn::Event(event));
             }
             tokio::select! {
                 biased;
-                readable = stream.readable() => {
-                    if let Some(turn) = link.read(readable, self.stage)? {
-                        return Ok(turn);
+                moved = poll_fn(|context| link.poll(context, &mut self.out, sending)) => match moved {
+                    Moved::Read(read) => {
+                        if let Some(turn) = link.read(read, self.stage)? {
+                            return Ok(turn);
+                        }
                     }
-                }
-                writable = stream.writable(), if sending => {
-                    if link.write(writable, &mut self.out).is_err() {
-                        link.deaf = true;
+                    Moved::Wrote(Ok(())) => link.active = Instant::now(),
+                    Moved::Wrote(Err(_)) => {
+                        (link.deaf, link.flushed) = (true, true);
                         self.out.clear();
                         self.body.refuse();
                     }
-                }
+                },
                 piece = self.body.next(), if wants_piece => self.body.frame(piece, &mut self.out)?,
                 () = at(deadline) => return self.timed_out(),
             }
@@ -255,8 +277,8 @@ impl UpstreamExchange {
         let sent = self.out.is_empty() && self.body.is_complete();
         self.body.refuse();
         if let Some(link) = self.link.take() {
-            let Link { connection, deaf, .. } = link;
-            if sent && !deaf && connection.decoder.reusable(&connection.buffer).is_ok() {
+            let Link { connection, deaf, flushed, .. } = link;
+            if sent && flushed && !deaf && connection.decoder.reusable(&connection.buffer).is_ok() {
                 self.shared.keep(&self.origin, connection);
             }
         }
@@ -264,14 +286,42 @@ impl UpstreamExchange {
 }
 
 impl Link {
-    /// Reads what is there. `None` if the decoder should look again.
-    fn read(&mut self, readable: io::Result<()>, stage: Stage) -> Result<Option<Turn>, UpstreamError> {
-        let Connection { stream, decoder, buffer } = &mut self.connection;
+    /// Reads before it writes, so that an early answer is seen.
+    fn poll(&mut self, context: &mut Context<'_>, out: &mut Outgoing, sending: bool) -> Poll<Moved> {
+        let Connection { stream, buffer, .. } = &mut self.connection;
         if buffer.capacity() - buffer.len() < READ / 8 {
             buffer.reserve(READ);
         }
-        match readable.and_then(|()| stream.try_read_buf(buffer)) {
-            Ok(0) if self.answered => Ok(decoder.eof()?.map(Turn::Event)),
+        if let Poll::Ready(read) = pin!(stream.read_buf(buffer)).poll(context) {
+            return Poll::Ready(Moved::Read(read));
+        }
+        if sending { self.poll_write(context, out).map(Moved::Wrote) } else { Poll::Pending }
+    }
+
+    /// Writes what fits, and sends what TLS holds once all is written.
+    fn poll_write(&mut self, context: &mut Context<'_>, out: &mut Outgoing) -> Poll<io::Result<()>> {
+        let mut stream = Pin::new(&mut self.connection.stream);
+        if !out.is_empty() {
+            let (slices, count) = out.slices();
+            let written = ready!(stream.as_mut().poll_write_vectored(context, &slices[..count]))?;
+            if written == 0 {
+                return Poll::Ready(Err(io::ErrorKind::WriteZero.into()));
+            }
+            out.written(written);
+            self.flushed = false;
+            if !out.is_empty() {
+                return Poll::Ready(Ok(()));
+            }
+        }
+        ready!(stream.poll_flush(context))?;
+        self.flushed = true;
+        Poll::Ready(Ok(()))
+    }
+
+    /// Judges what a read gave. `None` if the decoder should look again.
+    fn read(&mut self, read: io::Result<usize>, stage: Stage) -> Result<Option<Turn>, UpstreamError> {
+        match read {
+            Ok(0) if self.answered => Ok(self.connection.decoder.eof()?.map(Turn::Event)),
             Ok(0) => self.unanswered(),
             Ok(_) => {
                 self.answered = true;
@@ -280,7 +330,6 @@ impl Link {
                 }
                 Ok(None)
             }
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
             Err(_) if self.answered => Err(UpstreamError::Reset),
             Err(_) => self.unanswered(),
         }
@@ -288,20 +337,6 @@ impl Link {
 
     fn unanswered(&self) -> Result<Option<Turn>, UpstreamError> {
         if self.kept { Ok(Some(Turn::Stale)) } else { Err(UpstreamError::NoResponse) }
-    }
-
-    /// Writes what fits.
-    fn write(&mut self, writable: io::Result<()>, out: &mut Outgoing) -> io::Result<()> {
-        let (slices, count) = out.slices();
-        match writable.and_then(|()| self.connection.stream.try_write_vectored(&slices[..count])) {
-            Ok(written) => {
-                out.written(written);
-                self.active = Instant::now();
-                Ok(())
-            }
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(()),
-            Err(error) => Err(error),
-        }
     }
 }
 

@@ -2,29 +2,28 @@
 //! rest can grow old and close. It dials nothing and knows no request.
 
 use crate::upstream::dial::Origin;
+use crate::upstream::transport::Transport;
 use bytes::BytesMut;
 use foxy_http::{Limits, ResponseDecoder};
 use std::collections::{HashMap, VecDeque};
-use std::io;
 use std::time::Duration;
-use tokio::net::TcpStream;
 use tokio::time::Instant;
 
 /// A connection to an origin with what was read from it and not yet understood.
 pub(crate) struct Connection {
-    pub(crate) stream: TcpStream,
+    pub(crate) stream: Transport,
     pub(crate) decoder: ResponseDecoder,
     pub(crate) buffer: BytesMut,
 }
 
 impl Connection {
-    pub(crate) fn new(stream: TcpStream, limits: Limits) -> Self {
+    pub(crate) fn new(stream: Transport, limits: Limits) -> Self {
         Self { stream, decoder: ResponseDecoder::new(limits), buffer: BytesMut::new() }
     }
 
     /// Whether nothing arrived since the last response: neither bytes nobody asked for, nor the end.
-    fn is_silent(&self) -> bool {
-        matches!(self.stream.try_read(&mut [0]), Err(error) if error.kind() == io::ErrorKind::WouldBlock)
+    fn is_silent(&mut self) -> bool {
+        self.stream.is_silent()
     }
 }
 
@@ -63,7 +62,7 @@ impl Pool {
     pub(crate) fn take(&mut self, origin: &Origin, now: Instant) -> Option<Connection> {
         let waiting = self.idle.get_mut(origin)?;
         let mut found = None;
-        while let Some(idle) = waiting.pop_back() {
+        while let Some(mut idle) = waiting.pop_back() {
             self.total -= 1;
             if now.duration_since(idle.since) < self.limits.idle && idle.connection.is_silent() {
                 found = Some(idle.connection);
@@ -98,7 +97,7 @@ impl Pool {
     pub(crate) fn sweep(&mut self, now: Instant) {
         let limit = self.limits.idle;
         self.idle.retain(|_, waiting| {
-            waiting.retain(|idle| now.duration_since(idle.since) < limit && idle.connection.is_silent());
+            waiting.retain_mut(|idle| now.duration_since(idle.since) < limit && idle.connection.is_silent());
             !waiting.is_empty()
         });
         self.total = self.idle.values().map(VecDeque::len).sum();

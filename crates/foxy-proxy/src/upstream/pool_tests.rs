@@ -2,8 +2,9 @@
 
 use super::*;
 use crate::upstream::destination::ChosenBy;
+use crate::upstream::dial::Scheme;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpStream};
 
 struct Origins {
     listener: TcpListener,
@@ -19,7 +20,7 @@ impl Origins {
         let address = self.listener.local_addr().expect("its address");
         let ours = TcpStream::connect(address).await.expect("a connection");
         let (theirs, _) = self.listener.accept().await.expect("its other end");
-        (Connection::new(ours, Limits::default()), theirs)
+        (Connection::new(Transport::Plain(ours), Limits::default()), theirs)
     }
 }
 
@@ -28,11 +29,11 @@ fn pool(per_origin: usize, total: usize) -> Pool {
 }
 
 fn origin(host: &str) -> Origin {
-    Origin::new(host, 80, ChosenBy::Client)
+    Origin::new(Scheme::Http, host, 80, ChosenBy::Client)
 }
 
 fn port_of(connection: &Connection) -> u16 {
-    connection.stream.local_addr().expect("its address").port()
+    connection.stream.with_socket(TcpStream::local_addr).expect("its address").port()
 }
 
 #[tokio::test]
@@ -53,7 +54,7 @@ async fn the_last_one_in_is_the_first_one_out() {
 async fn what_the_operator_opened_is_not_given_to_clients() {
     let (origins, mut pool, now) = (Origins::new().await, pool(8, 8), Instant::now());
     let (connection, _end) = origins.connect().await;
-    pool.put(&Origin::new("a", 80, ChosenBy::Operator), connection, now);
+    pool.put(&Origin::new(Scheme::Http, "a", 80, ChosenBy::Operator), connection, now);
     assert!(pool.take(&origin("a"), now).is_none());
 }
 
@@ -64,8 +65,10 @@ async fn closed_and_talking_connections_are_not_given() {
     let (talking, mut talker) = origins.connect().await;
     drop(end);
     talker.write_all(b"HTTP/1.1 408 Request Timeout\r\n\r\n").await.expect("written");
-    closed.stream.readable().await.expect("the end arrives");
-    talking.stream.readable().await.expect("the bytes arrive");
+    for connection in [&closed, &talking] {
+        let Transport::Plain(socket) = &connection.stream else { panic!("no TLS was asked for") };
+        socket.readable().await.expect("the end or bytes arrive");
+    }
     pool.put(&origin("a"), closed, now);
     pool.put(&origin("b"), talking, now);
     assert!(pool.take(&origin("a"), now).is_none());

@@ -1,13 +1,16 @@
 //! How long the upstream side waits and how much it keeps. Values only: the binary reads them from its settings.
 
+use crate::upstream::tls::OriginTls;
 use std::time::Duration;
 
 /// Limits and waits of the upstream side of one worker.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct UpstreamSettings {
     /// The longest wait for DNS, all retries of the lookup included.
     pub resolve_timeout: Duration,
-    /// The longest wait for a TCP connection, all addresses of the origin included.
+    /// How TLS is spoken, and whose certificates are trusted.
+    pub tls: OriginTls,
+    /// The longest wait for a connection, all addresses of the origin and TLS included.
     pub connect_timeout: Duration,
     /// The longest wait for a final response head after the last byte of the request went out, and for the origin
     /// to take more of the request.
@@ -31,6 +34,7 @@ pub struct UpstreamSettings {
 impl Default for UpstreamSettings {
     fn default() -> Self {
         Self {
+            tls: OriginTls::default(),
             resolve_timeout: Duration::from_secs(10),
             connect_timeout: Duration::from_secs(10),
             head_timeout: Duration::from_secs(60),

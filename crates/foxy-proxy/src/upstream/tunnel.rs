@@ -1,27 +1,28 @@
 //! Bytes both ways between a client and an origin, after CONNECT or an upgrade. What passes is nobody's business
 //! here; only its amount and its silence are.
 
-use bytes::Bytes;
+use bytes::{Buf, Bytes};
 use std::cell::Cell;
+use std::future::poll_fn;
 use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
-use tokio::io::AsyncWriteExt;
-use tokio::net::TcpStream;
-use tokio::net::tcp::{ReadHalf, WriteHalf};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::Instant;
 
-/// Bytes held for one direction, only while they are on their way.
+/// The most bytes read at a time. Bytes are kept for a direction only while they are on their way.
 const BUFFER: usize = 16 << 10;
 
 /// The two ends of a tunnel, and what was read too far before it opened.
 #[derive(Debug)]
-pub struct Tunnel<'a> {
+pub struct Tunnel<'a, C, O> {
     /// The client's connection.
-    pub client: &'a mut TcpStream,
+    pub client: &'a mut C,
     /// What the client sent after its request.
     pub from_client: Bytes,
     /// The origin's connection.
-    pub origin: TcpStream,
+    pub origin: O,
     /// What the origin sent after its response head.
     pub from_origin: Bytes,
 }
@@ -53,26 +54,31 @@ struct Activity {
     last: Cell<Instant>,
 }
 
-impl Tunnel<'_> {
+impl<C, O> Tunnel<'_, C, O>
+where
+    C: AsyncRead + AsyncWrite + Unpin,
+    O: AsyncRead + AsyncWrite + Unpin,
+{
     /// Carries bytes until both sides have closed, one was reset, or nothing passed for `idle`. A side that closes
     /// its sending half has that passed on, and may still receive.
     pub async fn run(self, idle: Duration) -> TunnelReport {
         let Self { client, from_client, mut origin, from_origin } = self;
         let activity = Activity { last: Cell::new(Instant::now()) };
-        let (to_origin, to_client) = (Cell::new(0), Cell::new(0));
-        let (client_reads, client_writes) = client.split();
-        let (origin_reads, origin_writes) = origin.split();
-        let carried = async {
-            tokio::try_join!(
-                carry(client_reads, origin_writes, from_client, &activity, &to_origin),
-                carry(origin_reads, client_writes, from_origin, &activity, &to_client),
-            )
-        };
+        let mut to_origin = Direction::new(from_client, &activity);
+        let mut to_client = Direction::new(from_origin, &activity);
+        let carried = poll_fn(|context| {
+            let first = to_origin.poll(context, client, &mut origin)?;
+            let second = to_client.poll(context, &mut origin, client)?;
+            if first.is_ready() && second.is_ready() { Poll::Ready(Ok(())) } else { Poll::Pending }
+        });
         let end = tokio::select! {
-            carried = carried => if carried.is_ok() { TunnelEnd::Closed } else { TunnelEnd::Reset },
+            carried = carried => {
+                let carried: io::Result<()> = carried;
+                if carried.is_ok() { TunnelEnd::Closed } else { TunnelEnd::Reset }
+            }
             () = activity.silent_for(idle) => TunnelEnd::Idle,
         };
-        TunnelReport { to_origin: to_origin.get(), to_client: to_client.get(), end }
+        TunnelReport { to_origin: to_origin.count, to_client: to_client.count, end }
     }
 }
 
@@ -88,45 +94,95 @@ impl Activity {
     }
 }
 
-/// One direction, to the end of what `from` sends.
-async fn carry(
-    from: ReadHalf<'_>,
-    mut to: WriteHalf<'_>,
-    first: Bytes,
-    activity: &Activity,
-    count: &Cell<u64>,
-) -> io::Result<()> {
-    send(&mut to, &first, activity, count).await?;
-    drop(first);
-    loop {
-        from.readable().await?;
-        let mut buffer = Vec::with_capacity(BUFFER);
+/// How far one direction has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    Open,
+    /// The sender has closed; the receiver is to learn it.
+    Closing,
+    Closed,
+}
+
+/// One direction, to the end of what its sender sends.
+struct Direction<'a> {
+    pending: Bytes,
+    flushed: bool,
+    stage: Stage,
+    activity: &'a Activity,
+    count: u64,
+}
+
+impl<'a> Direction<'a> {
+    fn new(first: Bytes, activity: &'a Activity) -> Self {
+        Self { pending: first, flushed: true, stage: Stage::Open, activity, count: 0 }
+    }
+
+    /// Carries on; ready once the end was passed on.
+    fn poll(
+        &mut self,
+        context: &mut Context<'_>,
+        from: &mut (impl AsyncRead + Unpin),
+        to: &mut (impl AsyncWrite + Unpin),
+    ) -> Poll<io::Result<()>> {
         loop {
-            buffer.clear();
-            match from.try_read_buf(&mut buffer) {
-                Ok(0) => return to.shutdown().await,
-                Ok(_) => send(&mut to, &buffer, activity, count).await?,
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
-                Err(error) => return Err(error),
+            while !self.pending.is_empty() {
+                let written = ready!(Pin::new(&mut *to).poll_write(context, &self.pending))?;
+                self.wrote(written)?;
+                self.pending.advance(written);
+            }
+            self.pending = Bytes::new();
+            match self.stage {
+                Stage::Open => ready!(self.poll_more(context, from, to))?,
+                Stage::Closing => {
+                    ready!(Pin::new(&mut *to).poll_shutdown(context))?;
+                    self.stage = Stage::Closed;
+                }
+                Stage::Closed => return Poll::Ready(Ok(())),
             }
         }
     }
-}
 
-/// Sends all of `bytes`; each part that is taken is a sign of life.
-async fn send(
-    to: &mut WriteHalf<'_>,
-    mut bytes: &[u8],
-    activity: &Activity,
-    count: &Cell<u64>,
-) -> io::Result<()> {
-    while !bytes.is_empty() {
-        let written = to.write(bytes).await?;
-        bytes = &bytes[written..];
-        count.set(count.get() + written as u64);
-        activity.last.set(Instant::now());
+    /// Reads, and writes at once what can be written. Before it waits for more, everything is on the wire.
+    fn poll_more(
+        &mut self,
+        context: &mut Context<'_>,
+        from: &mut (impl AsyncRead + Unpin),
+        to: &mut (impl AsyncWrite + Unpin),
+    ) -> Poll<io::Result<()>> {
+        let mut scratch = [0; BUFFER];
+        let mut read = ReadBuf::new(&mut scratch);
+        if Pin::new(from).poll_read(context, &mut read)?.is_pending() {
+            if !self.flushed {
+                ready!(Pin::new(to).poll_flush(context))?;
+                self.flushed = true;
+            }
+            return Poll::Pending;
+        }
+        let mut bytes = read.filled();
+        if bytes.is_empty() {
+            self.stage = Stage::Closing;
+        }
+        while !bytes.is_empty() {
+            let Poll::Ready(written) = Pin::new(&mut *to).poll_write(context, bytes)? else {
+                self.pending = Bytes::copy_from_slice(bytes);
+                break;
+            };
+            self.wrote(written)?;
+            bytes = &bytes[written..];
+        }
+        Poll::Ready(Ok(()))
     }
-    Ok(())
+
+    /// Bytes that are taken are a sign of life.
+    fn wrote(&mut self, written: usize) -> io::Result<()> {
+        if written == 0 {
+            return Err(io::ErrorKind::WriteZero.into());
+        }
+        self.count += written as u64;
+        self.flushed = false;
+        self.activity.last.set(Instant::now());
+        Ok(())
+    }
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use super::*;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpStream};
 
 /// Two ends of one connection.
 async fn pair() -> (TcpStream, TcpStream) {

@@ -5,11 +5,13 @@ use foxy_proxy::purge::Purges;
 use foxy_proxy::server::{Parts, Proxy, system_resolver};
 use foxy_proxy::settings::{Mode, ProxySettings, ReverseOrigin};
 use foxy_proxy::storage::{ObjectStore, Reply};
-use foxy_proxy::upstream::Cidr;
+use foxy_proxy::upstream::{Cidr, Scheme};
 use foxy_store::{AbsentReason, Answer, Key, PlacementHint, Record};
+use rustls::{ServerConfig, ServerConnection, StreamOwned};
 use std::collections::HashMap;
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -51,21 +53,46 @@ impl ObjectStore for MapStore {
 pub struct TestOrigin {
     pub address: SocketAddr,
     pub heads: Arc<Mutex<Vec<String>>>,
+    scheme: Scheme,
+    connections: Arc<AtomicUsize>,
 }
 
 impl TestOrigin {
     pub fn start(answer: impl Fn(&str, usize) -> Vec<u8> + Send + Sync + 'static) -> Self {
+        Self::start_on(Scheme::Http, Ok, answer)
+    }
+
+    /// One behind TLS.
+    pub fn start_tls(
+        config: Arc<ServerConfig>,
+        answer: impl Fn(&str, usize) -> Vec<u8> + Send + Sync + 'static,
+    ) -> Self {
+        let secured = move |stream| {
+            let session = ServerConnection::new(Arc::clone(&config)).map_err(std::io::Error::other)?;
+            Ok(StreamOwned::new(session, stream))
+        };
+        Self::start_on(Scheme::Https, secured, answer)
+    }
+
+    fn start_on<S: Read + Write>(
+        scheme: Scheme,
+        secured: impl Fn(TcpStream) -> std::io::Result<S> + Send + Sync + 'static,
+        answer: impl Fn(&str, usize) -> Vec<u8> + Send + Sync + 'static,
+    ) -> Self {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a free port");
         let address = listener.local_addr().expect("bound");
         let heads: Arc<Mutex<Vec<String>>> = Arc::default();
-        let (seen, answer) = (Arc::clone(&heads), Arc::new(answer));
+        let connections: Arc<AtomicUsize> = Arc::default();
+        let (seen, answer, secured) = (Arc::clone(&heads), Arc::new(answer), Arc::new(secured));
+        let accepted = Arc::clone(&connections);
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
-                let (seen, answer) = (Arc::clone(&seen), Arc::clone(&answer));
-                std::thread::spawn(move || serve(stream, &seen, &*answer));
+                accepted.fetch_add(1, Ordering::SeqCst);
+                let (seen, answer, secured) = (Arc::clone(&seen), Arc::clone(&answer), Arc::clone(&secured));
+                std::thread::spawn(move || serve(secured(stream).expect("a stream"), &seen, &*answer));
             }
         });
-        Self { address, heads }
+        Self { address, heads, scheme, connections }
     }
 
     pub fn requests(&self) -> usize {
@@ -73,11 +100,15 @@ impl TestOrigin {
     }
 
     pub fn url(&self, path: &str) -> String {
-        format!("http://{}{path}", self.address)
+        format!("{}://{}{path}", self.scheme.as_str(), self.address)
+    }
+
+    pub fn connections(&self) -> usize {
+        self.connections.load(Ordering::SeqCst)
     }
 }
 
-fn serve(mut stream: TcpStream, seen: &Mutex<Vec<String>>, answer: &dyn Fn(&str, usize) -> Vec<u8>) {
+fn serve(mut stream: impl Read + Write, seen: &Mutex<Vec<String>>, answer: &dyn Fn(&str, usize) -> Vec<u8>) {
     let mut buffer = Vec::new();
     while let Some(head) = read_message(&mut stream, &mut buffer) {
         let number = {
@@ -93,7 +124,7 @@ fn serve(mut stream: TcpStream, seen: &Mutex<Vec<String>>, answer: &dyn Fn(&str,
 }
 
 /// A head and as much body as its Content-Length says.
-fn read_message(stream: &mut TcpStream, buffer: &mut Vec<u8>) -> Option<String> {
+fn read_message(stream: &mut impl Read, buffer: &mut Vec<u8>) -> Option<String> {
     let mut chunk = [0; 8192];
     loop {
         if let Some(end) = buffer.windows(4).position(|window| window == b"\r\n\r\n") {
@@ -174,7 +205,11 @@ pub fn forward_proxy() -> TestProxy {
 }
 
 pub fn reverse_proxy(origin: &TestOrigin) -> TestProxy {
-    let origin = ReverseOrigin { host: origin.address.ip().to_string(), port: origin.address.port() };
+    let origin = ReverseOrigin {
+        scheme: Scheme::Http,
+        host: origin.address.ip().to_string(),
+        port: origin.address.port(),
+    };
     proxy_with(|settings| settings.mode = Mode::Reverse { origin })
 }
 

@@ -155,7 +155,7 @@ fn requests_that_make_no_sense_are_refused_with_the_reason() {
     let proxy = forward_proxy();
     let cases = [
         ("GET / HTTP/1.1\r\nHost: x\r\n\r\n", 400, "not-a-proxy-request"),
-        ("GET https://a.test/ HTTP/1.1\r\nHost: x\r\n\r\n", 400, "unsupported-scheme"),
+        ("GET ftp://a.test/ HTTP/1.1\r\nHost: x\r\n\r\n", 400, "unsupported-scheme"),
         ("GET http://a.test/ HTTP/1.1\r\nHost: x\r\nVia: 1.1 foxy-test\r\n\r\n", 508, "loop"),
         (
             "GET http://a.test/ HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n",

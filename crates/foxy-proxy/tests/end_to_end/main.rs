@@ -2,7 +2,9 @@
 
 mod bench;
 mod caching;
+mod certificates;
 mod forwarding;
+mod origin_tls;
 mod partial;
 mod purging;
 mod stale;

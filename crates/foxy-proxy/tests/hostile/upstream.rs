@@ -5,7 +5,7 @@ use bytes::Bytes;
 use foxy_http::{BodyLength, DecodeError, Headers, Method};
 use foxy_proxy::upstream::{
     Addresses, BodyEvent, BodyPiece, BodySender, ChosenBy, ConnectError, DestinationPolicy, HeadEvent,
-    Origin, RequestBody, Resolve, ResolveError, UpstreamClient, UpstreamError, UpstreamExchange,
+    Origin, RequestBody, Resolve, ResolveError, Scheme, UpstreamClient, UpstreamError, UpstreamExchange,
     UpstreamRequest, UpstreamSettings,
 };
 use futures_util::future::{FutureExt, LocalBoxFuture};
@@ -39,7 +39,7 @@ fn request(origin: &ScriptedOrigin, method: Method, body: RequestBody) -> Upstre
     let mut headers = Headers::new();
     headers.append("Host", "origin.example");
     UpstreamRequest {
-        origin: Origin::new("127.0.0.1", origin.port, ChosenBy::Client),
+        origin: Origin::new(Scheme::Http, "127.0.0.1", origin.port, ChosenBy::Client),
         method,
         target: Bytes::from_static(b"/thing?x=1"),
         headers,
@@ -534,7 +534,7 @@ async fn destinations_are_refused_before_anything_is_sent() {
         let client = UpstreamClient::new(UpstreamSettings::default(), Rc::new(NoNames), policy);
         let refused = answer(&mut get(&client, &origin)).await;
         assert!(matches!(refused, Err(UpstreamError::Connect(ConnectError::Forbidden(_)))), "{refused:?}");
-        let tunnel = client.connect(&Origin::new("1.1.1.1", 25, ChosenBy::Client)).await;
+        let tunnel = client.connect(&Origin::new(Scheme::Http, "1.1.1.1", 25, ChosenBy::Client)).await;
         assert!(matches!(tunnel, Err(ConnectError::Forbidden(_))));
         assert_eq!(origin.connections(), 0);
     })

@@ -5,6 +5,7 @@ mod access_line;
 mod access_log;
 mod admin;
 mod admin_purge;
+mod authorities;
 mod directory;
 pub mod disk;
 mod exposition;
@@ -73,15 +74,15 @@ pub fn run(loaded: &Loaded) -> Result<(), Failure> {
     drop(listen(settings.listen, "--listen")?);
     let admin = settings.admin.map(|address| listen(address, "--admin")).transpose()?;
     let log = access_log::open(settings)?;
+    let tls = authorities::origin_tls(&settings.origin_ca)?;
     let token = settings.admin_token_file.as_deref().map(token_file::read).transpose()?;
     let mut random = Random::new(process::entropy());
     let stores = stores::open(settings, &mut random)?;
     let folders: Vec<_> = stores.iter().map(|store| store.facts.folder.clone()).collect();
     let purges = purge_journal::open(&folders, random.next_u64().max(2))?;
     let own = admin.as_ref().and_then(|listener| listener.local_addr().ok()).into_iter().collect();
-    let purge_token = token.clone();
-    let proxy_settings =
-        ProxySettings { connections, purge_token, ..proxy_settings(settings, own, random.next_u64()) };
+    let proxy_settings = proxy_settings(settings, tls, own, random.next_u64());
+    let proxy_settings = ProxySettings { connections, purge_token: token.clone(), ..proxy_settings };
     let selection = Selection::named(settings.store_selection);
     let proxy = start(proxy_settings, &stores, selection, purges, log.as_ref())?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();

@@ -1,20 +1,22 @@
 //! From foxy's settings to the proxy's.
 
 use crate::settings::Settings;
+use crate::settings::kind::OriginUrl;
 use foxy_http::Limits;
 use foxy_proxy::settings::{Mode, ProxySettings, ReverseOrigin};
-use foxy_proxy::upstream::{DestinationPolicy, UpstreamSettings};
+use foxy_proxy::upstream::{DestinationPolicy, OriginTls, UpstreamSettings};
 use std::net::SocketAddr;
 
-/// Settings for the proxy. `own` are further addresses of this process, which nobody may be relayed to.
-pub fn proxy_settings(settings: &Settings, own: Vec<SocketAddr>, seed: u64) -> ProxySettings {
+/// Settings for the proxy. `tls` is how origins are spoken with; `own` are further addresses of this process, which nobody may be relayed to.
+pub fn proxy_settings(settings: &Settings, tls: OriginTls, own: Vec<SocketAddr>, seed: u64) -> ProxySettings {
     let (waits, limits) = (&settings.timeouts, limits(settings));
     ProxySettings {
         listen: vec![settings.listen],
         mode: match &settings.origin {
             None => Mode::Forward,
             Some(origin) => {
-                Mode::Reverse { origin: ReverseOrigin { host: origin.host.clone(), port: origin.port } }
+                let OriginUrl { scheme, host, port } = origin.clone();
+                Mode::Reverse { origin: ReverseOrigin { scheme, host, port } }
             }
         },
         workers: settings.workers,
@@ -27,7 +29,7 @@ pub fn proxy_settings(settings: &Settings, own: Vec<SocketAddr>, seed: u64) -> P
             connect_ports: settings.connect_ports.clone(),
             own,
         },
-        upstream: upstream_settings(settings, limits),
+        upstream: UpstreamSettings { tls, ..upstream_settings(settings, limits) },
         client_head: waits.client_head,
         client_idle: waits.client_idle,
         client_read: waits.client_read,

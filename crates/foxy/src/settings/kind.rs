@@ -4,7 +4,7 @@ use super::squid::CacheDir;
 use super::store_choice::StoreChoice;
 use super::written::Written;
 use foxy_base::ByteSize;
-use foxy_proxy::upstream::Cidr;
+use foxy_proxy::upstream::{Cidr, Scheme};
 use foxy_store::policy::POLICIES;
 use foxy_store::schemes::SCHEMES;
 use foxy_store::{PolicyName, SchemeName};
@@ -120,14 +120,19 @@ pub enum Kind {
     Networks(Slot<Vec<Cidr>>),
     /// One or more TCP ports.
     Ports(Slot<Vec<u16>>),
-    /// An origin server: `http://HOST[:PORT]`.
+    /// One or more files.
+    Files(Slot<Vec<PathBuf>>),
+    /// An origin server: `http://HOST[:PORT]` or `https://HOST[:PORT]`.
     Origin(Slot<OriginUrl>),
 }
 
 impl Kind {
     /// Whether it can be given several times.
     pub const fn is_list(&self) -> bool {
-        matches!(self, Self::Stores(_) | Self::CacheDirs(_) | Self::Networks(_) | Self::Ports(_))
+        matches!(
+            self,
+            Self::Stores(_) | Self::CacheDirs(_) | Self::Networks(_) | Self::Ports(_) | Self::Files(_)
+        )
     }
 
     /// Whether the file writes it as a TOML integer.
@@ -167,6 +172,7 @@ impl Kind {
             Self::Policy(_) => return format!("{:?}", POLICIES[0].text),
             Self::Networks(_) => "\"10.0.0.0/8\" or [\"10.0.0.0/8\", \"fd00::/8\"]",
             Self::Ports(_) => "443 or [443, 8443]",
+            Self::Files(_) => "\"/etc/foxy/a.pem\" or [\"/etc/foxy/a.pem\", \"/etc/foxy/b.pem\"]",
             Self::Origin(_) => "\"http://127.0.0.1:8080\"",
         };
         text.to_owned()
@@ -187,6 +193,7 @@ impl Kind {
             Self::Choice { .. } | Self::Scheme(_) | Self::Policy(_) => "NAME",
             Self::Networks(_) => "CIDR",
             Self::Ports(_) => "PORT",
+            Self::Files(_) => "FILE",
             Self::Origin(_) => "URL",
         }
     }
@@ -251,6 +258,8 @@ pub enum Output {
 /// An origin server's address.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OriginUrl {
+    /// What is spoken with it.
+    pub scheme: Scheme,
     /// Name or address, without brackets.
     pub host: String,
     /// Port.

@@ -6,8 +6,10 @@ use super::store_choice::{self, StoreChoice};
 use super::units::{parse_duration, show_duration};
 use super::written::Written;
 use foxy_base::ByteSize;
+use foxy_proxy::upstream::Scheme;
 use std::ffi::OsStr;
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// Puts a setting's values into `written`. The message of a refusal says what would be right.
@@ -46,6 +48,7 @@ pub fn put(kind: &Kind, texts: &[&OsStr], written: &mut Written) -> Result<(), S
         Kind::Networks(slot) => {
             *slot(written) = Some(each(texts, |text| text.parse().map_err(|error| format!("{error}")))?)
         }
+        Kind::Files(slot) => *slot(written) = Some(texts.iter().map(PathBuf::from).collect()),
         Kind::Ports(slot) => *slot(written) = Some(each(texts, port)?),
         Kind::Origin(slot) => *slot(written) = Some(origin(one(texts)?)?),
     }
@@ -125,7 +128,10 @@ fn port(text: &str) -> Result<u16, String> {
 
 fn origin(text: &str) -> Result<OriginUrl, String> {
     let refuse = |what: &str| format!("{text:?} {what}; write one such as http://127.0.0.1:8080");
-    let rest = text.strip_prefix("http://").ok_or_else(|| refuse("does not start with http://"))?;
+    let (scheme, rest) = text
+        .split_once("://")
+        .and_then(|(scheme, rest)| Some((Scheme::parse(scheme.as_bytes())?, rest)))
+        .ok_or_else(|| refuse("does not start with http:// or https://"))?;
     let authority = rest.strip_suffix('/').unwrap_or(rest);
     if authority.contains(['/', '?', '#', '@', ' ']) {
         return Err(refuse("has more than a host and a port"));
@@ -138,9 +144,10 @@ fn origin(text: &str) -> Result<OriginUrl, String> {
     if bare.is_empty() || (bare.contains(':') && bare.parse::<std::net::Ipv6Addr>().is_err()) {
         return Err(refuse("has no usable host"));
     }
-    let port =
-        port_text.map_or(Ok(80), port).map_err(|message| refuse(&format!("has a bad port: {message}")))?;
-    Ok(OriginUrl { host: bare.to_owned(), port })
+    let port = port_text
+        .map_or(Ok(scheme.default_port()), port)
+        .map_err(|message| refuse(&format!("has a bad port: {message}")))?;
+    Ok(OriginUrl { scheme, host: bare.to_owned(), port })
 }
 
 #[cfg(test)]
@@ -150,17 +157,26 @@ mod tests {
     #[test]
     fn origins_are_read() {
         let cases = [
-            ("http://example.com", "example.com", 80),
-            ("http://example.com:8080/", "example.com", 8080),
-            ("http://[::1]:81", "::1", 81),
-            ("http://[::1]", "::1", 80),
+            ("http://example.com", Scheme::Http, "example.com", 80),
+            ("http://example.com:8080/", Scheme::Http, "example.com", 8080),
+            ("http://[::1]:81", Scheme::Http, "::1", 81),
+            ("http://[::1]", Scheme::Http, "::1", 80),
+            ("https://example.com", Scheme::Https, "example.com", 443),
+            ("HTTPS://[::1]:8443/", Scheme::Https, "::1", 8443),
         ];
-        for (text, host, port) in cases {
-            assert_eq!(origin(text), Ok(OriginUrl { host: host.into(), port }));
+        for (text, scheme, host, port) in cases {
+            assert_eq!(origin(text), Ok(OriginUrl { scheme, host: host.into(), port }));
         }
-        for text in
-            ["example.com", "https://a", "http://", "http://a:0", "http://a/b", "http://u@a", "http://a:b:1"]
-        {
+        for text in [
+            "example.com",
+            "ftp://a",
+            "http://",
+            "https://",
+            "http://a:0",
+            "http://a/b",
+            "http://u@a",
+            "http://a:b:1",
+        ] {
             assert!(origin(text).is_err(), "{text}");
         }
     }

@@ -41,6 +41,8 @@ pub struct Settings {
     pub purge_from: Vec<Cidr>,
     /// The server behind a reverse proxy; none for a forward proxy.
     pub origin: Option<OriginUrl>,
+    /// Files of authorities that sign certificates of origin servers.
+    pub origin_ca: Vec<PathBuf>,
     /// Threads that serve clients.
     pub workers: usize,
     /// Networks that may be relayed to although they are not public.
@@ -176,6 +178,7 @@ pub fn resolve(written: &Written) -> Result<Settings, Complaints> {
         admin_token_file: written.admin_token_file.clone(),
         purge_from: set(&written.purge_from),
         origin: written.origin.clone(),
+        origin_ca: set(&written.origin_ca),
         workers: set(&written.workers),
         allow_destination: set(&written.allow_destination),
         connect_ports: set(&written.connect_ports),

@@ -25,6 +25,7 @@ pub fn value(kind: &Kind, written: &mut Written) -> Option<String> {
         Kind::Choice { slot, .. } => quoted(slot(written).as_ref()?),
         Kind::Networks(slot) => list(slot(written).as_ref()?, quoted),
         Kind::Ports(slot) => list(slot(written).as_ref()?, u16::to_string),
+        Kind::Files(slot) => list(slot(written).as_ref()?, |path| quoted(&path.display())),
         Kind::Origin(slot) => quoted(slot(written).as_ref()?),
     })
 }
@@ -56,10 +57,11 @@ impl Display for Output {
 
 impl Display for OriginUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let scheme = self.scheme.as_str();
         if self.host.contains(':') {
-            write!(f, "http://[{}]:{}", self.host, self.port)
+            write!(f, "{scheme}://[{}]:{}", self.host, self.port)
         } else {
-            write!(f, "http://{}:{}", self.host, self.port)
+            write!(f, "{scheme}://{}:{}", self.host, self.port)
         }
     }
 }

@@ -41,6 +41,15 @@ pub static SETTINGS: &[Setting] = &[
               Requests are then answered for the host they name and fetched from here, whatever address it has.",
     },
     Setting {
+        key: "origin-ca",
+        flag: Some("origin-ca"),
+        area: Area::Network,
+        kind: Kind::Files(|w| &mut w.origin_ca),
+        default: Preset::Fixed(&[]),
+        doc: "Files with certificates in PEM of authorities that may sign the certificates of origin servers, \
+              besides those the system trusts. SSL_CERT_FILE and SSL_CERT_DIR say where the system's are, as they do for OpenSSL.",
+    },
+    Setting {
         key: "workers",
         flag: Some("workers"),
         area: Area::Network,
@@ -177,7 +186,12 @@ pub static SETTINGS: &[Setting] = &[
         "For a client to take more of an answer.",
     ),
     timeout("timeouts.resolve", &["10s"], |w| &mut w.resolve, "To look up an origin server's name."),
-    timeout("timeouts.connect", &["10s"], |w| &mut w.connect, "To connect to an origin server."),
+    timeout(
+        "timeouts.connect",
+        &["10s"],
+        |w| &mut w.connect,
+        "To connect to an origin server, TLS included.",
+    ),
     timeout(
         "timeouts.origin-head",
         &["60s"],

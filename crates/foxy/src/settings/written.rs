@@ -21,6 +21,7 @@ pub struct Written {
     pub admin_token_file: Option<PathBuf>,
     pub purge_from: Option<Vec<Cidr>>,
     pub origin: Option<OriginUrl>,
+    pub origin_ca: Option<Vec<PathBuf>>,
     pub workers: Option<usize>,
     pub allow_destination: Option<Vec<Cidr>>,
     pub connect_ports: Option<Vec<u16>>,

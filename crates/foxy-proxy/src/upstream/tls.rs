@@ -1,0 +1,154 @@
+//! TLS to origins: whose certificates are trusted, the handshake, and what its failures are called. It opens no
+//! connection and reads no file.
+
+use crate::upstream::error::TlsError;
+use crate::upstream::transport::Transport;
+use rustls::crypto::{CryptoProvider, aws_lc_rs};
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, ServerName};
+use rustls::{CertificateError, ClientConfig, RootCertStore};
+use std::fmt;
+use std::io;
+use std::sync::Arc;
+use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
+
+/// Authorities that may sign the certificates of origins.
+#[derive(Clone, Debug)]
+pub struct Authorities {
+    roots: RootCertStore,
+}
+
+/// Why a file gives no authorities.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum AuthoritiesError {
+    /// It is no PEM; what the parser says.
+    NotPem(String),
+    /// It holds no certificate.
+    Empty,
+    /// A certificate in it cannot be read; what the parser says.
+    BadCertificate(String),
+}
+
+impl fmt::Display for AuthoritiesError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotPem(text) => write!(formatter, "it is not PEM ({text})"),
+            Self::Empty => formatter.write_str("it holds no certificate"),
+            Self::BadCertificate(text) => write!(formatter, "a certificate in it cannot be read ({text})"),
+        }
+    }
+}
+
+impl std::error::Error for AuthoritiesError {}
+
+impl Authorities {
+    /// None: no origin is trusted.
+    #[must_use]
+    pub fn none() -> Self {
+        Self { roots: RootCertStore::empty() }
+    }
+
+    /// Adds those of the system; what cannot be read among them is left out. Says how many were taken.
+    pub fn add(&mut self, certificates: Vec<CertificateDer<'_>>) -> usize {
+        self.roots.add_parsable_certificates(certificates).0
+    }
+
+    /// Adds every certificate of a PEM file.
+    ///
+    /// # Errors
+    /// [`AuthoritiesError`], if the file is not what it should be in any part.
+    pub fn add_pem(&mut self, pem: &[u8]) -> Result<(), AuthoritiesError> {
+        let mut found = false;
+        for certificate in CertificateDer::pem_slice_iter(pem) {
+            let certificate = certificate.map_err(|error| AuthoritiesError::NotPem(error.to_string()))?;
+            let added = self.roots.add(certificate);
+            added.map_err(|error| AuthoritiesError::BadCertificate(error.to_string()))?;
+            found = true;
+        }
+        if found { Ok(()) } else { Err(AuthoritiesError::Empty) }
+    }
+}
+
+/// How TLS is spoken to origins. Clones share what is known of earlier sessions.
+#[derive(Clone, Debug)]
+pub struct OriginTls {
+    config: Arc<ClientConfig>,
+}
+
+impl Default for OriginTls {
+    fn default() -> Self {
+        Self::trusting(Authorities::none())
+    }
+}
+
+impl OriginTls {
+    /// TLS 1.2 and 1.3 to origins whose certificate one of these authorities signed for their name.
+    #[must_use]
+    pub fn trusting(authorities: Authorities) -> Self {
+        let mut config = ClientConfig::builder_with_provider(provider())
+            .with_safe_default_protocol_versions()
+            .expect("the provider speaks TLS 1.2 and 1.3")
+            .with_root_certificates(authorities.roots)
+            .with_no_client_auth();
+        config.alpn_protocols = vec![b"http/1.1".to_vec()];
+        Self { config: Arc::new(config) }
+    }
+
+    /// The handshake. The name is sent (SNI, RFC 6066 §3) unless it is an address, and must stand in the certificate.
+    pub(crate) async fn connect(&self, host: &str, stream: TcpStream) -> Result<Transport, TlsError> {
+        let bare = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
+        let name = ServerName::try_from(bare.trim_end_matches('.').to_owned());
+        let name = name.map_err(|_| TlsError::WrongName)?;
+        let connector = TlsConnector::from(Arc::clone(&self.config));
+        connector.connect(name, stream).await.map(Transport::tls).map_err(|error| failure(&error))
+    }
+}
+
+/// The one provider of cryptography.
+pub(crate) fn provider() -> Arc<CryptoProvider> {
+    Arc::new(aws_lc_rs::default_provider())
+}
+
+fn failure(error: &io::Error) -> TlsError {
+    let inner = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>());
+    match inner {
+        Some(rustls::Error::InvalidCertificate(why)) => certificate_failure(why),
+        Some(rustls::Error::AlertReceived(_)) => TlsError::Refused,
+        Some(_) => TlsError::Failed,
+        None => TlsError::Closed,
+    }
+}
+
+fn certificate_failure(why: &CertificateError) -> TlsError {
+    match why {
+        CertificateError::UnknownIssuer => TlsError::Untrusted,
+        CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
+            TlsError::WrongName
+        }
+        CertificateError::Expired
+        | CertificateError::ExpiredContext { .. }
+        | CertificateError::NotValidYet
+        | CertificateError::NotValidYetContext { .. } => TlsError::Expired,
+        _ => TlsError::BadCertificate,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_holds_no_authority_is_refused_with_what_is_wrong() {
+        let check = |pem: &[u8], expected: fn(&AuthoritiesError) -> bool| {
+            let error = Authorities::none().add_pem(pem).expect_err("nothing usable");
+            assert!(expected(&error), "{error}");
+        };
+        check(b"", |error| *error == AuthoritiesError::Empty);
+        check(b"not a certificate", |error| *error == AuthoritiesError::Empty);
+        check(b"-----BEGIN CERTIFICATE-----\nAAAA\n", |error| matches!(error, AuthoritiesError::NotPem(_)));
+        check(b"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n", |error| {
+            matches!(error, AuthoritiesError::BadCertificate(_))
+        });
+    }
+}
