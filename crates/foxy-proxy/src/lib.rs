@@ -14,6 +14,7 @@ mod client_io;
 pub mod counters;
 mod doubts;
 mod exchange;
+pub mod explain;
 mod fields;
 mod fill;
 mod flight;

@@ -1,4 +1,5 @@
-//! Purging a running proxy's cache: for the admin server, and for the PURGE method. What purges mean is in `purge`.
+//! Purging a running proxy's cache and asking what it would do: for the admin server and for requests of those who may.
+//! What purges mean is in `purge`, how it is explained in `explain`.
 
 use crate::answer::{self, After, Asked, Cut, Told};
 use crate::cache_status::CacheStatus;
@@ -9,12 +10,12 @@ use crate::reason::ErrorReason;
 use crate::stored::CacheKey;
 use crate::worker::{Shared, Worker};
 use foxy_base::clock;
-use foxy_http::{RequestHead, ResponseHead};
+use foxy_http::{BodyLength, RequestHead, ResponseHead};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use tokio::sync::oneshot;
 
-/// Purges a running proxy's cache, from any thread.
+/// Purges a running proxy's cache and explains it, from any thread.
 #[derive(Clone)]
 pub struct Purger {
     pub(crate) shared: Arc<Shared>,
@@ -72,16 +73,43 @@ pub(crate) async fn answer(
     let strength = if hard { Strength::Hard } else { Strength::Soft };
     match purge(&worker.shared, &worker.counters, &[Scope::url(key)], strength).await {
         Ok(number) => {
-            let mut head = ResponseHead::new(200);
-            head.headers.append("Date", worker.http_date(clock::wall()));
-            head.headers.append("Content-Type", "text/plain; charset=utf-8");
-            head.headers.append("Cache-Control", "no-store");
             let text = format!("purged ({}), number {number}\n", strength.name());
-            let outcome = CacheStatus::Local { detail: "purged" };
-            answer::local(sender, asked, head, outcome, text.into()).await
+            said(worker, sender, asked, "purged", text).await
         }
         Err(reason) => answer::error(worker, sender, asked, ErrorReason::NotPurged(reason)).await,
     }
+}
+
+/// Answers a request with `Foxy-Explain` by what would have become of it, for those who may purge.
+pub(crate) async fn explain(
+    worker: &Worker,
+    sender: &mut Sender<'_>,
+    (head, asked): (&RequestHead, Asked),
+    body: BodyLength,
+) -> Result<(After, Told), Cut> {
+    let purger = Purger { shared: Arc::clone(&worker.shared), counters: Arc::clone(&worker.counters) };
+    let text = purger.explain_request(head, body).await.to_string();
+    said(worker, sender, asked, "explained", text).await
+}
+
+/// Sends a text of our own.
+async fn said(
+    worker: &Worker,
+    sender: &mut Sender<'_>,
+    asked: Asked,
+    detail: &'static str,
+    text: String,
+) -> Result<(After, Told), Cut> {
+    let mut head = ResponseHead::new(200);
+    head.headers.append("Date", worker.http_date(clock::wall()));
+    head.headers.append("Content-Type", "text/plain; charset=utf-8");
+    head.headers.append("Cache-Control", "no-store");
+    answer::local(sender, asked, head, CacheStatus::Local { detail }, text.into()).await
+}
+
+/// Whether a request asks for an explanation, of those who may have one.
+pub(crate) fn wants_explanation(worker: &Worker, head: &RequestHead, client: SocketAddr) -> bool {
+    head.headers.contains("foxy-explain") && may_purge(worker, head, client)
 }
 
 fn may_purge(worker: &Worker, head: &RequestHead, client: SocketAddr) -> bool {

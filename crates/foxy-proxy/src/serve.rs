@@ -149,6 +149,11 @@ async fn request(
     };
     let settings = worker.settings();
     let (mut receiver, mut sender) = connection.split(settings.client_write);
+    if purger::wants_explanation(worker, head, peer) {
+        let result = purger::explain(worker, &mut sender, (head, asked), body).await;
+        let ended = drained(&mut receiver, settings.drain_limit, settings.client_read, result).await;
+        return (ended, sender.sent);
+    }
     let forward = match plan(head, body, &settings.mode, &settings.via_name) {
         Plan::Tunnel(origin) => return tunnel(worker, connection, asked, origin).await,
         Plan::Refuse(reason) => {

@@ -4,6 +4,7 @@
 
 pub mod cache_control;
 pub mod date;
+pub mod explain;
 pub mod fields;
 pub mod freshness;
 pub mod invalidate;

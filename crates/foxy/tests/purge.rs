@@ -116,3 +116,29 @@ fn a_purge_says_what_is_wrong_with_it_and_who_may() {
         "two sites, a tag and a URL"
     );
 }
+
+#[test]
+fn explain_says_what_is_stored_and_what_follows() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let origin = Origin::start();
+    let foxy = Foxy::start(folder.path(), &[]);
+    let explained = |arguments: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_foxy"));
+        command.env_clear().stdin(Stdio::null()).arg("explain").args(arguments);
+        let output = command.args(["--admin", &foxy.admin.to_string()]).output().expect("the binary runs");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    let url = origin.url("page?a=1&b=%20");
+    assert!(explained(&[&url]).ends_with("fetched from the origin (fwd=uri-miss)\n"));
+    foxy.get(&url);
+    let text = explained(&[&url]);
+    assert!(text.contains("stored (memory): "), "{text}");
+    assert!(text.contains("Content-Type: text/plain\n"), "{text}");
+    assert!(text.contains("it is fresh for 3600 s, says max-age\n"), "{text}");
+    let json = explained(&[&url, "--json", "--field", "Cache-Control: no-cache"]);
+    let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+    let last = json["steps"].as_array().and_then(|steps| steps.last()).expect("steps");
+    assert_eq!((last["rule"].as_str(), json["stored"]["where"].as_str()), (Some("fetch"), Some("memory")));
+    assert_eq!(origin.asked(), 1);
+}

@@ -3,6 +3,7 @@
 mod admin_client;
 pub mod check;
 pub mod disk_helper;
+pub mod explain;
 pub mod figure;
 pub mod load;
 pub mod origin;
@@ -23,6 +24,7 @@ struct Entry {
 const COMMANDS: &[Entry] = &[
     Entry { command: serve::command, run: serve::run },
     Entry { command: check::command, run: check::run },
+    Entry { command: explain::command, run: explain::run },
     Entry { command: purge::command, run: purge::run },
     Entry { command: figure::command, run: figure::run },
     Entry { command: disk_helper::command, run: disk_helper::run },

@@ -1,7 +1,9 @@
-//! The admin server: counters for Prometheus, a health check and purges, over plain HTTP/1.1, one request a connection.
+//! The admin server: counters for Prometheus, a health check, purges and explanations, over plain HTTP/1.1, one request a connection.
 //! It is not the proxy: it shares no code and no threads with the path of a request.
 
+use super::admin_explain::{self, Asked};
 use super::admin_purge::{self, Wanted};
+use foxy_proxy::explain::Explanation;
 use foxy_proxy::purge::NotPurged;
 use foxy_proxy::token::Token;
 use std::net::IpAddr;
@@ -28,7 +30,8 @@ const AT_A_TIME: usize = 64;
 const PAUSE: Duration = Duration::from_millis(100);
 
 const INDEX: &str = "foxy\n/metrics  counters for Prometheus\n/healthz  200 when all is well, 503 when not\n\
-                     /purge    POST: forget what is stored; see docs/operation.md\n";
+                     /purge    POST: forget what is stored; see docs/operation.md\n\
+                     /explain  ?url=URL what is stored for it, and what a GET would come to\n";
 const TEXT: &str = "text/plain; charset=utf-8";
 const JSON: &str = "application/json";
 const EXPOSITION: &str = "text/plain; version=0.0.4; charset=utf-8";
@@ -46,6 +49,8 @@ pub trait Facts {
     fn token(&self) -> Option<&Token>;
     /// Purges; gives the number of the last purge.
     fn purge(&self, wanted: Wanted) -> Later<Result<u64, NotPurged>>;
+    /// Explains what would become of a request.
+    fn explain(&self, asked: &Asked) -> Later<Explanation>;
 }
 
 /// Serves until dropped. Must run inside a `LocalSet`.
@@ -143,6 +148,7 @@ async fn route(request: &Request<'_>, facts: &dyn Facts) -> Vec<u8> {
             "purges are sent with POST\n",
             with_body,
         ),
+        ("GET", "/explain") => explain(request, facts).await,
         ("GET" | "HEAD", "/") => response("200 OK", TEXT, "", INDEX, with_body),
         ("GET" | "HEAD", "/metrics") => response("200 OK", EXPOSITION, "", &facts.metrics(), with_body),
         ("GET" | "HEAD", "/healthz") => {
@@ -177,7 +183,20 @@ async fn purge(request: &Request<'_>, facts: &dyn Facts) -> Vec<u8> {
     }
 }
 
-/// Whether a request may change anything: with the token, or where there is none, from this machine. A web page that
+async fn explain(request: &Request<'_>, facts: &dyn Facts) -> Vec<u8> {
+    if let Err(refused) = may_act(request, facts) {
+        return refused;
+    }
+    match admin_explain::read(request.query()) {
+        Ok(asked) => {
+            let body = admin_explain::as_json(&asked.url, &facts.explain(&asked).await);
+            response("200 OK", JSON, "", &format!("{body}\n"), true)
+        }
+        Err(text) => refusal("400 Bad Request", &text),
+    }
+}
+
+/// Whether a request may change anything or see what is stored: with the token, or where there is none, from this machine. A web page that
 /// makes its reader's browser send one may not.
 fn may_act(request: &Request<'_>, facts: &dyn Facts) -> Result<(), Vec<u8>> {
     if request.field("origin").is_some() {

@@ -1,5 +1,6 @@
 //! What `POST /purge` asks for, from its query or its JSON body. Who may ask is decided elsewhere.
 
+use super::query;
 use foxy_proxy::purge::{Named, Scope, Strength};
 use serde_json::Value;
 
@@ -18,7 +19,7 @@ pub struct Wanted {
 /// Reads a request: the query if there is one, else the body. A refusal says what would be right.
 pub fn read(query: Option<&str>, body: &[u8]) -> Result<Wanted, String> {
     let pairs = match query {
-        Some(query) => from_query(query)?,
+        Some(query) => query::pairs(query)?,
         None => from_json(body)?,
     };
     let mut wanted = Wanted { scopes: Vec::new(), strength: Strength::Soft };
@@ -76,31 +77,6 @@ fn from_json(body: &[u8]) -> Result<Vec<(String, String)>, String> {
         }
     }
     Ok(pairs)
-}
-
-fn from_query(query: &str) -> Result<Vec<(String, String)>, String> {
-    let parts = query.split('&').filter(|part| !part.is_empty());
-    parts.map(|part| part.split_once('=').unwrap_or((part, ""))).map(pair).collect()
-}
-
-fn pair((name, value): (&str, &str)) -> Result<(String, String), String> {
-    Ok((name.to_owned(), decoded(value)?))
-}
-
-/// A query's value without percent-encoding.
-fn decoded(text: &str) -> Result<String, String> {
-    let wrong = || format!("{text:?} has a % without two hexadecimal digits; write %25 for a %");
-    let mut bytes = Vec::new();
-    let mut parts = text.split('%');
-    bytes.extend_from_slice(parts.next().unwrap_or("").as_bytes());
-    for part in parts {
-        let (digits, rest) = part.split_at_checked(2).ok_or_else(wrong)?;
-        let hexadecimal = digits.bytes().all(|byte| byte.is_ascii_hexdigit());
-        let byte = u8::from_str_radix(digits, 16).ok().filter(|_| hexadecimal).ok_or_else(wrong)?;
-        bytes.push(byte);
-        bytes.extend_from_slice(rest.as_bytes());
-    }
-    String::from_utf8(bytes).map_err(|_| format!("{text:?} is not UTF-8"))
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! What the admin server answers, and what it lets nobody do.
 
 use super::*;
+use foxy_proxy::explain::Step;
 
 struct Fixed {
     troubles: Vec<&'static str>,
@@ -25,6 +26,10 @@ impl Facts for Fixed {
 
     fn purge(&self, _wanted: Wanted) -> Later<Result<u64, NotPurged>> {
         Box::pin(std::future::ready(self.purge))
+    }
+
+    fn explain(&self, _asked: &Asked) -> Later<Explanation> {
+        Box::pin(std::future::ready(Explanation { stored: None, steps: vec![Step::NotStored] }))
     }
 }
 
@@ -107,6 +112,14 @@ fn only_this_machine_or_the_token_purges() {
     check_with(&request(""), HERE, &facts, &["401 ", "WWW-Authenticate: Bearer\r\n", "admin-token"]);
     check_with(&request("Authorization: Bearer 0123456789abcdeX\r\n"), HERE, &facts, &["401 "]);
     check_with(&request("Authorization: Bearer 0123456789abcdef\r\n"), "192.0.2.1", &facts, &["200 OK"]);
+}
+
+#[test]
+fn an_explanation_is_for_the_same() {
+    let request = "GET /explain?url=http://a.test/ HTTP/1.1\r\n\r\n";
+    check(request, &["200 OK", "\"rule\":\"not-stored\"", "\"section\":\"RFC 9111 §4\"", "\"stored\":null"]);
+    check_with(request, "192.0.2.1", &WELL, &["403 ", "admin-loopback-only"]);
+    check("GET /explain HTTP/1.1\r\n\r\n", &["400 ", "no URL is named"]);
 }
 
 #[test]

@@ -1,12 +1,14 @@
 //! What the admin server tells: counters summed at the moment they are asked for, and what is wrong.
 
 use super::admin::{Facts, Later};
+use super::admin_explain::Asked;
 use super::admin_purge::Wanted;
 use super::exposition::{Exposition, FamilyKind};
 use super::fullness::Fullness;
 use super::log_queue::LogQueue;
 use super::{metrics, process};
 use foxy_base::{WallTime, clock};
+use foxy_proxy::explain::Explanation;
 use foxy_proxy::purge::NotPurged;
 use foxy_proxy::purger::Purger;
 use foxy_proxy::server::Gauges;
@@ -82,5 +84,10 @@ impl Facts for RunningFacts {
     fn purge(&self, wanted: Wanted) -> Later<Result<u64, NotPurged>> {
         let purger = self.purger.clone();
         Box::pin(async move { purger.purge(&wanted.scopes, wanted.strength).await })
+    }
+
+    fn explain(&self, asked: &Asked) -> Later<Explanation> {
+        let (purger, url, fields) = (self.purger.clone(), asked.url.clone(), asked.fields.clone());
+        Box::pin(async move { purger.explain(&url, &fields).await })
     }
 }

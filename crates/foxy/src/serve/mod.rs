@@ -4,6 +4,7 @@
 mod access_line;
 mod access_log;
 mod admin;
+pub mod admin_explain;
 mod admin_purge;
 mod authorities;
 mod directory;
@@ -16,6 +17,7 @@ mod metrics;
 mod process;
 mod proxy_settings;
 mod purge_journal;
+pub mod query;
 mod room;
 mod store_set;
 mod stores;

@@ -28,8 +28,8 @@ pub static SETTINGS: &[Setting] = &[
         area: Area::Network,
         kind: Kind::AddressOrOff(|w| &mut w.admin),
         default: Preset::Fixed(&["127.0.0.1:3129"]),
-        doc: "Where `/metrics`, `/healthz` and `/purge` are served, or `off`. \
-              Whoever can connect there can read the counters; `admin-token-file` says who can purge.",
+        doc: "Where `/metrics`, `/healthz`, `/purge` and `/explain` are served, or `off`. \
+              Whoever can connect there can read the counters; `admin-token-file` says who can purge and see what is stored.",
     },
     Setting {
         key: "origin",

@@ -1,0 +1,87 @@
+//! `foxy explain URL`: what a running foxy has stored for it, and what a GET now would come to, rule by rule.
+
+use super::admin_client::{self, AdminClient};
+use crate::failure::Failure;
+use crate::serve::{admin_explain, query};
+use crate::terminal;
+use clap::{Arg, ArgAction, ArgMatches, Command};
+use serde_json::Value;
+use std::fmt::Write;
+
+/// Its arguments.
+pub fn command() -> Command {
+    let command = Command::new("explain")
+        .about("Say what a running foxy has stored for a URL, and what a GET now would come to, and why")
+        .arg(Arg::new("url").value_name("URL").required(true).help("The URL, as a client would ask for it"))
+        .arg(
+            Arg::new("field")
+                .long("field")
+                .value_name("LINE")
+                .action(ArgAction::Append)
+                .help("A header line of that GET, as \"Accept-Language: de\"; can be repeated"),
+        )
+        .arg(Arg::new("json").long("json").action(ArgAction::SetTrue).help("Print one JSON object instead"));
+    admin_client::add_to(command)
+}
+
+/// Runs it.
+pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
+    let url = matches.get_one::<String>("url").expect("clap requires it");
+    let mut target = format!("/explain?url={}", query::encoded(url));
+    for line in matches.get_many::<String>("field").into_iter().flatten() {
+        admin_explain::field(line).map_err(|text| Failure::Unusable(format!("--field: {text}")))?;
+        target.push_str("&field=");
+        target.push_str(&query::encoded(line));
+    }
+    let answer = AdminClient::new(matches)?.ask("GET", &target, "")?;
+    if matches.get_flag("json") {
+        terminal::print(answer.trim_end());
+        return Ok(());
+    }
+    let explanation = serde_json::from_str(&answer)
+        .map_err(|error| Failure::Failed(format!("the answer cannot be read: {error}")))?;
+    terminal::print(text(&explanation).trim_end());
+    Ok(())
+}
+
+/// The explanation for people.
+fn text(explanation: &Value) -> String {
+    let plain = |value: &Value| value.as_str().map_or_else(|| value.to_string(), ToOwned::to_owned);
+    let mut out = format!("{}\n\n", plain(&explanation["url"]));
+    let stored = &explanation["stored"];
+    if stored.is_object() {
+        let facts = ["where", "length", "age", "lifetime"].map(|name| plain(&stored[name]));
+        let [place, length, age, lifetime] = facts;
+        let line =
+            format!("stored ({place}): {length} bytes, {age} s old, fresh until it is {lifetime} s old");
+        writeln!(out, "{line}").expect("a String takes all");
+        for line in stored["head"].as_array().into_iter().flatten() {
+            writeln!(out, "  {}", plain(line)).expect("a String takes all");
+        }
+        out.push('\n');
+    }
+    for step in explanation["steps"].as_array().into_iter().flatten() {
+        let [section, rule, says] = ["section", "rule", "says"].map(|name| plain(&step[name]));
+        writeln!(out, "{section:<20} {rule:<24} {says}").expect("a String takes all");
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn an_explanation_is_a_page_for_people() {
+        let explanation = json!({
+            "url": "http://a.test/",
+            "stored": {"where": "memory", "length": 9, "age": 5, "lifetime": 60, "head": ["HTTP/1.1 200 OK"]},
+            "steps": [{"rule": "fresh", "section": "RFC 9111 §4.2", "says": "it is fresh for 55 s more"}],
+        });
+        let expected = "http://a.test/\n\nstored (memory): 9 bytes, 5 s old, fresh until it is 60 s old\n  \
+                        HTTP/1.1 200 OK\n\nRFC 9111 §4.2        fresh                    it is fresh for 55 s more\n";
+        assert_eq!(text(&explanation), expected);
+        assert!(!text(&json!({"url": "u", "stored": null, "steps": []})).contains("stored"));
+    }
+}
