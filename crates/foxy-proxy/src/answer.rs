@@ -1,13 +1,13 @@
 //! Answers on their way to a client: heads, framing and bodies. What to answer has been decided before.
 
 use crate::access::MediaType;
+use crate::body_parts;
 use crate::cache_status::CacheStatus;
 use crate::client_io::{Sender, WriteEnd};
 use crate::counters::Counter;
 use crate::fields::View;
 use crate::proxy_status;
 use crate::reason::ErrorReason;
-use crate::storage::PART;
 use crate::stored::{Stored, StoredBody};
 use crate::worker::Worker;
 use bytes::{BufMut, Bytes, BytesMut};
@@ -252,44 +252,8 @@ pub(crate) async fn stored(
         }
         StoredBody::Parts { fill } => {
             let rest = Rest { at: first - begin, end: last - begin, answered: (after, told) };
-            parts(worker, sender, out.freeze(), stored, *fill, rest).await?;
+            body_parts::send(worker, sender, out.freeze(), stored, *fill, rest).await?;
         }
     }
     Ok((after, told))
-}
-
-/// Sends a body in parts. The first part is read before the head goes out.
-async fn parts(
-    worker: &Worker,
-    sender: &mut Sender<'_>,
-    head: Bytes,
-    stored: &Stored,
-    fill: u64,
-    mut rest: Rest,
-) -> Result<(), Short> {
-    let object = crate::stored::CacheKey::new(stored.key.clone()).hash;
-    let size = PART as u64;
-    let read = async |number: u64| {
-        let storage = worker.shared.cache.storage()?;
-        let part = storage.part(object, fill, number, &worker.counters).await?;
-        let expected = size.min(stored.length - number * size);
-        (part.len() as u64 == expected).then_some(part)
-    };
-    let mut head = Some(head);
-    while rest.at < rest.end {
-        let number = rest.at / size;
-        let Some(part) = read(number).await else {
-            worker.counters.add(Counter::LostParts, 1);
-            return Err(if head.is_some() { Short::Gone } else { Short::Rest(rest) });
-        };
-        let start = usize::try_from(rest.at - number * size).unwrap_or(0);
-        let stop = usize::try_from((rest.end - number * size).min(part.len() as u64)).unwrap_or(part.len());
-        let pieces = &mut [head.take().unwrap_or_default(), part.slice(start..stop)];
-        sender.write(pieces).await?;
-        rest.at = number * size + stop as u64;
-    }
-    match head {
-        Some(head) => Ok(sender.write(&mut [head]).await?),
-        None => Ok(()),
-    }
 }

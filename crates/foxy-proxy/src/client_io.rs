@@ -38,6 +38,13 @@ pub(crate) enum WriteEnd {
     Timeout,
 }
 
+/// Whether a client has taken all that was written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Taken {
+    All,
+    Partly,
+}
+
 /// A timer that is armed anew only when it fires: re-arming for each read would cost more than the read's parsing.
 pub(crate) struct Patience {
     sleep: Pin<Box<Sleep>>,
@@ -146,13 +153,38 @@ impl Receiver<'_> {
 impl Sender<'_> {
     /// Writes all of `pieces`, in as few calls as the client takes them.
     pub(crate) async fn write(&mut self, pieces: &mut [Bytes]) -> Result<(), WriteEnd> {
+        while self.write_now(pieces)? == Taken::Partly {
+            self.writable().await?;
+        }
+        Ok(())
+    }
+
+    /// Writes `pieces` until the client takes nothing for as long as `patience` says when that begins; what is left of
+    /// them stays in `pieces`.
+    pub(crate) async fn write_while_taken(
+        &mut self,
+        pieces: &mut [Bytes],
+        patience: impl Fn() -> Duration,
+    ) -> Result<Taken, WriteEnd> {
+        while self.write_now(pieces)? == Taken::Partly {
+            match tokio::time::timeout(patience(), self.half.writable()).await {
+                Ok(Ok(())) => {}
+                Ok(Err(_)) => return Err(WriteEnd::Gone),
+                Err(_) => return Ok(Taken::Partly),
+            }
+        }
+        Ok(Taken::All)
+    }
+
+    /// Writes what the client takes without waiting.
+    fn write_now(&mut self, pieces: &mut [Bytes]) -> Result<Taken, WriteEnd> {
         let mut first = 0;
         loop {
             while pieces.get(first).is_some_and(Bytes::is_empty) {
                 first += 1;
             }
             if first == pieces.len() {
-                return Ok(());
+                return Ok(Taken::All);
             }
             let mut slices = [IoSlice::new(&[]); SLICES];
             let mut count = 0;
@@ -165,7 +197,7 @@ impl Sender<'_> {
                     self.sent += written as u64;
                     advance(&mut pieces[first..], written);
                 }
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.writable().await?,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(Taken::Partly),
                 Err(_) => return Err(WriteEnd::Gone),
             }
         }
@@ -177,7 +209,8 @@ impl Sender<'_> {
         let _ = self.half.as_ref().set_zero_linger();
     }
 
-    async fn writable(&mut self) -> Result<(), WriteEnd> {
+    /// Waits until the client takes more.
+    pub(crate) async fn writable(&mut self) -> Result<(), WriteEnd> {
         match tokio::time::timeout(self.limit, self.half.writable()).await {
             Ok(Ok(())) => Ok(()),
             Ok(Err(_)) => Err(WriteEnd::Gone),

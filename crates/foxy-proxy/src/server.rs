@@ -2,6 +2,7 @@
 
 use crate::accept::work;
 use crate::access::AccessSink;
+use crate::body_parts::PartPlaces;
 use crate::cache::Cache;
 use crate::counters::{self, Counter, Counters};
 use crate::flights::Flights;
@@ -86,6 +87,9 @@ pub struct Proxy {
     threads: Vec<JoinHandle<()>>,
 }
 
+/// Bytes of stored bodies that are read or sent in parts, at most: enough parts to keep disks busy.
+const PARTS_BUDGET: usize = 64 << 20;
+
 /// Bytes that all responses under way may hold together, and again as many that are collected for the cache: half of
 /// what responses kept in memory may take.
 fn flight_budget(memory: u64) -> usize {
@@ -124,6 +128,7 @@ impl Proxy {
             cache,
             flights: Flights::new(flight_budget(settings.memory)),
             purges: parts.purges,
+            part_places: PartPlaces::new(flight_budget(settings.memory).min(PARTS_BUDGET)),
             sink: parts.sink,
             stopping: AtomicBool::new(false),
             connections: AtomicUsize::new(0),

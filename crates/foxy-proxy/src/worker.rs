@@ -2,6 +2,7 @@
 //! counters. No request's life is decided here.
 
 use crate::access::AccessSink;
+use crate::body_parts::PartPlaces;
 use crate::cache::Cache;
 use crate::counters::Counters;
 use crate::flights::Flights;
@@ -21,6 +22,7 @@ pub(crate) struct Shared {
     pub(crate) cache: Cache,
     pub(crate) flights: Flights,
     pub(crate) purges: Purges,
+    pub(crate) part_places: PartPlaces,
     pub(crate) sink: Option<Arc<dyn AccessSink>>,
     /// Set once the proxy is to stop: no request follows the one in progress.
     pub(crate) stopping: AtomicBool,

@@ -7,6 +7,7 @@ mod faulty_disk;
 mod flights;
 mod lost_parts;
 mod origins;
+mod stalled;
 mod support;
 mod upstream;
 mod waits;

@@ -1,9 +1,11 @@
-//! Stores that do not work, each in its way, and one that forgets what a test tells it to.
+//! Stores that do not work, each in its way, one that forgets what a test tells it to, and one that counts what is held
+//! of its answers.
 
 use bytes::Bytes;
 use foxy_proxy::storage::{ObjectStore, Reply};
 use foxy_store::{AbsentReason, Answer, Key, PlacementHint, Record, RefusedReason};
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 /// How a store fails.
@@ -117,5 +119,71 @@ impl ObjectStore for ForgetfulStore {
     fn remove(&self, key: Key, reply: Reply) {
         self.records.lock().expect("no test panics within").remove(&key);
         reply(Answer::Removed);
+    }
+}
+
+/// A store in memory that counts the body bytes of its answers that are still held, and the most there ever were.
+#[derive(Default)]
+pub struct CountingStore {
+    inner: ForgetfulStore,
+    held: Arc<Held>,
+}
+
+#[derive(Default)]
+struct Held {
+    now: AtomicUsize,
+    most: AtomicUsize,
+}
+
+/// A body in an answer; no longer held when dropped.
+struct Lent {
+    body: Bytes,
+    held: Arc<Held>,
+}
+
+impl CountingStore {
+    /// Body bytes held now.
+    pub fn held(&self) -> usize {
+        self.held.now.load(Ordering::SeqCst)
+    }
+
+    /// The most that were held at a time.
+    pub fn most_held(&self) -> usize {
+        self.held.most.load(Ordering::SeqCst)
+    }
+}
+
+impl AsRef<[u8]> for Lent {
+    fn as_ref(&self) -> &[u8] {
+        &self.body
+    }
+}
+
+impl Drop for Lent {
+    fn drop(&mut self) {
+        self.held.now.fetch_sub(self.body.len(), Ordering::SeqCst);
+    }
+}
+
+impl ObjectStore for CountingStore {
+    fn get(&self, key: Key, reply: Reply) {
+        let held = Arc::clone(&self.held);
+        let counted = move |answer| match answer {
+            Answer::Found(Record { head, body }) => {
+                let now = held.now.fetch_add(body.len(), Ordering::SeqCst) + body.len();
+                held.most.fetch_max(now, Ordering::SeqCst);
+                reply(Answer::Found(Record { head, body: Bytes::from_owner(Lent { body, held }) }));
+            }
+            other => reply(other),
+        };
+        self.inner.get(key, Box::new(counted));
+    }
+
+    fn put(&self, key: Key, record: Record, hint: PlacementHint, reply: Reply) {
+        self.inner.put(key, record, hint, reply);
+    }
+
+    fn remove(&self, key: Key, reply: Reply) {
+        self.inner.remove(key, reply);
     }
 }

@@ -1,0 +1,91 @@
+//! Stored bodies sent in parts: each is read when the client can take it, and let go when the client takes nothing, so
+//! that clients that never read hold next to no memory. All parts that are read or sent share one budget.
+
+use crate::answer::{Rest, Short};
+use crate::client_io::{Sender, Taken};
+use crate::counters::Counter;
+use crate::storage::PART;
+use crate::stored::{CacheKey, Stored};
+use crate::worker::Worker;
+use bytes::Bytes;
+use std::time::Duration;
+use tokio::sync::{Semaphore, SemaphorePermit};
+
+/// How long a part is held for a client that takes nothing; it is read again when the client goes on.
+const HELD: Duration = Duration::from_secs(1);
+
+/// The same while others wait for parts.
+const HELD_WHILE_OTHERS_WAIT: Duration = Duration::from_millis(100);
+
+/// The parts that may be in memory at a time, over all workers.
+#[derive(Debug)]
+pub(crate) struct PartPlaces {
+    free: Semaphore,
+}
+
+impl PartPlaces {
+    /// As many as make about `budget` bytes.
+    pub(crate) fn new(budget: usize) -> Self {
+        Self { free: Semaphore::new((budget / PART).clamp(1, Semaphore::MAX_PERMITS)) }
+    }
+
+    /// A place for one part. Those who wait come in turn.
+    async fn one(&self) -> Option<SemaphorePermit<'_>> {
+        // Nobody closes it.
+        self.free.acquire().await.ok()
+    }
+
+    fn patience(&self) -> Duration {
+        if self.free.available_permits() == 0 { HELD_WHILE_OTHERS_WAIT } else { HELD }
+    }
+}
+
+/// Sends what `rest` names of a body. The first part is read before the head goes out.
+pub(crate) async fn send(
+    worker: &Worker,
+    sender: &mut Sender<'_>,
+    head: Bytes,
+    stored: &Stored,
+    fill: u64,
+    mut rest: Rest,
+) -> Result<(), Short> {
+    let places = &worker.shared.part_places;
+    let mut head = Some(head);
+    while rest.at < rest.end {
+        let place = places.one().await;
+        let Some(part) = read(worker, stored, fill, rest.at / PART as u64).await else {
+            worker.counters.add(Counter::LostParts, 1);
+            return Err(if head.is_some() { Short::Gone } else { Short::Rest(rest) });
+        };
+        let mut pieces = [head.take().unwrap_or_default(), wanted_of(&part, &rest)];
+        drop(part);
+        let stop = rest.at + pieces[1].len() as u64;
+        let taken = sender.write_while_taken(&mut pieces, || places.patience()).await?;
+        let [head_left, left] = pieces;
+        rest.at = stop - left.len() as u64;
+        drop((left, place));
+        if taken == Taken::Partly {
+            sender.write(&mut [head_left]).await?;
+            sender.writable().await?;
+        }
+    }
+    match head {
+        Some(head) => Ok(sender.write(&mut [head]).await?),
+        None => Ok(()),
+    }
+}
+
+/// One part, whole.
+async fn read(worker: &Worker, stored: &Stored, fill: u64, number: u64) -> Option<Bytes> {
+    let object = CacheKey::new(stored.key.clone()).hash;
+    let part = worker.shared.cache.storage()?.part(object, fill, number, &worker.counters).await?;
+    let expected = (PART as u64).min(stored.length - number * PART as u64);
+    (part.len() as u64 == expected).then_some(part)
+}
+
+/// The bytes of the part at `rest.at` that are still to be sent.
+fn wanted_of(part: &Bytes, rest: &Rest) -> Bytes {
+    let before = rest.at / PART as u64 * PART as u64;
+    let position = |at: u64| usize::try_from(at - before).map_or(part.len(), |at| at.min(part.len()));
+    part.slice(position(rest.at)..position(rest.end))
+}
