@@ -1,14 +1,14 @@
 //! Answers on their way to a client: heads, framing and bodies. What to answer has been decided before.
 
 use crate::access::MediaType;
-use crate::body_parts;
+use crate::body_parts::{self, PartsOf};
 use crate::cache_status::CacheStatus;
 use crate::client_io::{Sender, WriteEnd};
 use crate::counters::Counter;
 use crate::fields::View;
 use crate::proxy_status;
 use crate::reason::ErrorReason;
-use crate::stored::{Stored, StoredBody};
+use crate::stored::{CacheKey, Stored, StoredBody};
 use crate::worker::Worker;
 use bytes::{BufMut, Bytes, BytesMut};
 use foxy_base::clock;
@@ -252,7 +252,9 @@ pub(crate) async fn stored(
         }
         StoredBody::Parts { fill } => {
             let rest = Rest { at: first - begin, end: last - begin, answered: (after, told) };
-            body_parts::send(worker, sender, out.freeze(), stored, *fill, rest).await?;
+            let object = CacheKey::new(stored.key.clone()).hash;
+            let body = PartsOf { object, fill: *fill, length: stored.length };
+            body_parts::send(worker, sender, out.freeze(), body, rest).await?;
         }
     }
     Ok((after, told))

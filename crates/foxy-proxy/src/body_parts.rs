@@ -5,9 +5,9 @@ use crate::answer::{Rest, Short};
 use crate::client_io::{Sender, Taken};
 use crate::counters::Counter;
 use crate::storage::PART;
-use crate::stored::{CacheKey, Stored};
 use crate::worker::Worker;
 use bytes::Bytes;
+use foxy_store::Key;
 use std::time::Duration;
 use tokio::sync::{Semaphore, SemaphorePermit};
 
@@ -40,20 +40,30 @@ impl PartPlaces {
     }
 }
 
+/// A body in parts.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PartsOf {
+    /// The key of what it is the body of.
+    pub(crate) object: Key,
+    /// The fill's random number.
+    pub(crate) fill: u64,
+    /// Bytes it has, or of a body that is still coming: whole parts that are stored.
+    pub(crate) length: u64,
+}
+
 /// Sends what `rest` names of a body. The first part is read before the head goes out.
 pub(crate) async fn send(
     worker: &Worker,
     sender: &mut Sender<'_>,
     head: Bytes,
-    stored: &Stored,
-    fill: u64,
+    body: PartsOf,
     mut rest: Rest,
 ) -> Result<(), Short> {
     let places = &worker.shared.part_places;
     let mut head = Some(head);
     while rest.at < rest.end {
         let place = places.one().await;
-        let Some(part) = read(worker, stored, fill, rest.at / PART as u64).await else {
+        let Some(part) = read(worker, body, rest.at / PART as u64).await else {
             worker.counters.add(Counter::LostParts, 1);
             return Err(if head.is_some() { Short::Gone } else { Short::Rest(rest) });
         };
@@ -76,10 +86,9 @@ pub(crate) async fn send(
 }
 
 /// One part, whole.
-async fn read(worker: &Worker, stored: &Stored, fill: u64, number: u64) -> Option<Bytes> {
-    let object = CacheKey::new(stored.key.clone()).hash;
-    let part = worker.shared.cache.storage()?.part(object, fill, number, &worker.counters).await?;
-    let expected = (PART as u64).min(stored.length - number * PART as u64);
+async fn read(worker: &Worker, body: PartsOf, number: u64) -> Option<Bytes> {
+    let part = worker.shared.cache.storage()?.part(body.object, body.fill, number, &worker.counters).await?;
+    let expected = (PART as u64).min(body.length - number * PART as u64);
     (part.len() as u64 == expected).then_some(part)
 }
 

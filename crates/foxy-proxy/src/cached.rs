@@ -1,6 +1,7 @@
 //! GET and HEAD: memory first, then the store, then a flight to the origin.
 
 use crate::answer::{self, After, Asked, Cut, Told};
+use crate::behind;
 use crate::cache::{Epoch, Found, InMemory};
 use crate::cache_status::{CacheStatus, HitSource};
 use crate::client_io::Sender;
@@ -18,7 +19,7 @@ use crate::parts;
 use crate::reason::{ErrorReason, ForwardReason};
 use crate::stale::{Miss, Stale};
 use crate::stored::{CacheKey, Stored, VaryList};
-use crate::stream::{self, Source};
+use crate::stream::{self, Source, Streamed};
 use crate::upstream::Origin;
 use crate::worker::Worker;
 use foxy_base::clock;
@@ -292,7 +293,7 @@ async fn respond(
         return answer::not_modified(sender, wanted.asked, &flight.head.headers, flight.age, outcome).await;
     }
     let source = Source::Flight(reader);
-    stream::streamed(
+    let streamed = stream::streamed(
         worker,
         sender,
         wanted.asked,
@@ -301,5 +302,11 @@ async fn respond(
         (Some(flight.age), outcome),
         source,
     )
-    .await
+    .await?;
+    match streamed {
+        Streamed::Whole(after, told) => Ok((after, told)),
+        Streamed::Part(after, told, framing) => {
+            behind::catch_up(worker, sender, wanted, (reader, flight), (after, told, framing)).await
+        }
+    }
 }

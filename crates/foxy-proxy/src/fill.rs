@@ -1,5 +1,6 @@
 //! A fetch for the cache: drives one exchange with an origin, hands what comes to the flight's readers, and stores it.
 
+use crate::behind::Keeping;
 use crate::cache::{Cache, Epoch};
 use crate::counters::Counter;
 use crate::exchange::{Next, decide};
@@ -87,6 +88,7 @@ impl Drop for Ending {
 fn finish(worker: &Worker, flight: &Arc<Flight>, base: &CacheKey, result: Result<Headers, UpstreamError>) {
     worker.shared.flights.land(base.hash, flight);
     flight.end(result);
+    flight.keeping.send_if_modified(Keeping::end);
 }
 
 async fn answered(
@@ -152,6 +154,7 @@ async fn answered(
         let stored = Arc::new(Stored::new(key.text.clone(), head, role, initial, length, body));
         let list = list.as_ref().map(|(list, new)| (list, *new));
         cache.add(&fill.base, &key, &stored, list, fill.epoch, &worker.counters);
+        flight.keeping.send_replace(Keeping::All(stored));
     }
     finish(worker, flight, &fill.base, result);
 }
@@ -242,10 +245,14 @@ async fn body(
             Ok(BodyEvent::Data(data)) => {
                 received += data.len() as u64;
                 worker.counters.add(Counter::BytesFromOrigins, data.len() as u64);
-                if let Some(kept) = &mut keeper
-                    && kept.take(&data) == Kept::No
-                {
-                    keeper = None;
+                if let Some(kept) = &mut keeper {
+                    match kept.take(&data) {
+                        Kept::Yes => drop(flight.keeping.send_if_modified(|keeping| keeping.advance(kept))),
+                        Kept::No => keeper = None,
+                    }
+                }
+                if keeper.is_none() {
+                    flight.keeping.send_if_modified(Keeping::end);
                 }
                 flight.write(data).await;
             }

@@ -1,8 +1,10 @@
 //! One fetch that several requests wait for. A fill writes, any number of readers follow, on any worker's thread.
 //!
 //! What was received is kept while a reader still needs it, at most a window ahead of the slowest; the first window is
-//! kept so that late requests can join. A fill without readers is told so and decides for itself whether to go on.
+//! kept so that late requests can join. A reader that is left behind may go on from the store (`behind`). A fill without
+//! readers is told so and decides for itself whether to go on.
 
+use crate::behind::Keeping;
 use crate::cache::Epoch;
 pub(crate) use crate::news::{FlightHead, News, Outcome, Piece};
 use crate::upstream::UpstreamError;
@@ -12,7 +14,7 @@ use foxy_http::{Headers, ResponseHead};
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 
 /// How long a slow reader may hold up others before it is left behind.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -26,6 +28,8 @@ struct State {
     received: usize,
     ended: Option<Result<Headers, UpstreamError>>,
     readers: Vec<(u64, u64)>,
+    /// Readers that were left behind and have not left.
+    behind: Vec<u64>,
     joined: u64,
 }
 
@@ -36,6 +40,8 @@ pub(crate) struct Flight {
     progress: Notify,
     room: Notify,
     pub(crate) epoch: Epoch,
+    /// What can be read back from the store.
+    pub(crate) keeping: watch::Sender<Keeping>,
     /// Says how many bytes a fill may be ahead of its slowest reader, and how many are kept for those who join late.
     windows: Arc<Windows>,
 }
@@ -50,8 +56,8 @@ pub(crate) struct Reader {
 impl Flight {
     pub(crate) fn new(epoch: Epoch, windows: Arc<Windows>) -> Arc<Self> {
         windows.open();
-        let state = Mutex::default();
-        Arc::new(Self { state, progress: Notify::new(), room: Notify::new(), epoch, windows })
+        let (state, keeping) = (Mutex::default(), watch::Sender::default());
+        Arc::new(Self { state, progress: Notify::new(), room: Notify::new(), epoch, keeping, windows })
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -121,8 +127,10 @@ impl Flight {
         let end = state.first + state.chunks.len() as u64;
         if state.readers.iter().any(|(_, next)| *next == end) {
             let readers = std::mem::take(&mut state.readers);
-            let kept = readers.into_iter().filter(|(_, next)| state.after(*next) <= window).collect();
+            let (kept, behind): (Vec<_>, Vec<_>) =
+                readers.into_iter().partition(|(_, next)| state.after(*next) <= window);
             state.readers = kept;
+            state.behind.extend(behind.into_iter().map(|(number, _)| number));
             state.forget_read(window);
         }
         drop(state);
@@ -149,7 +157,7 @@ impl Flight {
             room.as_mut().enable();
             {
                 let mut state = self.state();
-                if state.readers.is_empty() {
+                if state.readers.is_empty() && state.behind.is_empty() {
                     state.ended.get_or_insert(Err(UpstreamError::NoResponse));
                     return;
                 }
@@ -194,6 +202,25 @@ impl Reader {
     /// Another reader of the same flight, from the first byte on; `None` when that is not kept or all has come.
     pub(crate) fn another(&self) -> Option<Self> {
         self.flight.join()
+    }
+
+    /// Waits until a byte at `at` can be read back from the store, or it is certain what can.
+    pub(crate) async fn kept_beyond(&self, at: u64) -> Keeping {
+        let mut keeping = self.flight.keeping.subscribe();
+        let decided = |keeping: &Keeping| !matches!(keeping, Keeping::Parts { bytes, .. } if *bytes <= at);
+        match keeping.wait_for(decided).await {
+            Ok(keeping) => keeping.clone(),
+            Err(_) => Keeping::Nothing,
+        }
+    }
+
+    /// Leaves the flight before the reader is dropped.
+    pub(crate) fn leave(&self) {
+        let mut state = self.flight.state();
+        state.readers.retain(|(number, _)| *number != self.number);
+        state.behind.retain(|number| *number != self.number);
+        drop(state);
+        self.flight.room.notify_waiters();
     }
 
     /// The next news before the body. `leader` gets 1xx heads too.
@@ -250,8 +277,7 @@ impl Reader {
 
 impl Drop for Reader {
     fn drop(&mut self) {
-        self.flight.state().readers.retain(|(number, _)| *number != self.number);
-        self.flight.room.notify_waiters();
+        self.leave();
     }
 }
 

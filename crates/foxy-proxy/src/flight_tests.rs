@@ -111,6 +111,41 @@ async fn only_readers_a_window_behind_are_left_behind() {
 }
 
 #[tokio::test]
+async fn a_flight_with_a_reader_left_behind_is_not_deserted_and_runs_on() {
+    tokio::time::pause();
+    let flight = flight();
+    let [slow, fast] = [(); 2].map(|()| flight.join().expect("open"));
+    flight.write(bytes(WINDOW, 1)).await;
+    read(&fast);
+    let following = async { while let Piece::Data(_) = fast.next().await {} };
+    let filling = async {
+        flight.write(bytes(WINDOW, 2)).await;
+        flight.end(Ok(Headers::new()));
+    };
+    tokio::join!(following, filling);
+    assert!(matches!(now(slow.next()), Some(Piece::LeftBehind)));
+    drop(fast);
+    assert!(now(flight.deserted()).is_none(), "it may still be read back from the store");
+    for _ in 0..10 {
+        assert!(now(flight.write(bytes(WINDOW, 3))).is_some(), "nobody is waited for");
+    }
+    assert!(flight.state().chunks.is_empty(), "nothing is held for it");
+    slow.leave();
+    assert!(now(flight.deserted()).is_some());
+}
+
+#[tokio::test]
+async fn a_reader_learns_what_is_kept_beyond_its_place() {
+    let flight = flight();
+    let reader = flight.join().expect("open");
+    flight.keeping.send_replace(Keeping::Parts { fill: 7, bytes: 10 });
+    assert!(matches!(now(reader.kept_beyond(9)), Some(Keeping::Parts { fill: 7, bytes: 10 })));
+    assert!(now(reader.kept_beyond(10)).is_none(), "it waits for more");
+    assert!(flight.keeping.send_if_modified(Keeping::end));
+    assert!(matches!(now(reader.kept_beyond(10)), Some(Keeping::Nothing)));
+}
+
+#[tokio::test]
 async fn a_deserted_flight_takes_nobody_on() {
     let flight = flight();
     drop(flight.join().expect("open"));

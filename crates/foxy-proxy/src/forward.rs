@@ -13,7 +13,7 @@ use crate::hit::hit;
 use crate::outgoing;
 use crate::reason::{ErrorReason, ForwardReason};
 use crate::stored::CacheKey;
-use crate::stream::{self, Source};
+use crate::stream::{self, Source, Streamed};
 use crate::upstream::{
     BodyPiece, BodySender, HeadEvent, Origin, RequestBody, Transport, UpstreamError, UpstreamExchange,
 };
@@ -181,9 +181,10 @@ async fn respond(
         detail: None,
     };
     let source = Source::Exchange(&mut exchange, aside.as_mut());
-    let (after, told) =
-        stream::streamed(worker, sender, request.asked, &head, length, (None, outcome), source).await?;
-    Ok(Forwarded::Answered(after, told))
+    match stream::streamed(worker, sender, request.asked, &head, length, (None, outcome), source).await? {
+        Streamed::Whole(after, told) => Ok(Forwarded::Answered(after, told)),
+        Streamed::Part(..) => Err(Cut::Source),
+    }
 }
 
 /// How a request without a response is answered. After a body that did not come whole, no further request can be told

@@ -59,7 +59,10 @@ pub(crate) async fn hit(
     };
     worker.shared.cache.forget(&CacheKey::new(stored.key.clone()));
     match short {
-        Short::Rest(rest) => resume::rest(worker, sender, wanted, stored, rest).await.map(Some),
+        Short::Rest(rest) => {
+            let of = (&stored.head, stored.length);
+            resume::rest(worker, sender, wanted, of, rest).await.map(Some)
+        }
         Short::Gone | Short::Cut(_) => Ok(None),
     }
 }

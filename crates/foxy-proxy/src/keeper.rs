@@ -33,6 +33,7 @@ pub(crate) struct Keeper {
     collected: BytesMut,
     held: Collected,
     parts: u64,
+    confirmed: u64,
     length: u64,
     waiting: VecDeque<oneshot::Receiver<Answer>>,
 }
@@ -47,6 +48,7 @@ impl Keeper {
             collected: BytesMut::new(),
             held: worker.shared.flights.collected(),
             parts: 0,
+            confirmed: 0,
             length: 0,
             waiting: VecDeque::new(),
         }
@@ -54,6 +56,11 @@ impl Keeper {
 
     fn cache(&self) -> &Cache {
         &self.worker.shared.cache
+    }
+
+    /// The fill's random number, and how many bytes of its body the store has confirmed to have.
+    pub(crate) const fn confirmed_so_far(&self) -> (u64, u64) {
+        (self.fill, self.confirmed * PART as u64)
     }
 
     pub(crate) fn is_in_parts(&self) -> bool {
@@ -89,7 +96,10 @@ impl Keeper {
         self.parts += 1;
         while let Some(oldest) = self.waiting.front_mut() {
             match oldest.try_recv() {
-                Ok(Answer::Stored) => drop(self.waiting.pop_front()),
+                Ok(Answer::Stored) => {
+                    self.confirmed += 1;
+                    self.waiting.pop_front();
+                }
                 Err(TryRecvError::Empty) if self.waiting.len() <= PARTS_WAITING => break,
                 Ok(_) | Err(_) => {
                     self.worker.counters.add(Counter::StoreRefusals, 1);

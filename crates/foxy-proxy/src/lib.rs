@@ -7,6 +7,7 @@ mod accept;
 pub mod access;
 mod answer;
 mod aside;
+mod behind;
 mod body_parts;
 mod cache;
 pub mod cache_status;

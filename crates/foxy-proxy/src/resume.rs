@@ -1,39 +1,38 @@
-//! The rest of a stored response whose body turned out to be partly gone while it was sent: fetched from the origin, if
-//! the origin still has exactly that response. Otherwise the client's connection is cut; nothing else is put in its place.
+//! The rest of a response whose body turned out to be partly gone, or not kept, while it was sent: fetched from the origin,
+//! if the origin still has exactly that response. Otherwise the client's connection is cut; nothing else is put in its place.
 
 use crate::answer::{After, Cut, Rest, Told};
 use crate::cached::Wanted;
 use crate::client_io::Sender;
 use crate::counters::Counter;
 use crate::outgoing;
-use crate::stored::Stored;
 use crate::upstream::{BodyEvent, HeadEvent, UpstreamExchange};
 use crate::worker::Worker;
 use bytes::Bytes;
 use foxy_http::ResponseHead;
 
-/// Sends the rest.
+/// Sends the rest of a body of `length` bytes whose response has that head.
 pub(crate) async fn rest(
     worker: &Worker,
     sender: &mut Sender<'_>,
     wanted: &Wanted<'_>,
-    stored: &Stored,
+    (head, length): (&ResponseHead, u64),
     rest: Rest,
 ) -> Result<(After, Told), Cut> {
-    let etag = strong_etag(&stored.head).ok_or(Cut::Source)?;
+    let etag = strong_etag(head).ok_or(Cut::Source)?;
     worker.counters.add(Counter::Forwarded, 1);
     let mut request = outgoing::for_cache(worker, wanted.head, wanted.origin.clone(), None);
     request.headers.append("Range", format!("bytes={}-{}", rest.at, rest.end - 1));
     request.headers.append("If-Range", etag);
     let mut exchange = worker.upstream.exchange(request);
-    let head = loop {
+    let answer = loop {
         match exchange.head().await {
             Ok(HeadEvent::Final(head, _)) => break head,
             Ok(HeadEvent::Continue | HeadEvent::Interim(_)) => {}
             Err(_) => return Err(Cut::Source),
         }
     };
-    let skipped = before_the_rest(stored, etag, &head, &rest).ok_or(Cut::Source)?;
+    let skipped = before_the_rest(length, etag, &answer, &rest).ok_or(Cut::Source)?;
     carry(worker, sender, &mut exchange, skipped, rest.end - rest.at).await?;
     worker.counters.add(Counter::Resumed, 1);
     Ok(rest.answered)
@@ -45,14 +44,14 @@ fn strong_etag(head: &ResponseHead) -> Option<&[u8]> {
 }
 
 /// How many bytes of an answer come before the rest; `None` if it is not of the same response.
-fn before_the_rest(stored: &Stored, etag: &[u8], head: &ResponseHead, rest: &Rest) -> Option<u64> {
+fn before_the_rest(length: u64, etag: &[u8], head: &ResponseHead, rest: &Rest) -> Option<u64> {
     let says = |name: &str, value: String| head.headers.get(name) == Some(value.as_bytes());
-    let range = || format!("bytes {}-{}/{}", rest.at, rest.end - 1, stored.length);
+    let range = || format!("bytes {}-{}/{}", rest.at, rest.end - 1, length);
     match head.status {
         _ if head.headers.get("etag") != Some(etag) => None,
         206 if says("content-range", range()) => Some(0),
         200 if !head.headers.contains("content-length") => Some(rest.at),
-        200 if says("content-length", stored.length.to_string()) => Some(rest.at),
+        200 if says("content-length", length.to_string()) => Some(rest.at),
         _ => None,
     }
 }

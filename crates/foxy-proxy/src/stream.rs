@@ -54,6 +54,14 @@ impl Source<'_> {
     }
 }
 
+/// How far a response was sent.
+pub(crate) enum Streamed {
+    /// All of it.
+    Whole(After, Told),
+    /// Its head and so much of its body as is told, framed so; then its reader was left behind.
+    Part(After, Told, Framing),
+}
+
 /// Sends a response as it comes. The head goes out with the first bytes of the body, or alone when those are not here.
 pub(crate) async fn streamed(
     worker: &Worker,
@@ -63,7 +71,7 @@ pub(crate) async fn streamed(
     length: Option<u64>,
     (age, outcome): (Option<u64>, CacheStatus),
     mut source: Source<'_>,
-) -> Result<(After, Told), Cut> {
+) -> Result<Streamed, Cut> {
     let mut out = BytesMut::with_capacity(head.headers.wire_length() + 256);
     encode::status_line(head.status, &head.reason, &mut out);
     encode::header_lines(&head.headers, &mut out);
@@ -109,9 +117,13 @@ pub(crate) async fn streamed(
                     encode::last_chunk(&trailers, &mut end);
                 }
                 sender.write(&mut [pending, end.freeze()]).await?;
-                return Ok((after, told));
+                return Ok(Streamed::Whole(after, told));
             }
-            Piece::Broken | Piece::LeftBehind => {
+            Piece::LeftBehind => {
+                sender.write(&mut [pending]).await?;
+                return Ok(Streamed::Part(after, told, framing));
+            }
+            Piece::Broken => {
                 worker.counters.add(Counter::CutResponses, 1);
                 sender.write(&mut [pending]).await?;
                 if framing == Framing::UntilClose {

@@ -2,11 +2,16 @@
 //! request to the origin, and whole answers for everybody who stays.
 
 use crate::support::proxy::Proxy;
-use crate::support::store::{BROKEN, BrokenStore};
-use crate::support::wire::RawClient;
+use crate::support::store::{BROKEN, BrokenStore, ForgetfulStore};
+use crate::support::wire::{RawClient, Response};
 use crate::support::{ScriptedOrigin, Step, local, send};
 use foxy_http::Method;
+use foxy_proxy::counters::Counter;
+use foxy_proxy::storage::ObjectStore;
+use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Duration;
+use tokio::sync::Notify;
 
 const GET: &str = "GET http://ORIGIN/ HTTP/1.1\r\nHost: ORIGIN\r\n\r\n";
 const FRESH: &str = "HTTP/1.1 200 OK\r\nCache-Control: max-age=600\r\n";
@@ -136,6 +141,64 @@ async fn a_client_that_reads_slowly_does_not_hold_up_the_others() {
         assert!(answer.body == body.as_bytes());
     })
     .await;
+}
+
+/// More than the buffers of a connection on loopback take besides a window.
+fn large() -> Vec<u8> {
+    (0..16 << 20).map(|at| (at % 251) as u8).collect()
+}
+
+/// Has one client read nothing until another has read the whole body of the same flight; gives what the first gets then,
+/// and the connections the origin had.
+async fn left_behind(store: Option<Arc<dyn ObjectStore>>, answer: &[u8], body: &[u8]) -> (Response, usize) {
+    let go = Rc::new(Notify::new());
+    let first = vec![Step::Head, Step::AwaitGo(Rc::clone(&go)), Step::Send(answer.to_vec())];
+    let later = vec![Step::Head, Step::Send(answer.to_vec())];
+    let origin = ScriptedOrigin::start(vec![first, later]).await;
+    let proxy = Proxy::start_on(store, |settings| settings.memory = 0);
+    let mut slow = asking(&proxy, &origin).await;
+    origin.heard_a_head().await;
+    let mut fast = asking(&proxy, &origin).await;
+    while proxy.count(Counter::Collapsed) == 0 {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    go.notify_one();
+    let fast = fast.response(&Method::Get).await;
+    assert!(fast.end.is_ok() && fast.body == body, "the others get it all");
+    (slow.response(&Method::Get).await, origin.connections())
+}
+
+#[tokio::test]
+async fn a_client_that_was_left_behind_goes_on_from_what_is_kept() {
+    let body = large();
+    let counted = format!("{FRESH}Content-Length: {}\r\n\r\n", body.len());
+    let chunked = format!("{FRESH}Transfer-Encoding: chunked\r\n\r\n{:x}\r\n", body.len());
+    for (head, end) in [(counted, ""), (chunked, "\r\n0\r\n\r\n")] {
+        local(async {
+            let answer = [head.as_bytes(), &body, end.as_bytes()].concat();
+            let store = Arc::new(ForgetfulStore::default());
+            let (answer, connections) = left_behind(Some(store), &answer, &body).await;
+            assert_eq!((answer.head.status, answer.end), (200, Ok(())));
+            assert!(answer.body == body, "{} bytes", answer.body.len());
+            assert_eq!(connections, 1);
+        })
+        .await;
+    }
+}
+
+#[tokio::test]
+async fn a_client_left_behind_by_what_is_not_kept_goes_on_from_the_origin_or_is_cut() {
+    let body = large();
+    for (etag, expected) in [("ETag: \"one\"\r\n", 2), ("", 1)] {
+        local(async {
+            let head = format!("{FRESH}{etag}Content-Length: {}\r\n\r\n", body.len());
+            let (answer, connections) = left_behind(None, &[head.as_bytes(), &body].concat(), &body).await;
+            assert_eq!(answer.end.is_ok(), expected == 2, "{:?}", answer.end);
+            assert!(answer.body == body[..answer.body.len()], "no byte is wrong");
+            assert_eq!(connections, expected);
+        })
+        .await;
+    }
 }
 
 #[tokio::test]

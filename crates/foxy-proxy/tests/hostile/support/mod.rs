@@ -28,6 +28,8 @@ pub enum Step {
     AwaitClose,
     /// Waits for a while.
     Pause(Duration),
+    /// Waits until a test says go.
+    AwaitGo(Rc<tokio::sync::Notify>),
     /// Does nothing any more, and keeps the connection open.
     Hang,
     /// Resets the connection.
@@ -133,6 +135,7 @@ async fn follow(
             },
             Step::AwaitClose => while stream.read(&mut [0; 1024]).await? > 0 {},
             Step::Pause(time) => tokio::time::sleep(time).await,
+            Step::AwaitGo(go) => go.notified().await,
             Step::Hang => std::future::pending().await,
             Step::Reset => {
                 stream.set_zero_linger()?;

@@ -1,5 +1,6 @@
 //! A whole proxy on a loopback port, for one test.
 
+use foxy_proxy::counters::Counter;
 use foxy_proxy::purge::Purges;
 use foxy_proxy::server::{self, Parts};
 use foxy_proxy::settings::ProxySettings;
@@ -23,7 +24,7 @@ impl Resolve for NoNames {
 pub struct Proxy {
     /// Its port on 127.0.0.1.
     pub port: u16,
-    _running: server::Proxy,
+    running: server::Proxy,
 }
 
 impl Proxy {
@@ -35,6 +36,11 @@ impl Proxy {
     /// One with changed settings.
     pub fn start_with(change: impl FnOnce(&mut ProxySettings)) -> Self {
         Self::start_on(None, change)
+    }
+
+    /// A counter's value.
+    pub fn count(&self, counter: Counter) -> u64 {
+        self.running.count(counter)
     }
 
     /// One with a store.
@@ -52,6 +58,6 @@ impl Proxy {
             Parts { store, purges: Purges::in_memory(), sink: None, resolver },
         )
         .expect("a proxy");
-        Self { port: running.addresses()[0].port(), _running: running }
+        Self { port: running.addresses()[0].port(), running }
     }
 }
