@@ -14,7 +14,7 @@ use bytes::Bytes;
 use foxy_base::Random;
 use foxy_http::Headers;
 use foxy_rules::Vary;
-use foxy_store::{Key, Lifetime, PlacementHint, Record, Site};
+use foxy_store::{Lifetime, PlacementHint, Record, Site};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -260,20 +260,6 @@ impl Cache {
             let removed = storage.remove(key.hash);
             // A store that does not say so in time costs this promise, not the answer.
             let _ = tokio::time::timeout(storage.patience(), removed).await;
-        }
-    }
-
-    /// Lets go of a response that is no longer what its URL has, or no longer whole, so that the next request fetches it.
-    /// If a new one was put in its place meanwhile, that is fetched again too.
-    pub(crate) fn forget(&self, key: &CacheKey) {
-        self.give_back(key.hash);
-    }
-
-    /// The same by its name, so that what was purged takes no room.
-    pub(crate) fn give_back(&self, key: Key) {
-        self.memory.remove(key);
-        if let Some(storage) = &self.storage {
-            drop(storage.remove(key));
         }
     }
 

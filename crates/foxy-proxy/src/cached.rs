@@ -100,18 +100,12 @@ fn list_of(wanted: &Wanted<'_>, stored: &Stored, key: &CacheKey) -> Option<VaryL
 
 /// Validates a stored response that is served stale meanwhile (RFC 5861 §3), unless its URL is being fetched already.
 fn refresh(worker: &Rc<Worker>, wanted: &Wanted<'_>, stored: &Arc<Stored>, key: CacheKey, epoch: Epoch) {
-    let Boarding::Leads(flight, reader) = board(worker, wanted, epoch) else { return };
+    let Boarding::Leads(flight, reader) = worker.shared.board(&wanted.key, epoch) else { return };
     worker.counters.add(Counter::BackgroundRefreshes, 1);
     let list = list_of(wanted, stored, &key);
     let stale = Stale { stored: Arc::clone(stored), key, validate: can_be_validated(stored) };
     start(worker, wanted, &Miss { reason: ForwardReason::Stale, list, stale: Some(stale), epoch }, flight);
     tokio::task::spawn_local(async move { while let Piece::Data(_) = reader.next().await {} });
-}
-
-/// Joins the flight of the URL that is wanted, or begins one.
-fn board(worker: &Worker, wanted: &Wanted<'_>, epoch: Epoch) -> Boarding {
-    let cache = &worker.shared.cache;
-    worker.shared.flights.board(wanted.key.hash, epoch, |flight| cache.is_current(&wanted.key, flight))
 }
 
 async fn only_if_cached(worker: &Worker, sender: &mut Sender<'_>, asked: Asked) -> Result<Got, Cut> {
@@ -141,7 +135,7 @@ async fn fetch(
         let (flight, reader) = flights.lead(wanted.key.hash, miss.epoch);
         Boarding::Leads(flight, reader)
     } else {
-        board(worker, wanted, miss.epoch)
+        worker.shared.board(&wanted.key, miss.epoch)
     };
     let (mut got, follows) = match boarding {
         Boarding::Leads(flight, reader) => {

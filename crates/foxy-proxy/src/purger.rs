@@ -13,7 +13,12 @@ use foxy_base::clock;
 use foxy_http::{BodyLength, RequestHead, ResponseHead};
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::sync::oneshot;
+use tokio::time::timeout;
+
+/// For a purge to be durable; less than clients of the admin server wait.
+const PATIENCE: Duration = Duration::from_secs(4);
 
 /// Purges a running proxy's cache and explains it, from any thread.
 #[derive(Clone)]
@@ -26,7 +31,7 @@ impl Purger {
     /// Purges all of these, and waits until that survives a crash. Gives the number of the last purge.
     ///
     /// # Errors
-    /// [`NotPurged`]: nothing was purged, and why.
+    /// [`NotPurged`]: why it is not, or not known to be. Must run where tokio's timers do.
     pub async fn purge(&self, scopes: &[Scope], strength: Strength) -> Result<u64, NotPurged> {
         purge(&self.shared, &self.counters, scopes, strength).await
     }
@@ -46,7 +51,8 @@ async fn purge(
         let _ = sender.send(answer);
     };
     shared.purges.keeper.purge(orders, Box::new(reply));
-    let number = receiver.await.unwrap_or(Err(NotPurged::Stopping))?;
+    let answer = timeout(PATIENCE, receiver).await.map_err(|_| NotPurged::Late)?;
+    let number = answer.unwrap_or(Err(NotPurged::Stopping))?;
     counters.add(Counter::Purges, scopes.len() as u64);
     if strength == Strength::Hard {
         for scope in scopes {

@@ -150,6 +150,7 @@ mod tests {
             ErrorReason::NotPurged(NotPurged::NotDurable),
             ErrorReason::NotPurged(NotPurged::Busy),
             ErrorReason::NotPurged(NotPurged::Stopping),
+            ErrorReason::NotPurged(NotPurged::Late),
             ErrorReason::TooManyConnections,
         ];
         for reason in reasons {

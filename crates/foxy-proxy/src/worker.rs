@@ -3,11 +3,12 @@
 
 use crate::access::AccessSink;
 use crate::body_parts::PartPlaces;
-use crate::cache::Cache;
+use crate::cache::{Cache, Epoch};
 use crate::counters::Counters;
-use crate::flights::Flights;
+use crate::flights::{Boarding, Flights};
 use crate::purge::Purges;
 use crate::settings::ProxySettings;
+use crate::stored::CacheKey;
 use crate::upstream::UpstreamClient;
 use foxy_base::WallTime;
 use foxy_http::{Headers, Version};
@@ -27,6 +28,13 @@ pub(crate) struct Shared {
     /// Set once the proxy is to stop: no request follows the one in progress.
     pub(crate) stopping: AtomicBool,
     pub(crate) connections: AtomicUsize,
+}
+
+impl Shared {
+    /// Joins the flight of a URL, or begins one, for a request that came in `epoch`.
+    pub(crate) fn board(&self, key: &CacheKey, epoch: Epoch) -> Boarding {
+        self.flights.board(key.hash, epoch, |flight| self.cache.is_current(key, flight))
+    }
 }
 
 /// One worker.

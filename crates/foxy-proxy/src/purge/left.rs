@@ -1,10 +1,11 @@
-//! What purges leave of what the cache holds, and of what is being fetched for it.
+//! What purges leave of what the cache holds and of what is being fetched for it; and letting go of the rest.
 
 use crate::cache::{Cache, Epoch};
 use crate::memory::Cached;
 use crate::purge::Verdict;
 use crate::stored::{CacheKey, Stored};
 use foxy_base::clock;
+use foxy_store::Key;
 use std::sync::Arc;
 
 impl Cache {
@@ -31,6 +32,20 @@ impl Cache {
                 self.forget(key);
                 None
             }
+        }
+    }
+
+    /// Lets go of a response that is no longer what its URL has, or no longer whole, so that the next request fetches it.
+    /// If a new one was put in its place meanwhile, that is fetched again too.
+    pub(crate) fn forget(&self, key: &CacheKey) {
+        self.give_back(key.hash);
+    }
+
+    /// The same by its name, so that what was purged takes no room.
+    pub(crate) fn give_back(&self, key: Key) {
+        self.memory.remove(key);
+        if let Some(storage) = self.storage() {
+            drop(storage.remove(key));
         }
     }
 }

@@ -18,6 +18,9 @@ use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
+/// Rules put in force at a time.
+const AT_A_TIME: usize = 256;
+
 /// When something began, among the purges: a number of a series.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stamp {
@@ -73,13 +76,15 @@ impl PurgeBook {
         Stamp { era: self.era, moment: self.latest() }
     }
 
-    /// Puts rules in force. They must be durable already, if they are to be: a stamp must never be of a purge that a
+    /// Puts rules in force, a few at a time, so that no worker waits long for the table. They must be durable already, if they are to be: a stamp must never be of a purge that a
     /// crash could undo.
     pub fn apply(&self, rules: &[Rule]) {
-        let mut table = self.table.write().unwrap_or_else(PoisonError::into_inner);
-        rules.iter().for_each(|rule| table.add(rule));
-        if let Some(newest) = rules.iter().map(|rule| rule.moment).max() {
-            self.latest.fetch_max(newest, Ordering::AcqRel);
+        for part in rules.chunks(AT_A_TIME) {
+            let mut table = self.table.write().unwrap_or_else(PoisonError::into_inner);
+            part.iter().for_each(|rule| table.add(rule));
+            if let Some(newest) = part.iter().map(|rule| rule.moment).max() {
+                self.latest.fetch_max(newest, Ordering::AcqRel);
+            }
         }
     }
 
@@ -130,6 +135,8 @@ pub enum NotPurged {
     Busy,
     /// The proxy is ending.
     Stopping,
+    /// The disk has not taken it in time. It may come into force all the same.
+    Late,
 }
 
 impl NotPurged {
@@ -140,6 +147,7 @@ impl NotPurged {
             Self::NotDurable => "purge-not-durable",
             Self::Busy => "purge-busy",
             Self::Stopping => "purge-stopping",
+            Self::Late => "purge-late",
         }
     }
 
@@ -152,6 +160,9 @@ impl NotPurged {
             }
             Self::Busy => {
                 "nothing was purged: too many purges wait for the disk; purge again, or by tag, prefix or site"
+            }
+            Self::Late => {
+                "the disk has not taken the purge in time; it may come into force later; purge again to be sure"
             }
             Self::Stopping => "nothing was purged: foxy is stopping; purge again when it runs",
         }

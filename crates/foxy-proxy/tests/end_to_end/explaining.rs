@@ -21,7 +21,7 @@ fn check(proxy: &TestProxy, url: &str, lines: &str, expected: &str) {
 
 fn purge(proxy: &TestProxy, url: &str, strength: Strength) {
     let scopes = Named::Url.scopes(url).expect("a URL");
-    let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().expect("a runtime");
     runtime.block_on(proxy.proxy.purger().purge(&scopes, strength)).expect("purged");
 }
 
@@ -50,7 +50,7 @@ fn a_request_is_explained_at_each_turn_of_what_is_stored() {
     assert!(proxy.get(&url, "").cache_status().starts_with("foxy; fwd=stale; fwd-status=304"));
     check(&proxy, &url, "", "key stored not-purged lifetime age fresh reuse hit");
     let all = Named::Site.scopes(&format!("http://{}", origin.address)).expect("a site");
-    let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().expect("a runtime");
     runtime.block_on(proxy.proxy.purger().purge(&all, Strength::Hard)).expect("purged");
     check(&proxy, &url, "", "key stored purged fetch");
     assert!(proxy.get(&url, "").cache_status().starts_with("foxy; fwd=uri-miss"));

@@ -18,7 +18,7 @@ fn origin(lines: &'static str) -> TestOrigin {
 }
 
 fn purge(proxy: &TestProxy, scopes: &[Scope], strength: Strength) -> u64 {
-    let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().expect("a runtime");
     runtime.block_on(proxy.proxy.purger().purge(scopes, strength)).expect("purged")
 }
 

@@ -2,6 +2,17 @@
 
 use super::kind::{Area, Kind, Preset, Setting};
 
+/// Where it listens.
+pub const ADMIN: Setting = Setting {
+    key: "admin",
+    flag: Some("admin"),
+    area: Area::Network,
+    kind: Kind::AddressOrOff(|w| &mut w.admin),
+    default: Preset::Fixed(&["127.0.0.1:3129"]),
+    doc: "Where `/metrics`, `/healthz`, `/purge` and `/explain` are served, or `off`. \
+          Whoever can connect there can read the counters; `admin-token-file` says who can purge and see what is stored.",
+};
+
 /// Where the token is.
 pub const ADMIN_TOKEN_FILE: Setting = Setting {
     key: "admin-token-file",

@@ -22,15 +22,7 @@ pub static SETTINGS: &[Setting] = &[
         default: Preset::Fixed(&["127.0.0.1:3128"]),
         doc: "Where clients connect. Port 0 lets the system choose one, and the start-up message names it.",
     },
-    Setting {
-        key: "admin",
-        flag: Some("admin"),
-        area: Area::Network,
-        kind: Kind::AddressOrOff(|w| &mut w.admin),
-        default: Preset::Fixed(&["127.0.0.1:3129"]),
-        doc: "Where `/metrics`, `/healthz`, `/purge` and `/explain` are served, or `off`. \
-              Whoever can connect there can read the counters; `admin-token-file` says who can purge and see what is stored.",
-    },
+    admin_rows::ADMIN,
     Setting {
         key: "origin",
         flag: Some("origin"),
