@@ -36,19 +36,7 @@ pub(crate) async fn tunnel(
     }
     let outcome = forwarded(ForwardReason::Method, 200);
     let text = format!("HTTP/1.1 200 Connection Established\r\nCache-Status: {outcome}\r\n\r\n");
-    if sender.write(&mut [text.into()]).await.is_err() {
-        return (Ended::Cut(Cut::Client), sender.sent);
-    }
-    let sent = sender.sent;
-    carry(
-        worker,
-        connection,
-        stream,
-        Bytes::new(),
-        sent,
-        Told { outcome, status: 200, body_bytes: 0, media_type: MediaType::default() },
-    )
-    .await
+    carry(worker, connection, text.into(), stream, Bytes::new(), told(outcome, 200)).await
 }
 
 pub(crate) async fn switched(
@@ -69,34 +57,31 @@ pub(crate) async fn switched(
     head.headers.append("Cache-Status", outcome.to_string());
     let mut out = BytesMut::new();
     encode::response_head(&head, &mut out);
-    let (_, mut sender) = connection.split(worker.settings().client_write);
-    if sender.write(&mut [out.freeze()]).await.is_err() {
-        return (Ended::Cut(Cut::Client), sender.sent);
-    }
-    let sent = sender.sent;
-    carry(
-        worker,
-        connection,
-        stream,
-        rest,
-        sent,
-        Told { outcome, status: head.status, body_bytes: 0, media_type: MediaType::default() },
-    )
-    .await
+    carry(worker, connection, out.freeze(), stream, rest, told(outcome, head.status)).await
 }
 
 const fn forwarded(reason: ForwardReason, status: u16) -> CacheStatus {
     CacheStatus::Forwarded { reason, status: Some(status), stored: false, collapsed: false, detail: None }
 }
 
+fn told(outcome: CacheStatus, status: u16) -> Told {
+    Told { outcome, status, body_bytes: 0, media_type: MediaType::default() }
+}
+
+/// Answers the client with `head`, then carries bytes both ways.
 async fn carry(
     worker: &Rc<Worker>,
     connection: &mut ClientConnection,
+    head: Bytes,
     origin: Transport,
     from_origin: Bytes,
-    sent: u64,
     told: Told,
 ) -> (Ended, u64) {
+    let (_, mut sender) = connection.split(worker.settings().client_write);
+    if sender.write(&mut [head]).await.is_err() {
+        return (Ended::Cut(Cut::Client), sender.sent);
+    }
+    let sent = sender.sent;
     worker.counters.add(Counter::Tunnels, 1);
     let from_client = connection.buffer.split().freeze();
     let tunnel = Tunnel { client: &mut connection.stream, from_client, origin, from_origin };
