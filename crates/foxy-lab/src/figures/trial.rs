@@ -2,17 +2,23 @@
 //! its disk, in virtual time.
 
 use super::observe::{Observed, Observer as Eye};
-use crate::sim::drive::{Drive, DriveError, Outcome, Subject};
+use crate::sim::drive::{Drive, Outcome, Subject};
 use crate::sim::operation::Operations;
 use crate::sim::pace::Virtual;
-use crate::sim::sizing;
+use crate::sim::runs::{self, Plan, RunError};
 use foxy_base::Instant;
 use foxy_device::{DiskProfile, Mechanical, MechanicalCounts};
 use foxy_store::schemes::slotted::BufferChoice;
 use foxy_store::schemes::ufs::UfsMapping;
-use foxy_store::{Observer, Recovery, SchemeName, StoreSettings};
+use foxy_store::{Observer, StoreSettings};
 use foxy_workload::trace::synthetic::TABLE1;
 use std::time::Duration;
+
+/// Bytes that may wait for the disk: as many as in a store that serves clients, where no process is throttled.
+const WAITING_BYTES: usize = 16 << 20;
+
+/// How long a technique may gather before it writes: until it is full, as the paper's do.
+const FLUSH_AFTER: Duration = Duration::from_secs(3600);
 
 /// What is tried.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -81,31 +87,22 @@ impl Trial {
         }
     }
 
-    /// Whether the scheme gathers reads and so must be asked for several at once.
-    fn reads_at_once(&self) -> usize {
-        if self.scheme.starts_with("lazy") { 32 } else { self.writes_at_once }
-    }
-
-    fn settings(&self, operations: &Operations) -> StoreSettings {
-        let live = sizing::peak_slots(operations);
-        let in_one_file =
-            matches!(self.scheme, "stream" | "packetizer" | "lazy-reads" | "lazy-reads-loc" | "coss");
-        let utilization = if in_one_file { self.utilization } else { 0.5 };
-        StoreSettings {
-            high_watermark: 100,
-            low_watermark: 100,
-            recovery: Recovery::AfterCleanStop,
-            record_limit: sizing::peak_records(operations),
-            waiting_reads: 1024,
+    /// The store and how it is asked, as in every run on the paper's stream, with what the figure varies.
+    fn subject(&self, operations: &Operations) -> Result<Subject, RunError> {
+        let Self { utilization, seed, .. } = *self;
+        let scheme = self.scheme.parse().expect("figures name schemes there are");
+        let plan = Plan { scheme, utilization, prefetch: 0, seed };
+        let subject = runs::subject(&plan, self.writes_at_once, operations)?;
+        let settings = StoreSettings {
             buddy_threshold: self.buddy_threshold,
             locality_buffers: self.locality_buffers,
             locality_choice: self.locality_choice,
             ufs_mapping: UfsMapping::RoundRobin,
-            flush_after: Duration::from_secs(3600),
-            checkpoint_interval: Duration::from_secs(1 << 30),
-            seed: self.seed,
-            ..StoreSettings::with_size(sizing::store_size(live, utilization))
-        }
+            waiting_bytes: WAITING_BYTES,
+            flush_after: FLUSH_AFTER,
+            ..subject.settings
+        };
+        Ok(Subject { settings, ..subject })
     }
 }
 
@@ -145,7 +142,7 @@ impl TrialResult {
 /// Runs a trial. `eye` is what is looked at on the way.
 ///
 /// # Errors
-/// When the store cannot be opened or leaves a request unanswered: a mistake in it.
+/// [`RunError`]: the stream needs too large a store, or the store breaks its contract.
 ///
 /// # Panics
 /// When the trial names no scheme there is.
@@ -154,20 +151,16 @@ pub fn run(
     profile: &DiskProfile,
     operations: &Operations,
     mut eye: Eye,
-) -> Result<TrialResult, DriveError> {
+) -> Result<TrialResult, RunError> {
     let mut device = Mechanical::new(*profile, trial.spindles, trial.seed);
     eye.prepare(&mut device);
-    let subject = Subject {
-        scheme: trial.scheme.parse::<SchemeName>().expect("figures name schemes there are"),
-        settings: trial.settings(operations),
-        reads_at_once: trial.reads_at_once(),
-        writes_at_once: trial.writes_at_once,
-    };
+    let subject = trial.subject(operations)?;
     let observer = Observer::default();
-    let mut drive = Drive::start(subject, device, Virtual::default(), observer.clone())?;
+    let mut drive =
+        Drive::start(subject, device, Virtual::default(), observer.clone()).map_err(RunError::Drive)?;
     let total = operations.list.len().max(1);
     for (count, &operation) in operations.list.iter().enumerate() {
-        drive.operation(operation)?;
+        drive.operation(operation).map_err(RunError::Drive)?;
         if eye.is_due(count, total) {
             let gets = operations.gets as f64 * count as f64 / total as f64;
             eye.look(gets, &mut drive);

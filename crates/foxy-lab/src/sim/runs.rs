@@ -247,7 +247,8 @@ pub fn read_again(
     Ok(drive(subject, reads, device, Real, watch)?.finish().0.outcome)
 }
 
-fn subject(plan: &Plan, at_once: usize, operations: &Operations) -> Result<Subject, RunError> {
+/// A plan's store, asked for as many at once.
+pub(crate) fn subject(plan: &Plan, at_once: usize, operations: &Operations) -> Result<Subject, RunError> {
     let settings = settings(plan, operations);
     if settings.size > LARGEST_STORE {
         return Err(RunError::TooLarge(settings.size));
