@@ -1,7 +1,7 @@
 //! An answer that passes through to one client and is kept for later ones: to a POST whose answer is what a GET would
 //! give (RFC 9110 §9.3.3), and a part of what a GET would give (RFC 9111 §3.3). Nobody else reads it while it comes.
 
-use crate::cache::Epoch;
+use crate::epoch::Epoch;
 use crate::fields::View;
 use crate::fill::placed;
 use crate::keeper::{Keeper, Kept};

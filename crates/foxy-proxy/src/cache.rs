@@ -5,9 +5,10 @@
 
 use crate::cache_status::HitSource;
 use crate::counters::{Counter, Counters};
+use crate::epoch::Epoch;
 use crate::fields::View;
 use crate::memory::{Cached, MemoryTier};
-use crate::purge::{PurgeBook, Stamp};
+use crate::purge::PurgeBook;
 use crate::storage::Storage;
 use crate::stored::{CacheKey, Entry, Stored, StoredBody, VaryList, encode_response, encode_varies};
 use bytes::Bytes;
@@ -20,20 +21,6 @@ use xxhash_rust::xxh3::xxh3_64;
 
 /// Locks the epochs are divided over; keys that share one are invalidated together, which costs fills and nothing else.
 const EPOCHS: usize = 1024;
-
-/// When a fetch began: the number of invalidations of its key's group, and of purges.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Epoch {
-    number: u64,
-    pub(crate) begun: Stamp,
-}
-
-impl Epoch {
-    /// The same for a fetch that began earlier, and has itself invalidated what was there then.
-    pub(crate) fn begun_in(self, earlier: Self) -> Self {
-        Self { begun: earlier.begun, ..self }
-    }
-}
 
 /// What a look-up found.
 #[derive(Clone, Debug)]
@@ -287,12 +274,6 @@ pub(crate) fn site(text: &[u8]) -> Site {
     let slashes = text.iter().enumerate().filter(|(_, byte)| **byte == b'/');
     let end = slashes.map(|(at, _)| at).nth(2).unwrap_or(text.len());
     Site(xxh3_64(&text[..end]))
-}
-
-/// An epoch for tests of what only compares them.
-#[cfg(test)]
-pub(crate) const fn test_epoch(number: u64) -> Epoch {
-    Epoch { number, begun: Stamp { era: 0, moment: 0 } }
 }
 
 #[cfg(test)]

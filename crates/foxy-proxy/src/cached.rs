@@ -1,15 +1,15 @@
 //! GET and HEAD: memory first, then the store, then a flight to the origin.
 
 use crate::answer::{self, After, Asked, Cut, Told};
-use crate::behind;
-use crate::cache::{Epoch, Found, InMemory};
-use crate::cache_status::{CacheStatus, HitSource};
+use crate::cache::{Found, InMemory};
+use crate::cache_status::HitSource;
 use crate::client_io::Sender;
 use crate::counters::Counter;
+use crate::epoch::Epoch;
 use crate::exchange::{Next, can_be_validated, decide, decide_without};
 use crate::fields::View;
 use crate::fill::{self, FillRequest};
-use crate::flight::{Flight, FlightHead, News, Outcome, Piece, Reader};
+use crate::flight::{Flight, News, Outcome, Piece, Reader};
 use crate::flights::Boarding;
 use crate::forward;
 use crate::freshen::Described;
@@ -17,14 +17,14 @@ use crate::hit::hit;
 use crate::outgoing;
 use crate::parts;
 use crate::reason::{ErrorReason, ForwardReason};
+use crate::settle::settle;
 use crate::stale::{Miss, Stale};
 use crate::stored::{CacheKey, Stored, VaryList};
-use crate::stream::{self, Source, Streamed};
 use crate::upstream::Origin;
 use crate::worker::Worker;
 use foxy_base::clock;
 use foxy_http::RequestHead;
-use foxy_rules::{Conditional, Permit, RequestControl, Vary, evaluate};
+use foxy_rules::{Permit, RequestControl, Vary};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -221,86 +221,4 @@ async fn follow(
         return Ok(None);
     }
     settle(worker, sender, wanted, miss, reader, outcome, true).await
-}
-
-/// Answers with what a flight came to. `None` when what was confirmed turned out to be gone, or something else was
-/// confirmed.
-async fn settle(
-    worker: &Rc<Worker>,
-    sender: &mut Sender<'_>,
-    wanted: &Wanted<'_>,
-    miss: &Miss,
-    reader: &Reader,
-    outcome: Outcome,
-    collapsed: bool,
-) -> Result<Option<Got>, Cut> {
-    if let Some((stored, how)) = miss.as_hit_after(&wanted.head.headers, &outcome)
-        && let Some((after, told)) = hit(worker, sender, wanted, stored, how, clock::wall()).await?
-    {
-        return Ok(Some(Got::Answered(after, told)));
-    }
-    let (after, told) = match outcome {
-        Outcome::Unconfirmed => return Ok(None),
-        Outcome::Failed(error) => {
-            answer::error(worker, sender, wanted.asked, ErrorReason::Upstream(error)).await?
-        }
-        Outcome::Revalidated(stored, _) => {
-            let now = clock::wall();
-            let ttl = i64::try_from(stored.lifetime).unwrap_or(i64::MAX)
-                - i64::try_from(stored.times.age(now)).unwrap_or(i64::MAX);
-            let source = HitSource::Revalidated(miss.reason);
-            match hit(worker, sender, wanted, &stored, (source, ttl, None), now).await? {
-                Some(answered) => answered,
-                None => return Ok(None),
-            }
-        }
-        Outcome::Response(head) => {
-            let outcome = CacheStatus::Forwarded {
-                reason: miss.reason,
-                status: Some(head.head.status),
-                stored: head.not_stored.is_none(),
-                collapsed,
-                detail: head.not_stored,
-            };
-            respond(worker, sender, wanted, reader, &head, outcome).await?
-        }
-    };
-    Ok(Some(Got::Answered(after, told)))
-}
-
-async fn respond(
-    worker: &Worker,
-    sender: &mut Sender<'_>,
-    wanted: &Wanted<'_>,
-    reader: &Reader,
-    flight: &FlightHead,
-    outcome: CacheStatus,
-) -> Result<(After, Told), Cut> {
-    let (request, head) = (View(&wanted.head.headers), View(&flight.head.headers));
-    if evaluate(&request, flight.head.status, &head, clock::wall()) == Conditional::NotModified {
-        if flight.not_stored.is_none()
-            && let Some(stand_in) = reader.another()
-        {
-            // This client needs no body; the next one will.
-            tokio::task::spawn_local(async move { while let Piece::Data(_) = stand_in.next().await {} });
-        }
-        return answer::not_modified(sender, wanted.asked, &flight.head.headers, flight.age, outcome).await;
-    }
-    let source = Source::Flight(reader);
-    let streamed = stream::streamed(
-        worker,
-        sender,
-        wanted.asked,
-        &flight.head,
-        flight.length,
-        (Some(flight.age), outcome),
-        source,
-    )
-    .await?;
-    match streamed {
-        Streamed::Whole(after, told) => Ok((after, told)),
-        Streamed::Part(after, told, framing) => {
-            behind::catch_up(worker, sender, wanted, (reader, flight), (after, told, framing)).await
-        }
-    }
 }

@@ -1,8 +1,9 @@
 //! A fetch for the cache: drives one exchange with an origin, hands what comes to the flight's readers, and stores it.
 
 use crate::behind::Keeping;
-use crate::cache::{Cache, Epoch};
+use crate::cache::Cache;
 use crate::counters::Counter;
+use crate::epoch::Epoch;
 use crate::exchange::{Next, decide};
 use crate::fields::View;
 use crate::flight::{Flight, FlightHead, Outcome};

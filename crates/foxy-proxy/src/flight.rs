@@ -5,7 +5,7 @@
 //! readers is told so and decides for itself whether to go on.
 
 use crate::behind::Keeping;
-use crate::cache::Epoch;
+use crate::epoch::Epoch;
 pub(crate) use crate::news::{FlightHead, News, Outcome, Piece};
 use crate::upstream::UpstreamError;
 use crate::windows::Windows;

@@ -1,7 +1,7 @@
 //! What readers and fills of a flight may rely on, whoever comes, stays behind or leaves.
 
 use super::*;
-use crate::cache::test_epoch;
+use crate::epoch::test_epoch;
 use crate::flights::{Boarding, Flights};
 use foxy_store::Key;
 use std::future::Future;

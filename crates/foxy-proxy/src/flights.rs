@@ -1,6 +1,6 @@
 //! The flights under way, by URL: who leads one, who follows, which is no longer to be joined.
 
-use crate::cache::Epoch;
+use crate::epoch::Epoch;
 use crate::flight::{Flight, Reader};
 use crate::windows::{Collected, Windows};
 use foxy_store::Key;

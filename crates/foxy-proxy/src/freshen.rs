@@ -1,6 +1,6 @@
 //! What an answer without a body does to what is stored: new header fields from a 304 and from a 200 to HEAD.
 
-use crate::cache::Epoch;
+use crate::epoch::Epoch;
 use crate::fields::View;
 use crate::stored::{CacheKey, Stored};
 use crate::upstream::UpstreamError;

@@ -1,7 +1,7 @@
 //! A stored response that may not answer as it is, and when it may all the same. It fetches nothing.
 
-use crate::cache::Epoch;
 use crate::cache_status::HitSource;
+use crate::epoch::Epoch;
 use crate::fields::View;
 use crate::freshen::Described;
 use crate::hit::How;

@@ -3,8 +3,9 @@
 
 use crate::access::AccessSink;
 use crate::body_parts::PartPlaces;
-use crate::cache::{Cache, Epoch};
+use crate::cache::Cache;
 use crate::counters::Counters;
+use crate::epoch::Epoch;
 use crate::flights::{Boarding, Flights};
 use crate::purge::Purges;
 use crate::settings::ProxySettings;

@@ -6,6 +6,7 @@ pub mod drive;
 pub mod fit;
 pub mod levels;
 pub mod operation;
+pub mod outcome;
 pub mod pace;
 pub mod pages;
 pub mod parallel;

@@ -1,6 +1,7 @@
 //! What purges leave of what the cache holds and of what is being fetched for it; and letting go of the rest.
 
-use crate::cache::{Cache, Epoch};
+use crate::cache::Cache;
+use crate::epoch::Epoch;
 use crate::memory::Cached;
 use crate::purge::Verdict;
 use crate::stored::{CacheKey, Stored};

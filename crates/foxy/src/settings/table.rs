@@ -1,11 +1,9 @@
 //! The one table of settings. Command line, configuration file, `foxy check` and `docs/configuration.md` all come
 //! from it; nothing about a setting is written down twice.
 
-use super::admin_rows;
-use super::file_schemes;
 use super::kind::{Area, Kind, Preset, Setting};
 use super::rows::{count, size, span, timeout};
-use super::store_rows;
+use super::{admin_rows, file_schemes, store_rows};
 
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
