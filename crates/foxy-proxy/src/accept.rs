@@ -1,9 +1,11 @@
 //! A worker's clients: accepting them, counting them, and letting them end when the proxy stops.
 
+use crate::client_tls::ClientTls;
 use crate::counters::{Counter, Counters};
+use crate::reason::ErrorReason;
 use crate::serve;
 use crate::server::MakeResolver;
-use crate::upstream::UpstreamClient;
+use crate::upstream::{Transport, UpstreamClient};
 use crate::worker::{Shared, Worker};
 use std::cell::{Cell, RefCell};
 use std::net::TcpListener;
@@ -11,15 +13,26 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
+use tokio::net::TcpStream;
 use tokio::sync::watch;
 
 /// Between attempts to accept when the system has no descriptors left.
 const PAUSE: Duration = Duration::from_millis(50);
 
+/// What a TLS record of a handshake begins with (RFC 8446 §5.1).
+const HANDSHAKE: u8 = 22;
+
+/// Where a worker's clients come in.
+pub(crate) struct Door {
+    pub(crate) listener: TcpListener,
+    /// How TLS is spoken there, if it is.
+    pub(crate) tls: Option<ClientTls>,
+}
+
 pub(crate) async fn work(
     shared: Arc<Shared>,
     counters: Arc<Counters>,
-    listeners: Vec<TcpListener>,
+    doors: Vec<Door>,
     resolver: MakeResolver,
     mut stop: watch::Receiver<bool>,
 ) {
@@ -28,9 +41,9 @@ pub(crate) async fn work(
     let upstream = UpstreamClient::new(shared.settings.upstream.clone(), resolver, policy);
     let worker = Rc::new(Worker::new(shared, upstream, counters));
     let clients = Rc::new(Clients::default());
-    for listener in listeners {
+    for door in doors {
         let (worker, clients) = (Rc::clone(&worker), Rc::clone(&clients));
-        tokio::task::spawn_local(accept(worker, listener, clients, stop.clone()));
+        tokio::task::spawn_local(accept(worker, door, clients, stop.clone()));
     }
     // The sender lives as long as the proxy; an error means that it is gone, which is a stop as well.
     let _ = stop.wait_for(|stopping| *stopping).await;
@@ -71,13 +84,8 @@ impl Clients {
     }
 }
 
-async fn accept(
-    worker: Rc<Worker>,
-    listener: TcpListener,
-    clients: Rc<Clients>,
-    mut stop: watch::Receiver<bool>,
-) {
-    let Ok(listener) = tokio::net::TcpListener::from_std(listener) else { return };
+async fn accept(worker: Rc<Worker>, door: Door, clients: Rc<Clients>, mut stop: watch::Receiver<bool>) {
+    let Ok(listener) = tokio::net::TcpListener::from_std(door.listener) else { return };
     loop {
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
@@ -94,20 +102,51 @@ async fn accept(
         let idle = Rc::new(Cell::new(true));
         if open.number > worker.settings().connections {
             worker.counters.add(Counter::ConnectionsRefused, 1);
+            if door.tls.is_some() {
+                continue;
+            }
             let worker = Rc::clone(&worker);
             tokio::task::spawn_local(async move {
-                serve::turn_away(worker, stream).await;
+                serve::turn_away(worker, stream, ErrorReason::TooManyConnections).await;
                 drop(open);
             });
             continue;
         }
         let (worker, flag) = (Rc::clone(&worker), Rc::clone(&idle));
-        let task = tokio::task::spawn_local(async move {
-            serve::serve(worker, stream, peer, flag).await;
-            drop(open);
-        });
+        let task = match door.tls.clone() {
+            None => tokio::task::spawn_local(async move {
+                serve::serve(worker, Transport::Plain(stream), peer, flag).await;
+                drop(open);
+            }),
+            Some(tls) => tokio::task::spawn_local(async move {
+                if let Some(transport) = secured(&worker, &tls, stream).await {
+                    serve::serve(worker, transport, peer, flag).await;
+                }
+                drop(open);
+            }),
+        };
         clients.add(idle, task);
     }
+}
+
+/// The handshake with a client, within its time. A client that speaks plain HTTP is told so.
+async fn secured(worker: &Rc<Worker>, tls: &ClientTls, stream: TcpStream) -> Option<Transport> {
+    let mut first = [0];
+    let handshake = async {
+        match stream.peek(&mut first).await {
+            Ok(1) if first[0].is_ascii_uppercase() => Err(Some(stream)),
+            Ok(1) if first[0] == HANDSHAKE => tls.accept(stream).await.map_err(|_| None),
+            _ => Err(None),
+        }
+    };
+    match tokio::time::timeout(worker.settings().client_handshake, handshake).await {
+        Ok(Ok(transport)) => return Some(transport),
+        Ok(Err(Some(stream))) => {
+            serve::turn_away(Rc::clone(worker), stream, ErrorReason::PlainOnTls).await;
+        }
+        Ok(Err(None)) | Err(_) => worker.counters.add(Counter::TlsFailures, 1),
+    }
+    None
 }
 
 /// Counts a connection as open until dropped.

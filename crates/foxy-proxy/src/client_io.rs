@@ -1,14 +1,19 @@
 //! A client's connection: what is read from it, what is written to it, and how long either may take.
 
+use crate::upstream::Transport;
 use bytes::{Buf, Bytes, BytesMut};
 use foxy_http::{DecodeError, Limits, RequestDecoder, RequestEvent};
+use std::cell::RefCell;
+use std::future::poll_fn;
 use std::io::{self, IoSlice};
-use std::pin::Pin;
+use std::pin::{Pin, pin};
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
-use tokio::io::AsyncReadExt;
+use tokio::io::{AsyncReadExt, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::net::tcp::{ReadHalf, WriteHalf};
 use tokio::time::{Instant, Sleep, sleep_until};
+use tokio_rustls::TlsStream;
 
 /// Bytes a read has room for.
 const READ: usize = 16 << 10;
@@ -73,15 +78,27 @@ impl Patience {
 
 /// A connection.
 pub(crate) struct ClientConnection {
-    pub(crate) stream: TcpStream,
+    pub(crate) stream: Transport,
     decoder: RequestDecoder,
     pub(crate) buffer: BytesMut,
     patience: Patience,
 }
 
+/// Where bytes come from.
+enum ReadSide<'a> {
+    Plain(ReadHalf<'a>),
+    Tls(&'a RefCell<TlsStream<TcpStream>>),
+}
+
+/// Where bytes go.
+enum WriteSide<'a> {
+    Plain(WriteHalf<'a>),
+    Tls(&'a RefCell<TlsStream<TcpStream>>),
+}
+
 /// Its reading half.
 pub(crate) struct Receiver<'a> {
-    half: ReadHalf<'a>,
+    half: ReadSide<'a>,
     decoder: &'a mut RequestDecoder,
     buffer: &'a mut BytesMut,
     patience: &'a mut Patience,
@@ -89,25 +106,90 @@ pub(crate) struct Receiver<'a> {
 
 /// Its writing half.
 pub(crate) struct Sender<'a> {
-    half: WriteHalf<'a>,
+    half: WriteSide<'a>,
     limit: Duration,
     /// Bytes written.
     pub(crate) sent: u64,
 }
 
 impl ClientConnection {
-    pub(crate) fn new(stream: TcpStream, limits: Limits) -> Self {
+    pub(crate) fn new(stream: Transport, limits: Limits) -> Self {
         let decoder = RequestDecoder::new(limits);
         Self { stream, decoder, buffer: BytesMut::new(), patience: Patience::new() }
     }
 
     pub(crate) fn split(&mut self, write_limit: Duration) -> (Receiver<'_>, Sender<'_>) {
-        let (read, write) = self.stream.split();
+        let (read, write) = match &mut self.stream {
+            Transport::Plain(stream) => {
+                let (read, write) = stream.split();
+                (ReadSide::Plain(read), WriteSide::Plain(write))
+            }
+            Transport::Tls(stream) => {
+                let stream: &RefCell<_> = stream;
+                (ReadSide::Tls(stream), WriteSide::Tls(stream))
+            }
+        };
         let Self { decoder, buffer, patience, .. } = self;
         (
             Receiver { half: read, decoder, buffer, patience },
             Sender { half: write, limit: write_limit, sent: 0 },
         )
+    }
+}
+
+impl ReadSide<'_> {
+    async fn read_buf(&mut self, buffer: &mut BytesMut) -> io::Result<usize> {
+        match self {
+            Self::Plain(half) => half.read_buf(buffer).await,
+            Self::Tls(stream) => {
+                poll_fn(|context| pin!(stream.borrow_mut().read_buf(buffer)).poll(context)).await
+            }
+        }
+    }
+}
+
+impl WriteSide<'_> {
+    /// Writes what fits; `WouldBlock` when nothing does.
+    fn try_write_vectored(&self, slices: &[IoSlice<'_>]) -> io::Result<usize> {
+        match self {
+            Self::Plain(half) => half.try_write_vectored(slices),
+            Self::Tls(stream) => {
+                now(|context| Pin::new(&mut *stream.borrow_mut()).poll_write_vectored(context, slices))
+            }
+        }
+    }
+
+    /// Sends what TLS holds back; `WouldBlock` when not all of it fits.
+    fn try_flush(&self) -> io::Result<()> {
+        match self {
+            Self::Plain(_) => Ok(()),
+            Self::Tls(stream) => now(|context| Pin::new(&mut *stream.borrow_mut()).poll_flush(context)),
+        }
+    }
+
+    /// Waits until the socket takes more.
+    async fn writable(&self) -> io::Result<()> {
+        match self {
+            Self::Plain(half) => half.writable().await,
+            Self::Tls(stream) => {
+                poll_fn(|context| stream.borrow().get_ref().0.poll_write_ready(context)).await
+            }
+        }
+    }
+
+    fn set_zero_linger(&self) -> io::Result<()> {
+        match self {
+            Self::Plain(half) => half.as_ref().set_zero_linger(),
+            Self::Tls(stream) => stream.borrow().get_ref().0.set_zero_linger(),
+        }
+    }
+}
+
+/// What a poll gives without waiting.
+fn now<T>(poll: impl FnOnce(&mut Context<'_>) -> Poll<io::Result<T>>) -> io::Result<T> {
+    match poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(result) => result,
+        Poll::Pending => Err(io::ErrorKind::WouldBlock.into()),
     }
 }
 
@@ -184,7 +266,7 @@ impl Sender<'_> {
                 first += 1;
             }
             if first == pieces.len() {
-                return Ok(Taken::All);
+                return taken(self.half.try_flush());
             }
             let mut slices = [IoSlice::new(&[]); SLICES];
             let mut count = 0;
@@ -206,7 +288,7 @@ impl Sender<'_> {
     /// Makes the coming close a reset, for a client that would take a plain one for the end of the body.
     pub(crate) fn end_with_reset(&self) {
         // Should the system not do it, the connection is closed as every other.
-        let _ = self.half.as_ref().set_zero_linger();
+        let _ = self.half.set_zero_linger();
     }
 
     /// Waits until the client takes more.
@@ -216,6 +298,14 @@ impl Sender<'_> {
             Ok(Err(_)) => Err(WriteEnd::Gone),
             Err(_) => Err(WriteEnd::Timeout),
         }
+    }
+}
+
+fn taken(flushed: io::Result<()>) -> Result<Taken, WriteEnd> {
+    match flushed {
+        Ok(()) => Ok(Taken::All),
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(Taken::Partly),
+        Err(_) => Err(WriteEnd::Gone),
     }
 }
 

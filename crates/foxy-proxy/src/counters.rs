@@ -35,6 +35,8 @@ counters! {
     Connections = "client_connections",
     /// Client connections refused because too many were open.
     ConnectionsRefused = "client_connections_refused",
+    /// TLS handshakes with clients that failed or took too long.
+    TlsFailures = "client_tls_failures",
     /// Requests whose head was read.
     Requests = "requests",
     /// Answers from the memory tier.

@@ -43,15 +43,15 @@ pub(crate) enum Plan {
     LookUp(Origin, Vec<u8>),
 }
 
-/// Sorts a request.
-pub(crate) fn plan(head: &RequestHead, body: BodyLength, mode: &Mode, via_name: &str) -> Plan {
+/// Sorts a request that came `over` this.
+pub(crate) fn plan(head: &RequestHead, body: BodyLength, over: Scheme, mode: &Mode, via_name: &str) -> Plan {
     if in_a_circle(head, via_name) {
         return Plan::Refuse(ErrorReason::Loop);
     }
     if head.method == Method::Connect {
         return tunnel(head, mode);
     }
-    let (origin, key) = match target(head, mode) {
+    let (origin, key) = match target(head, over, mode) {
         Ok(found) => found,
         Err(reason) => return Plan::Refuse(reason),
     };
@@ -93,11 +93,11 @@ fn tunnel(head: &RequestHead, mode: &Mode) -> Plan {
 }
 
 /// Where a request goes, and its cache key.
-fn target(head: &RequestHead, mode: &Mode) -> Result<(Origin, Vec<u8>), ErrorReason> {
+fn target(head: &RequestHead, over: Scheme, mode: &Mode) -> Result<(Origin, Vec<u8>), ErrorReason> {
     let path = head.origin_form().ok_or(ErrorReason::BadAuthority)?;
     let text = head.authority().unwrap_or_default();
     match (mode, head.target.form()) {
-        (Mode::Reverse { origin }, _) => Ok((origin.origin(), cache_key("http", text, &path))),
+        (Mode::Reverse { origin }, _) => Ok((origin.origin(), cache_key(over.as_str(), text, &path))),
         (Mode::Forward, TargetForm::Absolute { scheme, .. }) => {
             let scheme = Scheme::parse(scheme).ok_or(ErrorReason::UnsupportedScheme)?;
             let authority = Authority::parse(text).ok_or(ErrorReason::BadAuthority)?;
@@ -174,9 +174,13 @@ mod tests {
     use foxy_http::{RequestDecoder, RequestEvent};
 
     fn sort(text: &str, mode: &Mode) -> Plan {
+        sort_over(Scheme::Http, text, mode)
+    }
+
+    fn sort_over(over: Scheme, text: &str, mode: &Mode) -> Plan {
         let mut buffer = BytesMut::from(text.replace('\n', "\r\n").as_bytes());
         match RequestDecoder::default().next(&mut buffer) {
-            Ok(Some(RequestEvent::Head(head, body))) => plan(&head, body, mode, "foxy-1"),
+            Ok(Some(RequestEvent::Head(head, body))) => plan(&head, body, over, mode, "foxy-1"),
             other => panic!("not a request: {other:?}"),
         }
     }
@@ -248,7 +252,9 @@ mod tests {
             Mode::Reverse { origin: ReverseOrigin { scheme: Scheme::Http, host: "inside".into(), port: 81 } };
         let plan = sort("GET /x HTTP/1.1\nHost: a.test\n\n", &mode);
         let inside = Origin::new(Scheme::Http, "inside", 81, ChosenBy::Operator);
-        assert_eq!(plan, Plan::LookUp(inside, b"http://a.test/x".to_vec()));
+        assert_eq!(plan, Plan::LookUp(inside.clone(), b"http://a.test/x".to_vec()));
+        let plan = sort_over(Scheme::Https, "GET /x HTTP/1.1\nHost: a.test\n\n", &mode);
+        assert_eq!(plan, Plan::LookUp(inside, b"https://a.test/x".to_vec()));
         let plan = sort("CONNECT a.test:443 HTTP/1.1\nHost: a.test:443\n\n", &mode);
         assert_eq!(plan, Plan::Refuse(ErrorReason::ConnectToReverse));
     }

@@ -13,6 +13,7 @@ use crate::purge::{Stamp, Verdict};
 use crate::purger::Purger;
 use crate::reason::ErrorReason;
 use crate::stored::{CacheKey, Entry, Stored};
+use crate::upstream::Scheme;
 use bytes::{Bytes, BytesMut};
 use foxy_base::{WallTime, clock};
 use foxy_http::{BodyLength, RequestDecoder, RequestEvent, RequestHead};
@@ -61,15 +62,23 @@ impl Purger {
     /// Explains a GET of `url` with further header lines. A request that cannot be read is explained as that.
     pub async fn explain(&self, url: &str, fields: &[(String, String)]) -> Explanation {
         match read(url, fields) {
-            Ok(head) => self.explain_request(&head, BodyLength::None).await,
+            Ok(head) => {
+                let scheme = url.split_once("://").and_then(|(scheme, _)| Scheme::parse(scheme.as_bytes()));
+                self.explain_request(&head, BodyLength::None, scheme.unwrap_or_default()).await
+            }
             Err(reason) => settled(Vec::new(), Step::Refused(reason), Outcome::Refuse(reason)),
         }
     }
 
-    /// Explains a request.
-    pub(crate) async fn explain_request(&self, head: &RequestHead, body: BodyLength) -> Explanation {
+    /// Explains a request that came `over` this.
+    pub(crate) async fn explain_request(
+        &self,
+        head: &RequestHead,
+        body: BodyLength,
+        over: Scheme,
+    ) -> Explanation {
         let settings = &self.shared.settings;
-        let key = match plan(head, body, &settings.mode, &settings.via_name) {
+        let key = match plan(head, body, over, &settings.mode, &settings.via_name) {
             Plan::LookUp(_, key) => CacheKey::new(key),
             Plan::Refuse(reason) => {
                 return settled(Vec::new(), Step::Refused(reason), Outcome::Refuse(reason));

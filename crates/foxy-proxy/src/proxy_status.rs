@@ -14,6 +14,7 @@ const fn error_type(reason: ErrorReason) -> &'static str {
     match reason {
         ErrorReason::Malformed(_)
         | ErrorReason::RequestTimeout
+        | ErrorReason::PlainOnTls
         | ErrorReason::NotAProxyRequest
         | ErrorReason::UnsupportedScheme
         | ErrorReason::ConnectToReverse

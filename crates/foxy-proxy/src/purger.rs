@@ -8,6 +8,7 @@ use crate::counters::{Counter, Counters};
 use crate::purge::{NotPurged, Order, Scope, Strength};
 use crate::reason::ErrorReason;
 use crate::stored::CacheKey;
+use crate::upstream::Scheme;
 use crate::worker::{Shared, Worker};
 use foxy_base::clock;
 use foxy_http::{BodyLength, RequestHead, ResponseHead};
@@ -91,10 +92,10 @@ pub(crate) async fn explain(
     worker: &Worker,
     sender: &mut Sender<'_>,
     (head, asked): (&RequestHead, Asked),
-    body: BodyLength,
+    (body, over): (BodyLength, Scheme),
 ) -> Result<(After, Told), Cut> {
     let purger = Purger { shared: Arc::clone(&worker.shared), counters: Arc::clone(&worker.counters) };
-    let text = purger.explain_request(head, body).await.to_string();
+    let text = purger.explain_request(head, body, over).await.to_string();
     said(worker, sender, asked, "explained", text).await
 }
 

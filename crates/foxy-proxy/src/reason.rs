@@ -11,6 +11,8 @@ pub enum ErrorReason {
     Malformed(DecodeError),
     /// The client did not send a whole head in time.
     RequestTimeout,
+    /// HTTP without TLS to a port for TLS.
+    PlainOnTls,
     /// An origin-form request to a forward proxy.
     NotAProxyRequest,
     /// A CONNECT or an absolute form for a scheme we do not relay.
@@ -42,7 +44,7 @@ impl ErrorReason {
         match self {
             Self::Malformed(error) => error.status(),
             Self::RequestTimeout => 408,
-            Self::NotAProxyRequest | Self::UnsupportedScheme | Self::BadAuthority => 400,
+            Self::PlainOnTls | Self::NotAProxyRequest | Self::UnsupportedScheme | Self::BadAuthority => 400,
             Self::PurgeNotAllowed => 403,
             Self::ConnectToReverse | Self::TraceHere => 405,
             Self::Loop => 508,
@@ -58,6 +60,7 @@ impl ErrorReason {
         match self {
             Self::Malformed(_) => "bad-request",
             Self::RequestTimeout => "request-timeout",
+            Self::PlainOnTls => "plain-http-on-tls",
             Self::NotAProxyRequest => "not-a-proxy-request",
             Self::UnsupportedScheme => "unsupported-scheme",
             Self::ConnectToReverse => "connect-to-reverse",
@@ -78,6 +81,7 @@ impl ErrorReason {
         match self {
             Self::Malformed(error) => error.description(),
             Self::RequestTimeout => "the request's head did not arrive in time",
+            Self::PlainOnTls => "plain HTTP was sent to a port for HTTPS; use https:// there",
             Self::NotAProxyRequest => {
                 "this is a forward proxy and the request names no origin; send `GET http://host/path`, as `curl -x` does"
             }
@@ -139,6 +143,7 @@ mod tests {
         let reasons = [
             ErrorReason::Malformed(DecodeError::TruncatedHead),
             ErrorReason::RequestTimeout,
+            ErrorReason::PlainOnTls,
             ErrorReason::NotAProxyRequest,
             ErrorReason::UnsupportedScheme,
             ErrorReason::ConnectToReverse,

@@ -12,6 +12,7 @@ use crate::purger;
 use crate::reason::ErrorReason;
 use crate::stored::CacheKey;
 use crate::tunnelling::{switched, tunnel};
+use crate::upstream::Transport;
 use crate::worker::Worker;
 use bytes::Bytes;
 use foxy_base::{Instant, clock};
@@ -41,7 +42,7 @@ pub(crate) enum Ended {
 }
 
 /// Serves a client until the connection ends. `idle` is true while nothing of a request has come.
-pub(crate) async fn serve(worker: Rc<Worker>, stream: TcpStream, peer: SocketAddr, idle: Rc<Cell<bool>>) {
+pub(crate) async fn serve(worker: Rc<Worker>, stream: Transport, peer: SocketAddr, idle: Rc<Cell<bool>>) {
     let mut connection = ClientConnection::new(stream, worker.settings().limits);
     while let After::Keep = one(&worker, &mut connection, peer, &idle).await {
         if worker.shared.stopping.load(Ordering::Relaxed) {
@@ -50,12 +51,12 @@ pub(crate) async fn serve(worker: Rc<Worker>, stream: TcpStream, peer: SocketAdd
     }
 }
 
-/// Answers a client that is one too many.
-pub(crate) async fn turn_away(worker: Rc<Worker>, stream: TcpStream) {
-    let mut connection = ClientConnection::new(stream, worker.settings().limits);
+/// Answers a client that is not served: one too many, or one that speaks plain HTTP where TLS is spoken.
+pub(crate) async fn turn_away(worker: Rc<Worker>, stream: TcpStream, reason: ErrorReason) {
+    let mut connection = ClientConnection::new(Transport::Plain(stream), worker.settings().limits);
     let (_, mut sender) = connection.split(LINGER);
     // A client that does not take the answer loses nothing by not getting it.
-    let _ = answer::error(&worker, &mut sender, CLOSING, ErrorReason::TooManyConnections).await;
+    let _ = answer::error(&worker, &mut sender, CLOSING, reason).await;
     linger(&mut connection).await;
 }
 
@@ -147,14 +148,14 @@ async fn request(
             && !worker.shared.stopping.load(Ordering::Relaxed),
         trailers: accepts_trailers(&head.headers),
     };
-    let settings = worker.settings();
+    let (settings, over) = (worker.settings(), connection.stream.scheme());
     let (mut receiver, mut sender) = connection.split(settings.client_write);
     if purger::wants_explanation(worker, head, peer) {
-        let result = purger::explain(worker, &mut sender, (head, asked), body).await;
+        let result = purger::explain(worker, &mut sender, (head, asked), (body, over)).await;
         let ended = drained(&mut receiver, settings.drain_limit, settings.client_read, result).await;
         return (ended, sender.sent);
     }
-    let forward = match plan(head, body, &settings.mode, &settings.via_name) {
+    let forward = match plan(head, body, over, &settings.mode, &settings.via_name) {
         Plan::Tunnel(origin) => return tunnel(worker, connection, asked, origin).await,
         Plan::Refuse(reason) => {
             let result = answer::error(worker, &mut sender, asked, reason).await;
@@ -232,10 +233,10 @@ async fn drained(
 
 /// Closes a connection without losing the answer: the client's further bytes are read and dropped for a while.
 async fn linger(connection: &mut ClientConnection) {
-    if connection.stream.shutdown().await.is_err() {
-        return;
-    }
     let drop_rest = async {
+        if connection.stream.shutdown().await.is_err() {
+            return;
+        }
         let mut scratch = vec![0; 4096];
         let mut read = 0;
         while read < LINGER_BYTES {

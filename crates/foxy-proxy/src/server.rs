@@ -1,6 +1,6 @@
 //! The running proxy: a worker a thread, each with its own listener on the shared address; start, stop, numbers.
 
-use crate::accept::work;
+use crate::accept::{Door, work};
 use crate::access::AccessSink;
 use crate::body_parts::PartPlaces;
 use crate::cache::Cache;
@@ -104,17 +104,21 @@ impl Proxy {
     /// [`StartError`], naming the address or what else was missing.
     pub fn start(mut settings: ProxySettings, parts: Parts) -> Result<Self, StartError> {
         let workers = settings.workers.max(1);
-        let mut listeners: Vec<Vec<TcpListener>> = (0..workers).map(|_| Vec::new()).collect();
+        let mut doors: Vec<Vec<Door>> = (0..workers).map(|_| Vec::new()).collect();
         let mut addresses = Vec::new();
-        for wanted in settings.listen.clone() {
+        let plain = settings.listen.iter().map(|&wanted| (wanted, None));
+        let secure = settings.client_tls.iter();
+        let secure =
+            secure.flat_map(|tls| settings.listen_tls.iter().map(move |&wanted| (wanted, Some(tls))));
+        for (wanted, tls) in plain.chain(secure) {
             // The workers' listeners share the port; with a stranger it must not be shared unseen.
             let free = TcpListener::bind(wanted).map_err(|error| StartError::Listen(wanted, error))?;
             let mut address = free.local_addr().map_err(|error| StartError::Listen(wanted, error))?;
             drop(free);
-            for group in &mut listeners {
+            for group in &mut doors {
                 let listener = listen(address).map_err(|error| StartError::Listen(wanted, error))?;
                 address = listener.local_addr().map_err(|error| StartError::Listen(wanted, error))?;
-                group.push(listener);
+                group.push(Door { listener, tls: tls.cloned() });
             }
             addresses.push(address);
         }
@@ -137,26 +141,25 @@ impl Proxy {
         let (stop, _) = watch::channel(false);
         let counters = vec![Arc::new(Counters::default())];
         let mut proxy = Self { addresses, shared, counters, stop, threads: Vec::new() };
-        for listeners in listeners {
-            proxy.start_worker(listeners, &parts.resolver).map_err(StartError::Worker)?;
+        for doors in doors {
+            proxy.start_worker(doors, &parts.resolver).map_err(StartError::Worker)?;
         }
         Ok(proxy)
     }
 
-    fn start_worker(&mut self, listeners: Vec<TcpListener>, resolver: &MakeResolver) -> io::Result<()> {
+    fn start_worker(&mut self, doors: Vec<Door>, resolver: &MakeResolver) -> io::Result<()> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let counters = Arc::new(Counters::default());
         self.counters.push(Arc::clone(&counters));
         let (shared, stop, resolver) =
             (Arc::clone(&self.shared), self.stop.subscribe(), Arc::clone(resolver));
         self.threads.push(std::thread::Builder::new().name("foxy-worker".into()).spawn(move || {
-            tokio::task::LocalSet::new()
-                .block_on(&runtime, work(shared, counters, listeners, resolver, stop));
+            tokio::task::LocalSet::new().block_on(&runtime, work(shared, counters, doors, resolver, stop));
         })?);
         Ok(())
     }
 
-    /// Where it listens.
+    /// Where it listens: first without TLS, then with it, each in the order of the settings.
     #[must_use]
     pub fn addresses(&self) -> &[SocketAddr] {
         &self.addresses

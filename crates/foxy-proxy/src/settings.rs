@@ -1,5 +1,6 @@
 //! How the proxy behaves: limits and waits as values. The binary fills them in from its table of settings.
 
+use crate::client_tls::ClientTls;
 use crate::token::Token;
 use crate::upstream::{Cidr, DestinationPolicy, Origin, Scheme, UpstreamSettings};
 use foxy_rules::Role;
@@ -54,6 +55,12 @@ impl ReverseOrigin {
 pub struct ProxySettings {
     /// Where clients connect. Port 0 takes a free one.
     pub listen: Vec<SocketAddr>,
+    /// Where clients connect over TLS.
+    pub listen_tls: Vec<SocketAddr>,
+    /// How TLS is spoken there; without it nobody listens there.
+    pub client_tls: Option<ClientTls>,
+    /// For a client to go through the TLS handshake.
+    pub client_handshake: Duration,
     /// Forward or reverse.
     pub mode: Mode,
     /// Threads that serve clients; at least one.
@@ -102,6 +109,9 @@ impl Default for ProxySettings {
     fn default() -> Self {
         Self {
             listen: vec![SocketAddr::from(([127, 0, 0, 1], 3128))],
+            listen_tls: Vec::new(),
+            client_tls: None,
+            client_handshake: Duration::from_secs(10),
             mode: Mode::Forward,
             workers: 1,
             memory: 64 << 20,

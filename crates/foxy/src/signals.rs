@@ -11,7 +11,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 pub enum Wish {
     /// SIGTERM or SIGINT: stop.
     Stop,
-    /// SIGHUP: open log files anew.
+    /// SIGHUP: open log files anew, and read certificates anew.
     Reopen,
 }
 

@@ -26,6 +26,7 @@ pub use exchange::{BodyEvent, HeadEvent, UpstreamExchange};
 pub use resolve::{Addresses, Resolve};
 pub use settings::UpstreamSettings;
 pub use system_resolver::{ResolverUnusable, SystemResolver};
+pub(crate) use tls::provider;
 pub use tls::{Authorities, AuthoritiesError, OriginTls};
 pub use transport::Transport;
 pub use tunnel::{Tunnel, TunnelEnd, TunnelReport};

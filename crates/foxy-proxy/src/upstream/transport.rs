@@ -1,6 +1,7 @@
 //! A connection's bytes, with or without TLS around them: the one type that both sides read from and write to. It knows
 //! no HTTP and decides nothing about certificates.
 
+use crate::upstream::dial::Scheme;
 use std::cell::RefCell;
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -23,6 +24,15 @@ impl Transport {
     #[must_use]
     pub fn tls(stream: impl Into<TlsStream<TcpStream>>) -> Self {
         Self::Tls(Box::new(RefCell::new(stream.into())))
+    }
+
+    /// What is spoken over it.
+    #[must_use]
+    pub const fn scheme(&self) -> Scheme {
+        match self {
+            Self::Plain(_) => Scheme::Http,
+            Self::Tls(_) => Scheme::Https,
+        }
     }
 
     /// The TCP connection at the bottom, for what is asked of or set on sockets.

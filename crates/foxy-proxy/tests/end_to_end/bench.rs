@@ -225,7 +225,7 @@ impl TestProxy {
     pub fn connect(&self) -> Client {
         let stream = TcpStream::connect(self.address()).expect("the proxy accepts");
         stream.set_read_timeout(Some(Duration::from_secs(10))).expect("a timeout");
-        Client { stream, buffer: Vec::new() }
+        Client::on(stream)
     }
 
     /// One GET on a connection of its own, with further header lines.
@@ -241,6 +241,10 @@ pub struct Client {
 }
 
 impl Client {
+    pub fn on(stream: TcpStream) -> Self {
+        Self { stream, buffer: Vec::new() }
+    }
+
     pub fn send(&mut self, bytes: &[u8]) {
         self.stream.write_all(bytes).expect("the proxy reads");
     }

@@ -19,6 +19,7 @@ pub struct TestAuthority {
 pub struct TestCertificate {
     /// The certificate.
     pub certificate: CertificateDer<'static>,
+    text: String,
     /// Its key.
     pub key: KeyPair,
 }
@@ -39,6 +40,11 @@ impl TestAuthority {
         self.issuer.pem()
     }
 
+    /// The same, for programs.
+    pub fn certificate(&self) -> CertificateDer<'static> {
+        self.issuer.der().clone()
+    }
+
     /// A certificate for these names and addresses.
     pub fn sign(&self, names: &[&str]) -> TestCertificate {
         self.sign_with(names, |_| {})
@@ -50,12 +56,17 @@ impl TestAuthority {
         let mut parameters = CertificateParams::new(names).expect("names");
         change(&mut parameters);
         let key = KeyPair::generate().expect("a key");
-        let certificate = parameters.signed_by(&key, &self.issuer).expect("a certificate").der().clone();
-        TestCertificate { certificate, key }
+        let certificate = parameters.signed_by(&key, &self.issuer).expect("a certificate");
+        TestCertificate { text: certificate.pem(), certificate: certificate.der().clone(), key }
     }
 }
 
 impl TestCertificate {
+    /// The certificate, as a file holds it.
+    pub fn pem(&self) -> &str {
+        &self.text
+    }
+
     /// A server with this certificate.
     pub fn server(&self) -> Arc<ServerConfig> {
         let key = PrivateKeyDer::from(PrivatePkcs8KeyDer::from(self.key.serialize_der()));

@@ -3,6 +3,7 @@
 mod bench;
 mod caching;
 mod certificates;
+mod client_tls;
 mod explaining;
 mod forwarding;
 mod origin_tls;

@@ -7,6 +7,7 @@ mod admin;
 pub mod admin_explain;
 mod admin_purge;
 mod authorities;
+mod certificates;
 mod directory;
 pub mod disk;
 mod exposition;
@@ -30,6 +31,7 @@ use crate::signals::{Signals, Wish};
 use crate::terminal::{self, Level};
 use access_log::OpenLog;
 use admin::Facts;
+use certificates::Reloadable;
 use facts::RunningFacts;
 use foxy_base::{Random, clock};
 use foxy_proxy::access::AccessSink;
@@ -62,6 +64,7 @@ const LOOK_EVERY: Duration = Duration::from_secs(1);
 struct Running {
     proxy: Proxy,
     token: Option<Token>,
+    certificates: Option<Reloadable>,
     stores: Vec<RunningStore>,
     log: Option<OpenLog>,
 }
@@ -74,9 +77,14 @@ pub fn run(loaded: &Loaded) -> Result<(), Failure> {
     let settings = &loaded.settings;
     let connections = connections(settings.limits.connections, process::raise_open_files());
     drop(listen(settings.listen, "--listen")?);
+    drop(settings.listen_tls.map(|address| listen(address, "--listen-tls")).transpose()?);
     let admin = settings.admin.map(|address| listen(address, "--admin")).transpose()?;
     let log = access_log::open(settings)?;
     let tls = authorities::origin_tls(&settings.origin_ca)?;
+    let certificates = settings
+        .listen_tls
+        .map(|_| Reloadable::read(&settings.tls_certificate, &settings.tls_key).map_err(Failure::Unusable));
+    let certificates = certificates.transpose()?;
     let token = settings.admin_token_file.as_deref().map(token_file::read).transpose()?;
     let mut random = Random::new(process::entropy());
     let stores = stores::open(settings, &mut random)?;
@@ -84,13 +92,16 @@ pub fn run(loaded: &Loaded) -> Result<(), Failure> {
     let purges = purge_journal::open(&folders, random.next_u64().max(2))?;
     let own = admin.as_ref().and_then(|listener| listener.local_addr().ok()).into_iter().collect();
     let proxy_settings = proxy_settings(settings, tls, own, random.next_u64());
-    let proxy_settings = ProxySettings { connections, purge_token: token.clone(), ..proxy_settings };
+    let client_tls = certificates.as_ref().map(|certificates| certificates.tls.clone());
+    let proxy_settings =
+        ProxySettings { connections, client_tls, purge_token: token.clone(), ..proxy_settings };
     let selection = Selection::named(settings.store_selection);
     let proxy = start(proxy_settings, &stores, selection, purges, log.as_ref())?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime =
         runtime.map_err(|error| Failure::Failed(format!("cannot start the event loop: {error}")))?;
-    LocalSet::new().block_on(&runtime, operate(loaded, Running { proxy, token, stores, log }, admin))
+    LocalSet::new()
+        .block_on(&runtime, operate(loaded, Running { proxy, token, certificates, stores, log }, admin))
 }
 
 /// Binds an address without sharing it, so that one in use is noticed.
@@ -167,6 +178,7 @@ async fn operate(loaded: &Loaded, running: Running, admin: Option<TcpListener>) 
         settings: &loaded.settings,
         file: loaded.file.as_deref(),
         listen: running.proxy.addresses().first().copied().unwrap_or(loaded.settings.listen),
+        listen_tls: running.proxy.addresses().get(1).copied(),
         admin: admin.as_ref().and_then(|listener| listener.local_addr().ok()),
         stores: &stores,
     };
@@ -183,6 +195,16 @@ async fn operate(loaded: &Loaded, running: Running, admin: Option<TcpListener>) 
         if let Some(log) = &running.log {
             log.writer.reopen();
             terminal::report(Level::Info, "foxy: opening the access log anew (SIGHUP)");
+        }
+        match running.certificates.as_ref().map(Reloadable::reload) {
+            Some(Ok(())) => terminal::report(Level::Info, "foxy: certificates read anew (SIGHUP)"),
+            Some(Err(why)) => {
+                terminal::report(
+                    Level::Warning,
+                    &format!("foxy: {why}; the certificates in use stay (SIGHUP)"),
+                );
+            }
+            None => {}
         }
     }
     process::notify("STOPPING=1");

@@ -7,11 +7,14 @@ use foxy_proxy::settings::{Mode, ProxySettings, ReverseOrigin};
 use foxy_proxy::upstream::{DestinationPolicy, OriginTls, UpstreamSettings};
 use std::net::SocketAddr;
 
-/// Settings for the proxy. `tls` is how origins are spoken with; `own` are further addresses of this process, which nobody may be relayed to.
+/// Settings for the proxy. `tls` is how origins are spoken with; `own` are further addresses of this process, which
+/// nobody may be relayed to.
 pub fn proxy_settings(settings: &Settings, tls: OriginTls, own: Vec<SocketAddr>, seed: u64) -> ProxySettings {
     let (waits, limits) = (&settings.timeouts, limits(settings));
     ProxySettings {
         listen: vec![settings.listen],
+        listen_tls: settings.listen_tls.into_iter().collect(),
+        client_handshake: waits.tls_handshake,
         mode: match &settings.origin {
             None => Mode::Forward,
             Some(origin) => {

@@ -29,6 +29,8 @@ pub struct Opened<'a> {
     pub file: Option<&'a Path>,
     /// Where clients connect, with the port the system chose.
     pub listen: SocketAddr,
+    /// Where they connect over TLS, if anywhere.
+    pub listen_tls: Option<SocketAddr>,
     /// The admin server's address, if there is one.
     pub admin: Option<SocketAddr>,
     /// The stores.
@@ -43,6 +45,9 @@ impl Opened<'_> {
             writeln!(text, "  {name:<11} {value}").expect("a String takes all");
         };
         row("proxy", format!("http://{} ({})", self.listen, self.role()));
+        if let Some(address) = self.listen_tls {
+            row("proxy", format!("https://{address} ({})", self.role()));
+        }
         match self.admin {
             Some(admin) => row("admin", format!("http://{admin}/metrics, http://{admin}/healthz")),
             None => row("admin", "off".into()),
@@ -115,6 +120,7 @@ mod tests {
             settings: &loaded.settings,
             file: Some(Path::new("/etc/foxy/foxy.toml")),
             listen: "127.0.0.1:4000".parse().expect("an address"),
+            listen_tls: None,
             admin: loaded.settings.admin,
             stores: &[store],
         };

@@ -38,6 +38,7 @@ pub fn find(settings: &Settings, written: &Written) -> Vec<Complaint> {
         let limit = settings.object_limit;
         complain("object-limit", format!("{limit} is more than the store's size of {size}; make it smaller"));
     }
+    complaints.extend(client_tls(settings, written));
     complaints.extend(too_large(settings, written));
     complaints.extend(policy_unasked(settings, written));
     complaints
@@ -50,6 +51,26 @@ fn complaint(written: &Written, key: &str, message: String) -> Complaint {
 /// The key that the stores are named by.
 fn stores_key(written: &Written) -> &'static str {
     if written.sources.contains_key("cache-dir") { "cache-dir" } else { "store" }
+}
+
+/// Settings of TLS to clients that do not go together.
+fn client_tls(settings: &Settings, written: &Written) -> Option<Complaint> {
+    let (certificates, keys) = (settings.tls_certificate.len(), settings.tls_key.len());
+    if certificates != keys {
+        let key = if certificates > keys { "tls-certificate" } else { "tls-key" };
+        let text = format!(
+            "{certificates} × `tls-certificate` and {keys} × `tls-key`; give each certificate its key"
+        );
+        return Some(complaint(written, key, text));
+    }
+    let address = settings.listen_tls?;
+    if certificates == 0 {
+        let text = "`listen-tls` needs a certificate; give `tls-certificate` and `tls-key`";
+        return Some(complaint(written, "listen-tls", text.into()));
+    }
+    let taken = address == settings.listen || Some(address) == settings.admin;
+    let text = || format!("`listen-tls` is {address}, as `listen` or `admin` is; give it another port");
+    (taken && address.port() != 0).then(|| complaint(written, "listen-tls", text()))
 }
 
 /// Stores of more bytes than their scheme can use.

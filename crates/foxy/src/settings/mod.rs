@@ -17,6 +17,7 @@ mod squid;
 pub mod store_choice;
 mod store_rows;
 mod table;
+mod tls_rows;
 pub mod units;
 mod written;
 

@@ -33,6 +33,12 @@ const DISK_AT_MOST: ByteSize = ByteSize(10 << 30);
 pub struct Settings {
     /// Where clients connect.
     pub listen: SocketAddr,
+    /// Where clients connect over TLS, if anywhere.
+    pub listen_tls: Option<SocketAddr>,
+    /// Files of certificates shown there.
+    pub tls_certificate: Vec<PathBuf>,
+    /// Files of their keys, in the same order.
+    pub tls_key: Vec<PathBuf>,
     /// Where counters are served, if at all.
     pub admin: Option<SocketAddr>,
     /// The file with the word that lets anybody purge.
@@ -111,6 +117,8 @@ pub struct Limits {
 /// How long to wait for whom.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Timeouts {
+    /// For a client to go through the TLS handshake.
+    pub tls_handshake: Duration,
     /// For the head of a request.
     pub client_head: Duration,
     /// Between requests.
@@ -174,6 +182,9 @@ pub fn new_store_size(free: ByteSize) -> ByteSize {
 pub fn resolve(written: &Written) -> Result<Settings, Complaints> {
     let settings = Settings {
         listen: set(&written.listen),
+        listen_tls: set(&written.listen_tls),
+        tls_certificate: set(&written.tls_certificate),
+        tls_key: set(&written.tls_key),
         admin: set(&written.admin),
         admin_token_file: written.admin_token_file.clone(),
         purge_from: set(&written.purge_from),
@@ -215,6 +226,7 @@ fn stores(written: &Written) -> Vec<StoreChoice> {
 
 fn timeouts(written: &Written) -> Timeouts {
     Timeouts {
+        tls_handshake: set(&written.tls_handshake),
         client_head: set(&written.client_head),
         client_idle: set(&written.client_idle),
         client_read: set(&written.client_read),

@@ -76,6 +76,12 @@ fn contradictions_are_refused_where_they_were_written() {
             "policy = \"gdsf\"\nscheme = \"coss\"",
             "f:1:1: the scheme coss has an order of its own; leave `policy` out, or use one of the schemes aufs, ",
         ),
+        ("listen-tls = \"127.0.0.1:443\"", "f:1:1: `listen-tls` needs a certificate"),
+        ("tls-certificate = \"a\"", "f:1:1: 1 × `tls-certificate` and 0 × `tls-key`; give each"),
+        (
+            "listen-tls = \"127.0.0.1:3128\"\ntls-certificate = \"a\"\ntls-key = \"b\"",
+            "f:1:1: `listen-tls` is 127.0.0.1:3128, as `listen` or `admin` is",
+        ),
         ("size = \"16M\"\nobject-limit = \"17M\"", "f:2:1: 17 MiB is more than the store's size of 16 MiB"),
     ];
     for (file, expected) in cases {

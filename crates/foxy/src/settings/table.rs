@@ -3,7 +3,7 @@
 
 use super::kind::{Area, Kind, Preset, Setting};
 use super::rows::{count, size, span, timeout};
-use super::{admin_rows, file_schemes, store_rows};
+use super::{admin_rows, file_schemes, store_rows, tls_rows};
 
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
@@ -20,6 +20,9 @@ pub static SETTINGS: &[Setting] = &[
         default: Preset::Fixed(&["127.0.0.1:3128"]),
         doc: "Where clients connect. Port 0 lets the system choose one, and the start-up message names it.",
     },
+    tls_rows::LISTEN_TLS,
+    tls_rows::TLS_CERTIFICATE,
+    tls_rows::TLS_KEY,
     admin_rows::ADMIN,
     Setting {
         key: "origin",
@@ -30,15 +33,7 @@ pub static SETTINGS: &[Setting] = &[
         doc: "Makes foxy a reverse proxy in front of this server. \
               Requests are then answered for the host they name and fetched from here, whatever address it has.",
     },
-    Setting {
-        key: "origin-ca",
-        flag: Some("origin-ca"),
-        area: Area::Network,
-        kind: Kind::Files(|w| &mut w.origin_ca),
-        default: Preset::Fixed(&[]),
-        doc: "Files with certificates in PEM of authorities that may sign the certificates of origin servers, \
-              besides those the system trusts. SSL_CERT_FILE and SSL_CERT_DIR say where the system's are, as they do for OpenSSL.",
-    },
+    tls_rows::ORIGIN_CA,
     Setting {
         key: "workers",
         flag: Some("workers"),
@@ -151,6 +146,7 @@ pub static SETTINGS: &[Setting] = &[
         default: Preset::Fixed(&["1M"]),
         doc: "Larger bodies are not kept in memory.",
     },
+    tls_rows::HANDSHAKE,
     timeout(
         "timeouts.client-head",
         &["30s"],

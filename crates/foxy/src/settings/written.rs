@@ -17,6 +17,10 @@ use std::time::Duration;
 #[derive(Debug, Default)]
 pub struct Written {
     pub listen: Option<SocketAddr>,
+    pub listen_tls: Option<Option<SocketAddr>>,
+    pub tls_certificate: Option<Vec<PathBuf>>,
+    pub tls_key: Option<Vec<PathBuf>>,
+    pub tls_handshake: Option<Duration>,
     pub admin: Option<Option<SocketAddr>>,
     pub admin_token_file: Option<PathBuf>,
     pub purge_from: Option<Vec<Cidr>>,

@@ -1,0 +1,57 @@
+//! Rows of the table of settings about TLS: with clients, and whose certificates of origin servers are trusted.
+
+use super::kind::{Area, Kind, Preset, Setting};
+use super::rows::timeout;
+
+/// Where clients connect over TLS.
+pub const LISTEN_TLS: Setting = Setting {
+    key: "listen-tls",
+    flag: Some("listen-tls"),
+    area: Area::Network,
+    kind: Kind::AddressOrOff(|w| &mut w.listen_tls),
+    default: Preset::Fixed(&["off"]),
+    doc: "Where clients connect over TLS, besides `listen`, or `off`. \
+          TLS 1.2 and 1.3 are spoken there, with the certificates of `tls-certificate`.",
+};
+
+/// With which certificates.
+pub const TLS_CERTIFICATE: Setting = Setting {
+    key: "tls-certificate",
+    flag: Some("tls-certificate"),
+    area: Area::Network,
+    kind: Kind::Files(|w| &mut w.tls_certificate),
+    default: Preset::Fixed(&[]),
+    doc: "Files for `listen-tls`, each with a certificate in PEM and after it those between it and its authority. \
+          A client gets the first one that is for the name it asks for, else the first one of all. \
+          SIGHUP reads all files anew; connections that are open go on.",
+};
+
+/// And their keys.
+pub const TLS_KEY: Setting = Setting {
+    key: "tls-key",
+    flag: Some("tls-key"),
+    area: Area::Network,
+    kind: Kind::Files(|w| &mut w.tls_key),
+    default: Preset::Fixed(&[]),
+    doc: "Files with the private keys of `tls-certificate` in PEM, in the same order. \
+          Nobody but foxy should be able to read them.",
+};
+
+/// Who signs the certificates of origin servers.
+pub const ORIGIN_CA: Setting = Setting {
+    key: "origin-ca",
+    flag: Some("origin-ca"),
+    area: Area::Network,
+    kind: Kind::Files(|w| &mut w.origin_ca),
+    default: Preset::Fixed(&[]),
+    doc: "Files with certificates in PEM of authorities that may sign the certificates of origin servers, \
+          besides those the system trusts. SSL_CERT_FILE and SSL_CERT_DIR say where the system's are, as they do for OpenSSL.",
+};
+
+/// How long a handshake may take.
+pub const HANDSHAKE: Setting = timeout(
+    "timeouts.tls-handshake",
+    &["10s"],
+    |w| &mut w.tls_handshake,
+    "For a client to go through the TLS handshake.",
+);
