@@ -2,6 +2,7 @@
 
 pub mod belady;
 pub mod cache;
+pub mod counts;
 pub mod drive;
 pub mod fit;
 pub mod levels;

@@ -1,6 +1,7 @@
 //! Runs of a scheme with a stream of URL operations: on memory, on the model of a mechanical disk in virtual time, or on
 //! a real device that somebody else opened. Each run has a store of its own; no files are opened here.
 
+pub use super::counts::DeviceCounts;
 use super::drive::{Drive, DriveError, Outcome, Subject};
 use super::operation::{Operation, OperationKind, Operations};
 use super::pace::{Pace, Real, Virtual};
@@ -8,7 +9,6 @@ use super::sizing;
 use foxy_base::{ByteSize, Instant};
 use foxy_device::{BlockingDevice, Device, DiskProfile, Mechanical, Memory, Null};
 use foxy_store::settings::RECORD_BODY_LIMIT;
-use foxy_store::statistics::StoreStatistics;
 use foxy_store::status::{OpenStoreError, StoreStatus};
 use foxy_store::{Observer, Recovery, SchemeName, StoreSettings};
 use std::fmt;
@@ -82,63 +82,6 @@ impl fmt::Display for RunError {
 }
 
 impl std::error::Error for RunError {}
-
-/// What a store asked of its device (R2), without what it took to open it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct DeviceCounts {
-    /// Files created.
-    pub creates: u64,
-    /// Files opened.
-    pub opens: u64,
-    /// Files removed.
-    pub unlinks: u64,
-    /// Read operations.
-    pub reads: u64,
-    /// Write operations.
-    pub writes: u64,
-    /// Reads and writes that did not begin where the one before ended.
-    pub seeks: u64,
-    /// Bytes read and written.
-    pub bytes: u64,
-    /// Records read along with others (R36).
-    pub prefetched: u64,
-    /// Of them, those that answered a get.
-    pub prefetch_useful: u64,
-    /// Of them, those that were dropped before anybody asked for them.
-    pub prefetch_wasted: u64,
-}
-
-impl DeviceCounts {
-    fn of(statistics: &StoreStatistics) -> Self {
-        Self {
-            creates: statistics.creates.get(),
-            opens: statistics.opens.get(),
-            unlinks: statistics.unlinks.get(),
-            reads: statistics.reads.get(),
-            writes: statistics.writes.get(),
-            seeks: statistics.seeks.get(),
-            bytes: statistics.read_bytes.get() + statistics.written_bytes.get(),
-            prefetched: statistics.prefetched.get(),
-            prefetch_useful: statistics.prefetch_useful.get(),
-            prefetch_wasted: statistics.prefetch_wasted.get(),
-        }
-    }
-
-    fn since(self, before: Self) -> Self {
-        Self {
-            creates: self.creates - before.creates,
-            opens: self.opens - before.opens,
-            unlinks: self.unlinks - before.unlinks,
-            reads: self.reads - before.reads,
-            writes: self.writes - before.writes,
-            seeks: self.seeks - before.seeks,
-            bytes: self.bytes - before.bytes,
-            prefetched: self.prefetched - before.prefetched,
-            prefetch_useful: self.prefetch_useful - before.prefetch_useful,
-            prefetch_wasted: self.prefetch_wasted - before.prefetch_wasted,
-        }
-    }
-}
 
 /// What a run came to.
 #[derive(Clone, Debug)]
