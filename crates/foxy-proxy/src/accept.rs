@@ -2,13 +2,14 @@
 
 use crate::client_tls::ClientTls;
 use crate::counters::{Counter, Counters};
+use crate::proxy_header::{self, Said};
 use crate::reason::ErrorReason;
 use crate::serve;
 use crate::server::MakeResolver;
 use crate::upstream::{Transport, UpstreamClient};
 use crate::worker::{Shared, Worker};
 use std::cell::{Cell, RefCell};
-use std::net::TcpListener;
+use std::net::{SocketAddr, TcpListener};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -113,13 +114,15 @@ async fn accept(worker: Rc<Worker>, door: Door, clients: Rc<Clients>, mut stop: 
             continue;
         }
         let (worker, flag) = (Rc::clone(&worker), Rc::clone(&idle));
+        let address = peer.ip().to_canonical();
+        let balanced = worker.settings().proxy_protocol_from.iter().any(|block| block.contains(address));
         let task = match door.tls.clone() {
-            None => tokio::task::spawn_local(async move {
+            None if !balanced => tokio::task::spawn_local(async move {
                 serve::serve(worker, Transport::Plain(stream), peer, flag).await;
                 drop(open);
             }),
-            Some(tls) => tokio::task::spawn_local(async move {
-                if let Some(transport) = secured(&worker, &tls, stream).await {
+            tls => tokio::task::spawn_local(async move {
+                if let Some((transport, peer)) = prepared(&worker, tls, stream, (peer, balanced)).await {
                     serve::serve(worker, transport, peer, flag).await;
                 }
                 drop(open);
@@ -127,6 +130,31 @@ async fn accept(worker: Rc<Worker>, door: Door, clients: Rc<Clients>, mut stop: 
         };
         clients.add(idle, task);
     }
+}
+
+/// What comes before the first request: the word of a balancer about who the client is, and TLS.
+async fn prepared(
+    worker: &Rc<Worker>,
+    tls: Option<ClientTls>,
+    mut stream: TcpStream,
+    (mut peer, balanced): (SocketAddr, bool),
+) -> Option<(Transport, SocketAddr)> {
+    if balanced {
+        let header = proxy_header::read(&mut stream);
+        match tokio::time::timeout(worker.settings().client_head, header).await {
+            Ok(Some(Said::Client(client))) => peer = client,
+            Ok(Some(Said::Unknown)) => {}
+            Ok(None) | Err(_) => {
+                worker.counters.add(Counter::BadProxyHeaders, 1);
+                return None;
+            }
+        }
+    }
+    let transport = match tls {
+        None => Transport::Plain(stream),
+        Some(tls) => secured(worker, &tls, stream).await?,
+    };
+    Some((transport, peer))
 }
 
 /// The handshake with a client, within its time. A client that speaks plain HTTP is told so.

@@ -37,6 +37,8 @@ counters! {
     ConnectionsRefused = "client_connections_refused",
     /// TLS handshakes with clients that failed or took too long.
     TlsFailures = "client_tls_failures",
+    /// Connections from balancers that did not begin with a PROXY protocol header.
+    BadProxyHeaders = "client_bad_proxy_headers",
     /// Requests whose head was read.
     Requests = "requests",
     /// Answers from the memory tier.

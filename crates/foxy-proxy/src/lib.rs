@@ -31,6 +31,7 @@ pub mod memory;
 mod news;
 mod outgoing;
 mod parts;
+mod proxy_header;
 mod proxy_status;
 pub mod purge;
 pub mod purger;

@@ -61,6 +61,8 @@ pub struct ProxySettings {
     pub client_tls: Option<ClientTls>,
     /// For a client to go through the TLS handshake.
     pub client_handshake: Duration,
+    /// Whose connections begin with a PROXY protocol header that says who the client is.
+    pub proxy_protocol_from: Vec<Cidr>,
     /// Forward or reverse.
     pub mode: Mode,
     /// Threads that serve clients; at least one.
@@ -112,6 +114,7 @@ impl Default for ProxySettings {
             listen_tls: Vec::new(),
             client_tls: None,
             client_handshake: Duration::from_secs(10),
+            proxy_protocol_from: Vec::new(),
             mode: Mode::Forward,
             workers: 1,
             memory: 64 << 20,

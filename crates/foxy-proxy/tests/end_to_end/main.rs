@@ -1,5 +1,6 @@
 //! The whole proxy on loopback: a scripted origin that says what it was asked, clients that read to the last byte.
 
+mod balanced;
 mod bench;
 mod caching;
 mod certificates;

@@ -14,6 +14,7 @@ pub fn proxy_settings(settings: &Settings, tls: OriginTls, own: Vec<SocketAddr>,
     ProxySettings {
         listen: vec![settings.listen],
         listen_tls: settings.listen_tls.into_iter().collect(),
+        proxy_protocol_from: settings.proxy_protocol_from.clone(),
         client_handshake: waits.tls_handshake,
         mode: match &settings.origin {
             None => Mode::Forward,

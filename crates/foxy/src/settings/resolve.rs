@@ -39,6 +39,8 @@ pub struct Settings {
     pub tls_certificate: Vec<PathBuf>,
     /// Files of their keys, in the same order.
     pub tls_key: Vec<PathBuf>,
+    /// Networks whose connections say who the client is.
+    pub proxy_protocol_from: Vec<Cidr>,
     /// Where counters are served, if at all.
     pub admin: Option<SocketAddr>,
     /// The file with the word that lets anybody purge.
@@ -184,6 +186,7 @@ pub fn resolve(written: &Written) -> Result<Settings, Complaints> {
         listen: set(&written.listen),
         listen_tls: set(&written.listen_tls),
         tls_certificate: set(&written.tls_certificate),
+        proxy_protocol_from: set(&written.proxy_protocol_from),
         tls_key: set(&written.tls_key),
         admin: set(&written.admin),
         admin_token_file: written.admin_token_file.clone(),

@@ -23,6 +23,7 @@ pub static SETTINGS: &[Setting] = &[
     tls_rows::LISTEN_TLS,
     tls_rows::TLS_CERTIFICATE,
     tls_rows::TLS_KEY,
+    tls_rows::PROXY_PROTOCOL_FROM,
     admin_rows::ADMIN,
     Setting {
         key: "origin",

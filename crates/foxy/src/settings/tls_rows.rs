@@ -1,4 +1,4 @@
-//! Rows of the table of settings about TLS: with clients, and whose certificates of origin servers are trusted.
+//! Rows of the table of settings about what surrounds HTTP: the PROXY protocol, TLS with clients, and whose certificates of origin servers are trusted.
 
 use super::kind::{Area, Kind, Preset, Setting};
 use super::rows::timeout;
@@ -46,6 +46,18 @@ pub const ORIGIN_CA: Setting = Setting {
     default: Preset::Fixed(&[]),
     doc: "Files with certificates in PEM of authorities that may sign the certificates of origin servers, \
           besides those the system trusts. SSL_CERT_FILE and SSL_CERT_DIR say where the system's are, as they do for OpenSSL.",
+};
+
+/// Who speaks for clients.
+pub const PROXY_PROTOCOL_FROM: Setting = Setting {
+    key: "proxy-protocol-from",
+    flag: Some("proxy-protocol-from"),
+    area: Area::Network,
+    kind: Kind::Networks(|w| &mut w.proxy_protocol_from),
+    default: Preset::Fixed(&[]),
+    doc: "Networks of balancers whose connections begin with a PROXY protocol header, version 1 or 2. \
+          The client it names is the one that is logged and judged by `purge-from`. \
+          A connection from there without such a header is closed; from anywhere else none is read.",
 };
 
 /// How long a handshake may take.

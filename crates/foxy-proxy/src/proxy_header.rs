@@ -1,0 +1,145 @@
+//! The PROXY protocol, versions 1 and 2 (haproxy's `proxy-protocol.txt`): who the client is, said by a balancer in front
+//! of us before anything else. It reads not one byte more than the header, and trusts nobody: who may say it is for
+//! `accept` to judge.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use tokio::io::{AsyncRead, AsyncReadExt};
+
+/// What version 2 begins with.
+const SIGNATURE: [u8; 12] = *b"\r\n\r\n\0\r\nQUIT\n";
+
+/// The longest line of version 1, CRLF included (§2.1).
+const LONGEST_LINE: usize = 107;
+
+/// The most bytes of addresses and extensions that are read of version 2.
+const LONGEST_REST: usize = 4096;
+
+/// Who a connection is from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Said {
+    /// From this client.
+    Client(SocketAddr),
+    /// From the balancer itself, or from somebody it does not name.
+    Unknown,
+}
+
+/// Reads the header; `None` if there is none or it is not well formed, after which the connection is of no use.
+pub(crate) async fn read(stream: &mut (impl AsyncRead + Unpin)) -> Option<Said> {
+    let mut first = [0; SIGNATURE.len()];
+    stream.read_exact(&mut first).await.ok()?;
+    if first == SIGNATURE {
+        return version_2(stream).await;
+    }
+    let mut line = first.to_vec();
+    while !line.ends_with(b"\r\n") {
+        if line.len() == LONGEST_LINE {
+            return None;
+        }
+        line.push(stream.read_u8().await.ok()?);
+    }
+    version_1(std::str::from_utf8(&line).ok()?)
+}
+
+fn version_1(line: &str) -> Option<Said> {
+    let words: Vec<&str> = line.strip_suffix("\r\n")?.split(' ').collect();
+    match words[..] {
+        ["PROXY", "UNKNOWN", ..] => Some(Said::Unknown),
+        ["PROXY", family, source, _, port, _] => {
+            let address: IpAddr = source.parse().ok()?;
+            let fits = matches!((family, address), ("TCP4", IpAddr::V4(_)) | ("TCP6", IpAddr::V6(_)));
+            let port = port.parse().ok()?;
+            fits.then_some(Said::Client(SocketAddr::new(address, port)))
+        }
+        _ => None,
+    }
+}
+
+async fn version_2(stream: &mut (impl AsyncRead + Unpin)) -> Option<Said> {
+    let mut head = [0; 4];
+    stream.read_exact(&mut head).await.ok()?;
+    let [command, family, high, low] = head;
+    let length = usize::from(u16::from_be_bytes([high, low]));
+    if length > LONGEST_REST {
+        return None;
+    }
+    let mut rest = vec![0; length];
+    stream.read_exact(&mut rest).await.ok()?;
+    match (command, family) {
+        (0x20, _) => Some(Said::Unknown),
+        (0x21, 0x11) => {
+            let (source, port) = (rest.get(..4)?, rest.get(8..10)?);
+            let source = Ipv4Addr::from(<[u8; 4]>::try_from(source).ok()?);
+            Some(Said::Client(SocketAddr::new(source.into(), port_of(port))))
+        }
+        (0x21, 0x21) => {
+            let (source, port) = (rest.get(..16)?, rest.get(32..34)?);
+            let source = Ipv6Addr::from(<[u8; 16]>::try_from(source).ok()?);
+            Some(Said::Client(SocketAddr::new(source.into(), port_of(port))))
+        }
+        (0x21, _) => Some(Said::Unknown),
+        _ => None,
+    }
+}
+
+fn port_of(bytes: &[u8]) -> u16 {
+    bytes.iter().fold(0, |port, &byte| port << 8 | u16::from(byte))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a header says, and what is left after it.
+    async fn said(bytes: &[u8]) -> (Option<Said>, Vec<u8>) {
+        let mut stream = bytes;
+        (read(&mut stream).await, stream.to_vec())
+    }
+
+    fn client(text: &str) -> Option<Said> {
+        Some(Said::Client(text.parse().expect("an address")))
+    }
+
+    #[tokio::test]
+    async fn lines_of_version_1_are_read_to_their_end_and_no_further() {
+        let cases: [(&str, Option<Said>); 9] = [
+            ("PROXY TCP4 192.0.2.1 192.0.2.2 5000 80\r\n", client("192.0.2.1:5000")),
+            ("PROXY TCP6 2001:db8::1 2001:db8::2 5000 80\r\n", client("[2001:db8::1]:5000")),
+            ("PROXY UNKNOWN\r\n", Some(Said::Unknown)),
+            ("PROXY UNKNOWN ffff:: ffff:: 1 2\r\n", Some(Said::Unknown)),
+            ("PROXY TCP4 2001:db8::1 192.0.2.2 5000 80\r\n", None),
+            ("PROXY TCP4 192.0.2.1 192.0.2.2 70000 80\r\n", None),
+            ("PROXY TCP4 192.0.2.1\r\n", None),
+            ("GET / HTTP/1.1\r\n", None),
+            ("PROXY", None),
+        ];
+        for (line, expected) in cases {
+            let (found, rest) = said(format!("{line}GET").as_bytes()).await;
+            assert_eq!(found, expected, "{line}");
+            assert!(found.is_none() || rest == b"GET", "{line}");
+        }
+        assert_eq!(said(&[b'P'; 4096]).await.0, None, "a line without end");
+    }
+
+    #[tokio::test]
+    async fn headers_of_version_2_are_read_with_their_extensions() {
+        let four = [192, 0, 2, 1, 192, 0, 2, 2, 0x13, 0x88, 0, 80];
+        let mut six = [0; 36];
+        (six[0], six[1], six[15], six[32], six[33]) = (0x20, 0x01, 1, 0x13, 0x88);
+        let extended = [&four[..], &[4, 0, 1, 9]].concat();
+        let cases: [(u8, u8, &[u8], Option<Said>); 7] = [
+            (0x21, 0x11, &four, client("192.0.2.1:5000")),
+            (0x21, 0x11, &extended, client("192.0.2.1:5000")),
+            (0x21, 0x21, &six, client("[2001::1]:5000")),
+            (0x20, 0x00, &[], Some(Said::Unknown)),
+            (0x21, 0x31, &[1; 216], Some(Said::Unknown)),
+            (0x21, 0x11, &four[..8], None),
+            (0x11, 0x11, &four, None),
+        ];
+        for (command, family, rest, expected) in cases {
+            let length = u16::try_from(rest.len()).expect("short").to_be_bytes();
+            let bytes = [&SIGNATURE[..], &[command, family], &length, rest, b"GET"].concat();
+            let (found, left) = said(&bytes).await;
+            assert_eq!((found, &left[..]), (expected, &b"GET"[..]), "{command:x} {family:x}");
+        }
+    }
+}
