@@ -1,19 +1,14 @@
 //! A client's connection: what is read from it, what is written to it, and how long either may take.
 
+use crate::client_sides::{ReadSide, WriteSide};
 use crate::upstream::Transport;
 use bytes::{Buf, Bytes, BytesMut};
 use foxy_http::{DecodeError, Limits, RequestDecoder, RequestEvent};
 use std::cell::RefCell;
-use std::future::poll_fn;
 use std::io::{self, IoSlice};
-use std::pin::{Pin, pin};
-use std::task::{Context, Poll, Waker};
+use std::pin::Pin;
 use std::time::Duration;
-use tokio::io::{AsyncReadExt, AsyncWrite};
-use tokio::net::TcpStream;
-use tokio::net::tcp::{ReadHalf, WriteHalf};
 use tokio::time::{Instant, Sleep, sleep_until};
-use tokio_rustls::TlsStream;
 
 /// Bytes a read has room for.
 const READ: usize = 16 << 10;
@@ -84,18 +79,6 @@ pub(crate) struct ClientConnection {
     patience: Patience,
 }
 
-/// Where bytes come from.
-enum ReadSide<'a> {
-    Plain(ReadHalf<'a>),
-    Tls(&'a RefCell<TlsStream<TcpStream>>),
-}
-
-/// Where bytes go.
-enum WriteSide<'a> {
-    Plain(WriteHalf<'a>),
-    Tls(&'a RefCell<TlsStream<TcpStream>>),
-}
-
 /// Its reading half.
 pub(crate) struct Receiver<'a> {
     half: ReadSide<'a>,
@@ -134,62 +117,6 @@ impl ClientConnection {
             Receiver { half: read, decoder, buffer, patience },
             Sender { half: write, limit: write_limit, sent: 0 },
         )
-    }
-}
-
-impl ReadSide<'_> {
-    async fn read_buf(&mut self, buffer: &mut BytesMut) -> io::Result<usize> {
-        match self {
-            Self::Plain(half) => half.read_buf(buffer).await,
-            Self::Tls(stream) => {
-                poll_fn(|context| pin!(stream.borrow_mut().read_buf(buffer)).poll(context)).await
-            }
-        }
-    }
-}
-
-impl WriteSide<'_> {
-    /// Writes what fits; `WouldBlock` when nothing does.
-    fn try_write_vectored(&self, slices: &[IoSlice<'_>]) -> io::Result<usize> {
-        match self {
-            Self::Plain(half) => half.try_write_vectored(slices),
-            Self::Tls(stream) => {
-                now(|context| Pin::new(&mut *stream.borrow_mut()).poll_write_vectored(context, slices))
-            }
-        }
-    }
-
-    /// Sends what TLS holds back; `WouldBlock` when not all of it fits.
-    fn try_flush(&self) -> io::Result<()> {
-        match self {
-            Self::Plain(_) => Ok(()),
-            Self::Tls(stream) => now(|context| Pin::new(&mut *stream.borrow_mut()).poll_flush(context)),
-        }
-    }
-
-    /// Waits until the socket takes more.
-    async fn writable(&self) -> io::Result<()> {
-        match self {
-            Self::Plain(half) => half.writable().await,
-            Self::Tls(stream) => {
-                poll_fn(|context| stream.borrow().get_ref().0.poll_write_ready(context)).await
-            }
-        }
-    }
-
-    fn set_zero_linger(&self) -> io::Result<()> {
-        match self {
-            Self::Plain(half) => half.as_ref().set_zero_linger(),
-            Self::Tls(stream) => stream.borrow().get_ref().0.set_zero_linger(),
-        }
-    }
-}
-
-/// What a poll gives without waiting.
-fn now<T>(poll: impl FnOnce(&mut Context<'_>) -> Poll<io::Result<T>>) -> io::Result<T> {
-    match poll(&mut Context::from_waker(Waker::noop())) {
-        Poll::Ready(result) => result,
-        Poll::Pending => Err(io::ErrorKind::WouldBlock.into()),
     }
 }
 

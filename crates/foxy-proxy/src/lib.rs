@@ -13,6 +13,7 @@ mod cache;
 pub mod cache_status;
 mod cached;
 mod client_io;
+mod client_sides;
 pub mod client_tls;
 pub mod counters;
 mod doubts;

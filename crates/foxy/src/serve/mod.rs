@@ -13,6 +13,7 @@ pub mod disk;
 mod exposition;
 mod facts;
 mod fullness;
+mod listeners;
 mod log_queue;
 mod metrics;
 mod process;
@@ -41,6 +42,7 @@ use foxy_proxy::settings::ProxySettings;
 use foxy_proxy::storage::ObjectStore;
 use foxy_proxy::token::Token;
 use fullness::Fullness;
+use listeners::{cannot_listen, listen};
 use proxy_settings::proxy_settings;
 use std::cell::Cell;
 use std::net::{SocketAddr, TcpListener};
@@ -52,10 +54,6 @@ use stores::RunningStore;
 use tokio::sync::oneshot;
 use tokio::task::LocalSet;
 use welcome::{OpenStore, Opened};
-
-/// How long the process before this one may take to let go of its address and its stores.
-const PREDECESSOR_PATIENCE: Duration = Duration::from_secs(1);
-const PREDECESSOR_LOOK: Duration = Duration::from_millis(10);
 
 /// How often troubles are looked for.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
@@ -102,35 +100,6 @@ pub fn run(loaded: &Loaded) -> Result<(), Failure> {
         runtime.map_err(|error| Failure::Failed(format!("cannot start the event loop: {error}")))?;
     LocalSet::new()
         .block_on(&runtime, operate(loaded, Running { proxy, token, certificates, stores, log }, admin))
-}
-
-/// Binds an address without sharing it, so that one in use is noticed.
-fn listen(address: SocketAddr, flag: &str) -> Result<TcpListener, Failure> {
-    let in_use = |error: &std::io::Error| error.kind() == std::io::ErrorKind::AddrInUse;
-    patiently(in_use, || TcpListener::bind(address)).map_err(|error| cannot_listen(address, flag, &error))
-}
-
-/// Tries again for a while what a process that was just killed may still be in the way of.
-fn patiently<T, E>(
-    in_the_way: impl Fn(&E) -> bool,
-    mut attempt: impl FnMut() -> Result<T, E>,
-) -> Result<T, E> {
-    let until = clock::monotonic() + PREDECESSOR_PATIENCE;
-    loop {
-        match attempt() {
-            Err(error) if in_the_way(&error) && clock::monotonic() < until => {
-                std::thread::sleep(PREDECESSOR_LOOK);
-            }
-            result => return result,
-        }
-    }
-}
-
-fn cannot_listen(address: SocketAddr, flag: &str, error: &std::io::Error) -> Failure {
-    let text = format!(
-        "cannot listen on {address} ({flag}): {error}; stop what listens there or give another address"
-    );
-    Failure::Unusable(text)
 }
 
 /// Client connections that the limit on open files leaves room for: each may need two descriptors.
@@ -275,28 +244,6 @@ async fn stop(running: Running, signals: &mut Signals) {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn what_is_in_the_way_for_a_moment_is_waited_for_and_nothing_else() {
-        let mut left = 3;
-        let result = patiently(
-            |_| true,
-            || {
-                left -= 1;
-                if left == 0 { Ok(()) } else { Err(()) }
-            },
-        );
-        assert_eq!(result, Ok(()));
-        let mut attempts = 0;
-        let result: Result<(), u8> = patiently(
-            |_| false,
-            || {
-                attempts += 1;
-                Err(7)
-            },
-        );
-        assert_eq!((result, attempts), (Err(7), 1));
-    }
 
     #[test]
     fn connections_fit_the_limit_on_open_files() {

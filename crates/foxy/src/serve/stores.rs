@@ -1,7 +1,7 @@
 //! The stores: opens each folder, its device and its shard, and refuses to start with one that cannot be used.
 
 use super::disk;
-use super::patiently;
+use super::listeners::patiently;
 use super::room::{self, Claim, NoRoom, Wish};
 use super::store_set::Member;
 use super::welcome::OpenStore;
