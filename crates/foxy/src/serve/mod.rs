@@ -45,7 +45,7 @@ use fullness::Fullness;
 use listeners::{cannot_listen, listen};
 use proxy_settings::proxy_settings;
 use std::cell::Cell;
-use std::net::{SocketAddr, TcpListener};
+use std::net::TcpListener;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
