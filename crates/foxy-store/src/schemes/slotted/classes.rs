@@ -157,6 +157,17 @@ impl Layout for Classes {
         if size_of(piece.file) == 0 { self.budget.adopt_single(piece) } else { self.adopt_among(piece) }
     }
 
+    fn found(&mut self, file: u64, slots: u64) {
+        let size = size_of(file);
+        let Some(class) = self.classes.get_mut(&size).filter(|class| class.file == file) else { return };
+        let room = (self.budget.slots() - self.budget.taken()) / size;
+        let more = slots.div_ceil(u64::from(size)).saturating_sub(u64::from(class.places));
+        let more = u32::try_from(more).unwrap_or(u32::MAX).min(room);
+        self.budget.take(more * size);
+        class.free.extend(class.places..class.places + more);
+        class.places += more;
+    }
+
     fn kind(&self, file: u64) -> FileKind {
         if size_of(file) == 0 { FileKind::Single } else { FileKind::Shared(0) }
     }
@@ -221,6 +232,20 @@ mod tests {
         assert_eq!(layout.given_up(), [records[0].file]);
         layout.removed(records[0].file);
         assert_ne!(placed(&mut layout, 20).file, records[0].file);
+    }
+
+    #[test]
+    fn a_file_found_longer_than_its_records_takes_the_room_it_has() {
+        let mut layout = Classes::new(100, 50);
+        let records: Vec<_> = (0..9).map(|_| placed(&mut layout, 10)).collect();
+        let mut again = Classes::new(100, 50);
+        assert!(again.adopt(&records[..1]));
+        again.found(records[0].file, 85);
+        assert_eq!(again.budget.taken(), 90);
+        assert_eq!(again.place(20), Placement::Full);
+        assert_eq!(placed(&mut again, 10), records[1]);
+        again.found(records[0].file, u64::MAX);
+        assert_eq!(again.budget.taken(), 100, "no more than there is, whatever the disk says");
     }
 
     #[test]

@@ -68,6 +68,9 @@ pub trait Layout: Send {
     /// Takes the pieces of a record that a closed store left behind. False when they cannot be right.
     fn adopt(&mut self, pieces: &[Piece]) -> bool;
 
+    /// A file with adopted records is so many slots long on disk: what no record has of it is free, and takes room.
+    fn found(&mut self, _file: u64, _slots: u64) {}
+
     /// What kind of file it is.
     fn kind(&self, file: u64) -> FileKind;
 

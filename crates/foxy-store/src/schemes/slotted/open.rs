@@ -5,7 +5,7 @@ use super::image::{self, Listed};
 use super::work::{Job, filled, written};
 use super::{CONTROL, Phase, Slotted, slots_of};
 use crate::contract::Outbox;
-use crate::layout::PAGE;
+use crate::layout::{PAGE, SLOT};
 use crate::record::slots_for;
 use crate::status::{OpenStoreError, StoreStatus};
 use crate::superblock::{Found, Superblock};
@@ -230,7 +230,7 @@ impl Slotted {
         match u64::from_str_radix(&entry.name, 16) {
             Ok(_) if entry.is_directory => next.push(path),
             Ok(file) if !self.files.exists(file) || self.path_of(file) != path => stale.push(path),
-            Ok(_) => {}
+            Ok(file) => self.layout.found(file, entry.size.div_ceil(SLOT as u64)),
             Err(_) => self.observer.statistics.foreign_files.set(1),
         }
     }
