@@ -21,6 +21,13 @@ pub struct Summary {
     pub count: usize,
 }
 
+/// The arithmetic mean; 0 of nothing.
+#[must_use]
+#[expect(clippy::cast_precision_loss, reason = "counts of repeats are small")]
+pub fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len().max(1) as f64
+}
+
 impl Summary {
     /// Summarises `values`; `None` when there are none.
     #[must_use]
@@ -32,7 +39,7 @@ impl Summary {
         }
         let mut sorted = values.to_vec();
         sorted.sort_by(f64::total_cmp);
-        let mean = sorted.iter().sum::<f64>() / count as f64;
+        let mean = mean(&sorted);
         let median = f64::midpoint(sorted[(count - 1) / 2], sorted[count / 2]);
         let half = if count < 2 {
             0.0

@@ -4,9 +4,10 @@ use super::Figure;
 use super::lab::Lab;
 use super::picture::{Picture, Series, Style};
 use super::trial::{Mix, Trial};
-use super::webcosm::{mean, rates, ratios};
+use super::webcosm::{rates, ratios};
 use crate::sim::operation::OperationKind;
 use foxy_report::figure::{FigureRow, Verdict};
+use foxy_report::statistics::mean;
 
 const NAME: &str = "001-r44";
 

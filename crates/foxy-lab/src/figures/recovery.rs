@@ -5,7 +5,7 @@ use super::Figure;
 use super::lab::Lab;
 use super::picture::{Picture, Series, Style};
 use super::trial::Mix;
-use super::webcosm::{RATE, mean};
+use super::webcosm::RATE;
 use crate::sim::drive::{Drive, DriveError, Subject};
 use crate::sim::operation::{OperationKind, Operations};
 use crate::sim::pace::Virtual;
@@ -13,6 +13,7 @@ use crate::sim::sizing;
 use foxy_base::Instant;
 use foxy_device::Mechanical;
 use foxy_report::figure::{FigureRow, Place};
+use foxy_report::statistics::mean;
 use foxy_store::record::HEADER;
 use foxy_store::{Observer, Recovery, SchemeName, StoreSettings};
 

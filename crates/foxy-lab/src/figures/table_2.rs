@@ -4,8 +4,9 @@ use super::Figure;
 use super::lab::Lab;
 use super::picture::{Picture, Series, Style};
 use super::trial::{Trial, TrialResult};
-use super::webcosm::{RATE, mean, rates, ratios, sweep};
+use super::webcosm::{RATE, rates, ratios, sweep};
 use foxy_report::figure::{FigureRow, Verdict};
+use foxy_report::statistics::mean;
 use std::sync::Arc;
 
 /// The ceiling of the paper's disk in URL-gets a second (R3).

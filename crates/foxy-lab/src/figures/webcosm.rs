@@ -6,6 +6,7 @@ use super::lab::Lab;
 use super::picture::{Picture, Series, Style};
 use super::trial::{Mix, Trial, TrialResult};
 use foxy_report::figure::{FigureRow, Place, Verdict};
+use foxy_report::statistics::mean;
 use foxy_store::schemes::slotted::BufferChoice;
 use std::sync::Arc;
 
@@ -15,10 +16,6 @@ pub(super) const RATE: &str = "URL-get/s";
 
 pub(super) fn rates(results: &[Arc<TrialResult>]) -> Vec<f64> {
     results.iter().map(|result| result.gets_per_second()).collect()
-}
-
-pub(super) fn mean(values: &[f64]) -> f64 {
-    values.iter().sum::<f64>() / values.len().max(1) as f64
 }
 
 /// Completion of a scheme over utilizations, in minutes, for every seed.

@@ -1,7 +1,7 @@
 //! Table D-1 of seed 000: schemes on real file systems with chosen mount options, in loop devices (R4, R81-R84).
 
 use super::run::{Measured, Run};
-use super::{Context, judged, mean, row};
+use super::{Context, judged, row};
 use crate::lab::mounts::{FileSystem, LoopMount};
 use foxy_lab::figures::picture::{Picture, Series, Style};
 use foxy_lab::figures::trial::Mix;
@@ -9,6 +9,7 @@ use foxy_lab::figures::{Figure, Lab};
 use foxy_lab::sim::drive::PIECE;
 use foxy_lab::sim::operation::{OperationKind, Operations};
 use foxy_report::figure::{FigureRow, Verdict};
+use foxy_report::statistics::mean;
 use foxy_store::SchemeName;
 use std::ops::RangeInclusive;
 use std::sync::atomic::Ordering::Relaxed;

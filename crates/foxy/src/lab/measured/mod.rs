@@ -75,10 +75,6 @@ fn row(figure: &str, name: &str, unit: &str, values: &[f64], scale: f64) -> Figu
     FigureRow::of(figure, name, unit, values).from_place(Place::Measured).at_scale(scale)
 }
 
-fn mean(values: &[f64]) -> f64 {
-    values.iter().sum::<f64>() / values.len().max(1) as f64
-}
-
 /// Runs below which a measured ratio does not count as reproduced: two differ by more than the effects looked for.
 const RUNS: u32 = 3;
 

@@ -1,11 +1,12 @@
 //! Table 2 of seed 001 on this machine's real disk, beside the model at the same scale.
 
 use super::run::Run;
-use super::{Context, judged, mean, row};
+use super::{Context, judged, row};
 use foxy_lab::figures::picture::{Picture, Series, Style};
 use foxy_lab::figures::trial::{Mix, Trial};
 use foxy_lab::figures::{Figure, Lab};
 use foxy_report::figure::{FigureRow, Verdict};
+use foxy_report::statistics::mean;
 use foxy_store::SchemeName;
 
 const NAME: &str = "001-table2-disk";
