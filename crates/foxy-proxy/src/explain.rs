@@ -105,7 +105,10 @@ impl Purger {
         }
         let Some((Found::Response(stored), source)) = found else {
             let outcome = outcome(decide_without(&control, varies));
-            return settled(steps, Step::NotStored, outcome);
+            let last = self.shared.refusals.last(key).map(Step::LastNotKept);
+            steps.extend([Some(Step::NotStored), last].into_iter().flatten());
+            steps.push(Step::Therefore(outcome));
+            return Explanation { stored: None, steps };
         };
         let now = clock::wall();
         let verdict = self.shared.purges.book.judge(&stored);

@@ -9,6 +9,7 @@ use crate::fields::View;
 use crate::flight::{Flight, FlightHead, Outcome};
 use crate::freshen::Described;
 use crate::keeper::{Keeper, Kept};
+use crate::not_kept::{NotKept, Refused};
 use crate::stale::Stale;
 use crate::stored::{CacheKey, Stored, VaryList, strip};
 use crate::upstream::{BodyEvent, HeadEvent, UpstreamError, UpstreamExchange};
@@ -123,6 +124,8 @@ async fn answered(
         BodyLength::None => Some(0),
         BodyLength::Chunked | BodyLength::UntilClose | BodyLength::Tunnel => None,
     };
+    let (status, at) = (head.status, times.1);
+    let refused = |why| worker.shared.refusals.remember(&fill.base, Refused { status, at, why });
     let not_stored = why_not_stored(worker, &fill, &head, length, times.1);
     prepare(&mut head, worker, times.1);
     strip(&mut head.headers);
@@ -137,25 +140,32 @@ async fn answered(
         list: list.as_ref().map(|(list, _)| list.clone()),
     };
     match not_stored {
-        Some(_) => worker.shared.flights.land(fill.base.hash, flight),
+        Some(why) => {
+            refused(why);
+            worker.shared.flights.land(fill.base.hash, flight);
+        }
         None => forget_replaced(worker, &fill, times.1).await,
     }
     flight.publish(Outcome::Response(Arc::new(shown)));
     let keeper = not_stored.is_none().then(|| Keeper::new(worker, &fill.base, &key));
-    let (result, keeper) = body(worker, flight, &mut exchange, length, keeper).await;
+    let (result, keeper) = body(worker, flight, &mut exchange, (length, keeper), &refused).await;
     let kept = keeper.filter(|_| result.is_ok());
     if kept.as_ref().is_some_and(Keeper::is_in_parts) {
         // Readers do not wait until the store has confirmed every part.
         flight.end(result.clone());
     }
-    if let Some(kept) = kept
-        && let Some((body, length)) = kept.complete().await
-    {
-        let role = worker.settings().mode.role();
-        let stored = Arc::new(Stored::new(key.text.clone(), head, role, initial, length, body));
-        let list = list.as_ref().map(|(list, new)| (list, *new));
-        cache.add(&fill.base, &key, &stored, list, fill.epoch, &worker.counters);
-        flight.keeping.send_replace(Keeping::All(stored));
+    if let Some(kept) = kept {
+        match kept.complete().await {
+            Some((body, length)) => {
+                let role = worker.settings().mode.role();
+                let stored = Arc::new(Stored::new(key.text.clone(), head, role, initial, length, body));
+                let list = list.as_ref().map(|(list, new)| (list, *new));
+                cache.add(&fill.base, &key, &stored, list, fill.epoch, &worker.counters);
+                worker.shared.refusals.forget(&fill.base);
+                flight.keeping.send_replace(Keeping::All(stored));
+            }
+            None => refused(NotKept::StoreRefused),
+        }
     }
     finish(worker, flight, &fill.base, result);
 }
@@ -193,7 +203,7 @@ fn why_not_stored(
     head: &ResponseHead,
     length: Option<u64>,
     received: WallTime,
-) -> Option<&'static str> {
+) -> Option<NotKept> {
     let verdict = storability(Exchange {
         method: "GET",
         target: &fill.base.text,
@@ -206,10 +216,10 @@ fn why_not_stored(
     let answers_better =
         |stale: &Stale| stale.permit_after(Failure::Status(head.status), &fill.request, received).is_some();
     match verdict {
-        Storability::DoNotStore(reason) => Some(reason.name()),
-        Storability::Store if fill.stale.as_ref().is_some_and(answers_better) => Some("stale-if-error"),
+        Storability::DoNotStore(reason) => Some(NotKept::Rule(reason)),
+        Storability::Store if fill.stale.as_ref().is_some_and(answers_better) => Some(NotKept::StaleIfError),
         Storability::Store if length.is_some_and(|length| length > worker.shared.cache.object_limit) => {
-            Some("too-large")
+            Some(NotKept::TooLarge)
         }
         Storability::Store => None,
     }
@@ -224,13 +234,13 @@ pub(crate) fn prepare(head: &mut ResponseHead, worker: &Worker, received: WallTi
     }
 }
 
-/// Carries the body to the readers and the keeper.
+/// Carries the body to the readers and the keeper. Should the keeper keep it no longer, `refused` is told.
 async fn body(
     worker: &Worker,
     flight: &Flight,
     exchange: &mut UpstreamExchange,
-    length: Option<u64>,
-    mut keeper: Option<Keeper>,
+    (length, mut keeper): (Option<u64>, Option<Keeper>),
+    refused: impl Fn(NotKept),
 ) -> (Result<Headers, UpstreamError>, Option<Keeper>) {
     let mut trailers = Headers::new();
     let mut received = 0;
@@ -249,7 +259,10 @@ async fn body(
                 if let Some(kept) = &mut keeper {
                     match kept.take(&data) {
                         Kept::Yes => drop(flight.keeping.send_if_modified(|keeping| keeping.advance(kept))),
-                        Kept::No => keeper = None,
+                        Kept::No(why) => {
+                            refused(why);
+                            keeper = None;
+                        }
                     }
                 }
                 if keeper.is_none() {

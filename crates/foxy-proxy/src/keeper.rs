@@ -2,6 +2,7 @@
 
 use crate::cache::{Cache, site};
 use crate::counters::Counter;
+use crate::not_kept::NotKept;
 use crate::storage::{PART, part_key};
 use crate::stored::{CacheKey, StoredBody};
 use crate::windows::Collected;
@@ -17,11 +18,14 @@ use tokio::sync::oneshot::error::TryRecvError;
 /// for it.
 const PARTS_WAITING: usize = 16;
 
+const STORE_REFUSED: Kept = Kept::No(NotKept::StoreRefused);
+
 /// Whether a keeper still keeps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kept {
     Yes,
-    No,
+    /// For that reason.
+    No(NotKept),
 }
 
 /// Collects a body for the cache: whole if it is small, in parts as it comes if not.
@@ -70,18 +74,18 @@ impl Keeper {
     pub(crate) fn take(&mut self, data: &Bytes) -> Kept {
         self.length += data.len() as u64;
         if self.length > self.cache().object_limit {
-            return Kept::No;
+            return Kept::No(NotKept::TooLarge);
         }
         if !self.held.take(data.len()) {
             self.worker.counters.add(Counter::StoreRefusals, 1);
-            return Kept::No;
+            return STORE_REFUSED;
         }
         self.collected.extend_from_slice(data);
         while self.collected.len() > PART {
             let part = self.collected.split_to(PART).freeze();
             self.held.give_back(PART);
-            if self.put(part) == Kept::No {
-                return Kept::No;
+            if let Kept::No(reason) = self.put(part) {
+                return Kept::No(reason);
             }
         }
         Kept::Yes
@@ -89,7 +93,7 @@ impl Keeper {
 
     /// Hands a part to the store, and looks at what it has answered so far.
     fn put(&mut self, part: Bytes) -> Kept {
-        let Some(storage) = self.cache().storage().cloned() else { return Kept::No };
+        let Some(storage) = self.cache().storage().cloned() else { return STORE_REFUSED };
         let hint = PlacementHint { size: self.length, ..self.hint };
         let key = part_key(self.key.hash, self.fill, self.parts);
         self.waiting.push_back(storage.put_part(key, part, hint));
@@ -103,7 +107,7 @@ impl Keeper {
                 Err(TryRecvError::Empty) if self.waiting.len() <= PARTS_WAITING => break,
                 Ok(_) | Err(_) => {
                     self.worker.counters.add(Counter::StoreRefusals, 1);
-                    return Kept::No;
+                    return STORE_REFUSED;
                 }
             }
         }
@@ -113,12 +117,12 @@ impl Keeper {
     /// Waits until the store has confirmed every part.
     async fn confirmed(&mut self) -> Kept {
         let Some(patience) = self.cache().storage().map(crate::storage::Storage::patience) else {
-            return Kept::No;
+            return STORE_REFUSED;
         };
         while let Some(answer) = self.waiting.pop_front() {
             if !matches!(tokio::time::timeout(patience, answer).await, Ok(Ok(Answer::Stored))) {
                 self.worker.counters.add(Counter::StoreRefusals, 1);
-                return Kept::No;
+                return STORE_REFUSED;
             }
         }
         Kept::Yes

@@ -30,6 +30,7 @@ mod hit;
 mod keeper;
 pub mod memory;
 mod news;
+pub mod not_kept;
 mod outgoing;
 mod parts;
 mod proxy_header;

@@ -1,5 +1,6 @@
 //! What a flight tells its readers: the head, the outcome, the pieces of the body. Only data.
 
+use crate::not_kept::NotKept;
 use crate::stored::{CacheKey, Stored, VaryList};
 use crate::upstream::UpstreamError;
 use bytes::Bytes;
@@ -15,7 +16,7 @@ pub(crate) struct FlightHead {
     /// Body length, if the origin said so.
     pub(crate) length: Option<u64>,
     /// Why it is not stored, if it is not.
-    pub(crate) not_stored: Option<&'static str>,
+    pub(crate) not_stored: Option<NotKept>,
     /// Age on arrival, in seconds.
     pub(crate) age: u64,
     /// The key it will be stored under.

@@ -7,6 +7,7 @@ use crate::cache::Cache;
 use crate::counters::{self, Counter, Counters};
 use crate::flights::Flights;
 use crate::memory::MemoryTier;
+use crate::not_kept::Refusals;
 use crate::purge::Purges;
 use crate::purger::Purger;
 use crate::settings::ProxySettings;
@@ -132,6 +133,7 @@ impl Proxy {
             cache,
             flights: Flights::new(flight_budget(settings.memory)),
             purges: parts.purges,
+            refusals: Refusals::default(),
             part_places: PartPlaces::new(flight_budget(settings.memory).min(PARTS_BUDGET)),
             sink: parts.sink,
             stopping: AtomicBool::new(false),

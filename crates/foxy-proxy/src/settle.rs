@@ -9,6 +9,7 @@ use crate::client_io::Sender;
 use crate::fields::View;
 use crate::flight::{FlightHead, Outcome, Piece, Reader};
 use crate::hit::hit;
+use crate::not_kept::NotKept;
 use crate::reason::ErrorReason;
 use crate::stale::Miss;
 use crate::stream::{self, Source, Streamed};
@@ -54,7 +55,7 @@ pub(crate) async fn settle(
                 status: Some(head.head.status),
                 stored: head.not_stored.is_none(),
                 collapsed,
-                detail: head.not_stored,
+                detail: head.not_stored.map(NotKept::name),
             };
             respond(worker, sender, wanted, reader, &head, outcome).await?
         }

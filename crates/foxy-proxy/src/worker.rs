@@ -7,6 +7,7 @@ use crate::cache::Cache;
 use crate::counters::Counters;
 use crate::epoch::Epoch;
 use crate::flights::{Boarding, Flights};
+use crate::not_kept::Refusals;
 use crate::purge::Purges;
 use crate::settings::ProxySettings;
 use crate::stored::CacheKey;
@@ -24,6 +25,7 @@ pub(crate) struct Shared {
     pub(crate) cache: Cache,
     pub(crate) flights: Flights,
     pub(crate) purges: Purges,
+    pub(crate) refusals: Refusals,
     pub(crate) part_places: PartPlaces,
     pub(crate) sink: Option<Arc<dyn AccessSink>>,
     /// Set once the proxy is to stop: no request follows the one in progress.

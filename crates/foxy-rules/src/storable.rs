@@ -4,6 +4,7 @@ use crate::cache_control::{RequestControl, ResponseControl, Role};
 use crate::fields::Fields;
 use crate::freshness::{self, Lifetime};
 use crate::invalidate::content_location_is_target;
+use crate::not_stored::NotStoredReason;
 use crate::vary::Vary;
 use foxy_base::WallTime;
 
@@ -14,56 +15,6 @@ pub enum Storability {
     Store,
     /// It may not, or it would be of no use.
     DoNotStore(NotStoredReason),
-}
-
-/// Why a response is not stored.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum NotStoredReason {
-    /// Only answers to GET are stored, and those to POST that say they are what a GET would give.
-    Method,
-    /// Partial content (206) is no answer to other requests. What of it may be kept as a part is decided as for its whole.
-    Partial,
-    /// The status is not a final one, or says nothing of the resource (304).
-    Status,
-    /// `must-understand`, and the status is not one we know.
-    NotUnderstood,
-    /// The response says `no-store`.
-    ResponseNoStore,
-    /// The request says `no-store`.
-    RequestNoStore,
-    /// The response says `private`.
-    Private,
-    /// The request carried Authorization and the response does not allow sharing (§3.5).
-    Authorization,
-    /// `Vary: *`: it matches no other request.
-    VaryStar,
-    /// Vary names more fields than we compare.
-    VaryTooLong,
-    /// It sets a cookie, and nothing in it says that others may have it.
-    SetCookie,
-    /// No lifetime, no validator: it could never be reused (§3: no explicit freshness, no heuristic).
-    NoFreshness,
-}
-
-impl NotStoredReason {
-    /// A stable name for `Cache-Status` details, logs and metrics.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Method => "method",
-            Self::Partial => "partial",
-            Self::Status => "status",
-            Self::NotUnderstood => "not-understood",
-            Self::ResponseNoStore => "response-no-store",
-            Self::RequestNoStore => "request-no-store",
-            Self::Private => "private",
-            Self::Authorization => "authorization",
-            Self::VaryStar => "vary-star",
-            Self::VaryTooLong => "vary-too-long",
-            Self::SetCookie => "set-cookie",
-            Self::NoFreshness => "no-freshness",
-        }
-    }
 }
 
 /// What §3 needs to know of an exchange.

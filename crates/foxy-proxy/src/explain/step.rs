@@ -1,12 +1,14 @@
 //! One line of an explanation: what a rule says of a request, where the rule is written, and its name.
 
 use crate::cache_status::HitSource;
+use crate::not_kept::Refused;
 use crate::purge::Verdict;
 use crate::reason::{ErrorReason, ForwardReason};
 use bytes::Bytes;
 use foxy_rules::Permit;
 use foxy_rules::explain::Step as RuleStep;
 use std::fmt;
+use std::time::{Duration, UNIX_EPOCH};
 
 /// What one rule says of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,6 +25,8 @@ pub enum Step {
     Varies(Vec<String>),
     /// Nothing that fits is stored.
     NotStored,
+    /// The last answer to the URL was not kept.
+    LastNotKept(Refused),
     /// A response that fits is stored there.
     Found(HitSource),
     /// What purges make of it.
@@ -96,6 +100,7 @@ impl Step {
             Self::AnsweredHere => "RFC 9110 §7.6.2",
             Self::Key(_) => "RFC 9111 §2",
             Self::Varies(_) => "RFC 9111 §4.1",
+            Self::LastNotKept(refused) => refused.why.section(),
             Self::NotStored | Self::Found(_) => "RFC 9111 §4",
             Self::Purged(_) => "docs/operation.md",
             Self::Rule(step) => step.section(),
@@ -113,6 +118,7 @@ impl Step {
             Self::Key(_) => "key",
             Self::Varies(_) => "vary",
             Self::NotStored => "not-stored",
+            Self::LastNotKept(refused) => refused.why.name(),
             Self::Found(_) => "stored",
             Self::Purged(Verdict::Untouched) => "not-purged",
             Self::Purged(Verdict::Stale { .. }) => "purged-softly",
@@ -135,6 +141,10 @@ impl fmt::Display for Step {
             Self::Key(key) => write!(f, "the cache is asked for {}", key.escape_ascii()),
             Self::Varies(names) => write!(f, "the responses to this URL are chosen by {}", names.join(", ")),
             Self::NotStored => f.write_str("nothing that fits is stored"),
+            Self::LastNotKept(Refused { status, at, why }) => {
+                let date = httpdate::fmt_http_date(UNIX_EPOCH + Duration::from_secs(at.seconds()));
+                write!(f, "the last answer ({status}, {date}) was not kept: {why}")
+            }
             Self::Found(HitSource::Memory) => f.write_str("a response that fits is in memory"),
             Self::Found(_) => f.write_str("a response that fits is in the store"),
             Self::Purged(Verdict::Untouched) => f.write_str("no purge is about it"),

@@ -89,3 +89,28 @@ fn a_request_with_foxy_explain_is_answered_by_its_explanation_for_those_who_may(
     assert_eq!(nobody.get(&url, "Foxy-Explain: 1\r\n").body, b"body");
     assert_eq!(origin.requests(), 1);
 }
+
+#[test]
+fn why_the_last_answer_was_not_kept_is_explained_until_one_is() {
+    let origin = TestOrigin::start(|_, number| match number {
+        0 => ok("Cache-Control: no-store\r\n", b"body"),
+        1 => ok("Cache-Control: max-age=60\r\n", &[b'x'; 3000]),
+        _ => ok("Cache-Control: max-age=60\r\n", b"body"),
+    });
+    let proxy = proxy_with(|settings| settings.object_limit = 2000);
+    let url = origin.url("/x");
+    check(&proxy, &url, "", "key not-stored fetch");
+    proxy.get(&url, "");
+    let explained = explain(&proxy, &url, "");
+    assert_eq!(names(&explained), "key not-stored response-no-store fetch");
+    assert_eq!(explained.steps[2].section(), "RFC 9111 §5.2.2.5");
+    let text = explained.steps[2].to_string();
+    assert!(
+        text.starts_with("the last answer (200, ") && text.ends_with("was not kept: it says no-store"),
+        "{text}"
+    );
+    proxy.get(&url, "");
+    check(&proxy, &url, "", "key not-stored too-large fetch");
+    proxy.get(&url, "");
+    check(&proxy, &url, "", "key stored not-purged lifetime age fresh reuse hit");
+}
