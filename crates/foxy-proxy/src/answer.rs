@@ -1,18 +1,18 @@
-//! Answers on their way to a client: heads, framing and bodies. What to answer has been decided before.
+//! Answers of our own and from what is stored: which head and which bytes. What to answer has been decided before, how it
+//! is written is in `sender`.
 
 use crate::access::MediaType;
 use crate::body_parts::{self, PartsOf};
 use crate::cache_status::CacheStatus;
-use crate::client_io::{Sender, WriteEnd};
 use crate::counters::Counter;
 use crate::fields::View;
 use crate::proxy_status;
 use crate::reason::ErrorReason;
+use crate::sender::{Framing, Opening, Sender, WriteEnd};
 use crate::stored::{CacheKey, Stored, StoredBody};
 use crate::worker::Worker;
-use bytes::{BufMut, Bytes, BytesMut};
+use bytes::Bytes;
 use foxy_base::clock;
-use foxy_http::encode::{self};
 use foxy_http::{Headers, ResponseHead, Version};
 use foxy_rules::{Part, RangeAnswer};
 
@@ -88,51 +88,6 @@ impl From<WriteEnd> for Cut {
     }
 }
 
-/// How the body is told apart from the next response.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Framing {
-    Length(u64),
-    Chunked,
-    UntilClose,
-    /// No body at all (204, 304).
-    Empty,
-}
-
-/// Puts the end of a head: Age, Cache-Status, framing and Connection.
-pub(crate) fn end_head(
-    out: &mut BytesMut,
-    asked: Asked,
-    age: Option<u64>,
-    outcome: CacheStatus,
-    framing: Framing,
-) -> After {
-    use std::io::Write;
-    let mut out = out.writer();
-    if let Some(age) = age {
-        let _ = write!(out, "Age: {age}\r\n");
-    }
-    let _ = write!(out, "Cache-Status: {outcome}\r\n");
-    let after = match framing {
-        Framing::Length(length) => {
-            let _ = write!(out, "Content-Length: {length}\r\n");
-            asked.keep
-        }
-        Framing::Chunked => {
-            let _ = out.write_all(b"Transfer-Encoding: chunked\r\n");
-            asked.keep
-        }
-        Framing::UntilClose => false,
-        Framing::Empty => asked.keep,
-    };
-    let line: &[u8] = match (after, asked.version) {
-        (false, _) => b"Connection: close\r\n\r\n",
-        (true, Version::Http10) => b"Connection: keep-alive\r\n\r\n",
-        (true, Version::Http11) => b"\r\n",
-    };
-    let _ = out.write_all(line);
-    if after { After::Keep } else { After::Close }
-}
-
 /// Sends an error of our own.
 pub(crate) async fn error(
     worker: &Worker,
@@ -162,14 +117,20 @@ pub(crate) async fn local(
     outcome: CacheStatus,
     body: Bytes,
 ) -> Result<(After, Told), Cut> {
-    let mut out = BytesMut::with_capacity(512);
-    encode::status_line(head.status, &head.reason, &mut out);
-    encode::header_lines(&head.headers, &mut out);
-    let after = end_head(&mut out, asked, None, outcome, Framing::Length(body.len() as u64));
+    let opening = Opening {
+        status: head.status,
+        reason: &head.reason,
+        headers: &head.headers,
+        wire: None,
+        age: None,
+        outcome,
+        framing: Framing::Length(body.len() as u64),
+    };
+    let after = sender.begin(asked, opening);
     let body = if asked.head_only { Bytes::new() } else { body };
     let media_type = MediaType::of(head.headers.get("content-type"));
     let told = Told { outcome, status: head.status, body_bytes: body.len() as u64, media_type };
-    sender.write(&mut [out.freeze(), body]).await?;
+    sender.finish(body).await?;
     Ok((after, told))
 }
 
@@ -185,11 +146,17 @@ pub(crate) async fn not_modified(
         ["cache-control", "content-location", "date", "etag", "expires", "vary", "via", "last-modified"];
     let mut headers = fields.clone();
     headers.retain(|name, _| KEPT.iter().any(|kept| kept.eq_ignore_ascii_case(name)));
-    let mut out = BytesMut::with_capacity(512);
-    encode::status_line(304, b"Not Modified", &mut out);
-    encode::header_lines(&headers, &mut out);
-    let after = end_head(&mut out, asked, Some(age), outcome, Framing::Empty);
-    sender.write(&mut [out.freeze()]).await?;
+    let opening = Opening {
+        status: 304,
+        reason: b"Not Modified",
+        headers: &headers,
+        wire: None,
+        age: Some(age),
+        outcome,
+        framing: Framing::Empty,
+    };
+    let after = sender.begin(asked, opening);
+    sender.finish(Bytes::new()).await?;
     Ok((after, Told { outcome, status: 304, body_bytes: 0, media_type: MediaType::default() }))
 }
 
@@ -221,41 +188,50 @@ pub(crate) async fn stored(
         RangeAnswer::Part { first, last } => (first, last + 1),
         RangeAnswer::Whole | RangeAnswer::Unsatisfiable => (0, stored.length),
     };
-    let mut out = BytesMut::with_capacity(stored.wire.len() + 160);
-    let status = if matches!(range, RangeAnswer::Part { .. }) {
-        encode::status_line(206, b"Partial Content", &mut out);
-        // A complete response's Content-Range means nothing (RFC 9110 §14.4).
-        let mut headers = stored.head.headers.clone();
-        headers.remove("content-range");
-        encode::header_lines(&headers, &mut out);
-        let value = format!("bytes {first}-{}/{complete}", last - 1);
-        encode::header_line("Content-Range", value.as_bytes(), &mut out);
-        206
-    } else {
-        out.extend_from_slice(&stored.wire);
-        stored.head.status
+    let mut opening = Opening {
+        status: stored.head.status,
+        reason: &stored.head.reason,
+        headers: &stored.head.headers,
+        wire: Some(&stored.wire),
+        age: Some(age),
+        outcome,
+        framing: Framing::Length(last - first),
     };
-    let empty = matches!(status, 204 | 304);
-    let framing = if empty { Framing::Empty } else { Framing::Length(last - first) };
-    let after = end_head(&mut out, asked, Some(age), outcome, framing);
+    let of_range;
+    if matches!(range, RangeAnswer::Part { .. }) {
+        of_range = ranged(&stored.head.headers, &format!("bytes {first}-{}/{complete}", last - 1));
+        opening =
+            Opening { status: 206, reason: b"Partial Content", headers: &of_range, wire: None, ..opening };
+    }
+    let empty = matches!(opening.status, 204 | 304);
+    if empty {
+        opening.framing = Framing::Empty;
+    }
+    let after = sender.begin(asked, opening);
     let body_bytes = if asked.head_only || empty { 0 } else { last - first };
     let media_type = MediaType::of(stored.head.headers.get("content-type"));
-    let told = Told { outcome, status, body_bytes, media_type };
+    let told = Told { outcome, status: opening.status, body_bytes, media_type };
     match &stored.body {
-        _ if asked.head_only || empty => {
-            sender.write(&mut [out.freeze()]).await?;
-        }
+        _ if asked.head_only || empty => sender.finish(Bytes::new()).await?,
         StoredBody::Whole(body) => {
             let slice = |at: u64| usize::try_from(at).unwrap_or(body.len());
-            let body = body.slice(slice(first - begin)..slice(last - begin));
-            sender.write(&mut [out.freeze(), body]).await?;
+            sender.finish(body.slice(slice(first - begin)..slice(last - begin))).await?;
         }
         StoredBody::Parts { fill } => {
             let rest = Rest { at: first - begin, end: last - begin, answered: (after, told) };
             let object = CacheKey::new(stored.key.clone()).hash;
             let body = PartsOf { object, fill: *fill, length: stored.length };
-            body_parts::send(worker, sender, out.freeze(), body, rest).await?;
+            body_parts::send(worker, sender, body, rest).await?;
+            sender.end(&Headers::new()).await?;
         }
     }
     Ok((after, told))
+}
+
+/// The fields of a response as those of a part of it. A complete response's Content-Range means nothing (RFC 9110 §14.4).
+fn ranged(fields: &Headers, content_range: &str) -> Headers {
+    let mut headers = fields.clone();
+    headers.remove("content-range");
+    headers.append("Content-Range", content_range);
+    headers
 }

@@ -1,19 +1,18 @@
 //! A client that was too slow for its flight: it lost its place there, and goes on from what the cache keeps of the same
 //! fetch, while that comes. What is not kept it gets from the origin, if that still has exactly the same response.
 
-use crate::answer::{After, Cut, Framing, Rest, Short, Told};
+use crate::answer::{After, Cut, Rest, Short, Told};
 use crate::body_parts::{self, PartsOf};
 use crate::cached::Wanted;
-use crate::client_io::Sender;
 use crate::counters::Counter;
 use crate::flight::{FlightHead, Reader};
 use crate::keeper::Keeper;
 use crate::resume;
+use crate::sender::{Framing, Sender};
 use crate::stored::{Stored, StoredBody};
 use crate::worker::Worker;
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use foxy_http::Headers;
-use foxy_http::encode::{self, ChunkHeader};
 use std::sync::Arc;
 
 /// What of a flight's body can be read back.
@@ -81,13 +80,9 @@ pub(crate) async fn catch_up(
             Keeping::Nothing => break,
         };
         told.body_bytes = body.length();
-        match send(worker, sender, flight, &body, (at, framing, (after, told))).await {
+        match send(worker, sender, flight, &body, (at, (after, told))).await {
             Ok(()) if last => {
-                if framing == Framing::Chunked {
-                    let mut end = BytesMut::new();
-                    encode::last_chunk(&Headers::new(), &mut end);
-                    sender.write(&mut [end.freeze()]).await?;
-                }
+                sender.end(&Headers::new()).await?;
                 return Ok((after, told));
             }
             Ok(()) => {}
@@ -106,9 +101,7 @@ pub(crate) async fn catch_up(
     let result = from_origin(worker, sender, wanted, flight, (after, told, framing)).await;
     if matches!(result, Err(Cut::Source)) {
         worker.counters.add(Counter::CutResponses, 1);
-        if framing == Framing::UntilClose {
-            sender.end_with_reset();
-        }
+        sender.break_off();
     }
     result
 }
@@ -141,23 +134,20 @@ async fn send(
     sender: &mut Sender<'_>,
     flight: &FlightHead,
     body: &Body,
-    (at, framing, answered): (u64, Framing, (After, Told)),
+    (at, answered): (u64, (After, Told)),
 ) -> Result<(), Short> {
-    let chunked = framing == Framing::Chunked;
     let more = usize::try_from(body.length() - at).unwrap_or(usize::MAX);
     if more == 0 {
         return Ok(());
     }
-    let head = if chunked { Bytes::copy_from_slice(ChunkHeader::new(more).as_bytes()) } else { Bytes::new() };
     match body {
-        Body::Whole(body) => sender.write(&mut [head, body.slice(body.len() - more..)]).await?,
+        Body::Whole(body) => sender.body(body.slice(body.len() - more..)).await?,
         Body::Parts { fill, bytes } => {
             let of = PartsOf { object: flight.key.hash, fill: *fill, length: *bytes };
-            body_parts::send(worker, sender, head, of, Rest { at, end: *bytes, answered }).await?;
+            sender.announce(more);
+            body_parts::send(worker, sender, of, Rest { at, end: *bytes, answered }).await?;
+            sender.announced_is_sent().await?;
         }
-    }
-    if chunked {
-        sender.write(&mut [Bytes::from_static(encode::CRLF)]).await?;
     }
     Ok(())
 }

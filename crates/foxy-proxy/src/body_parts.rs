@@ -2,8 +2,8 @@
 //! that clients that never read hold next to no memory. All parts that are read or sent share one budget.
 
 use crate::answer::{Rest, Short};
-use crate::client_io::{Sender, Taken};
 use crate::counters::Counter;
+use crate::sender::{Sender, Taken};
 use crate::storage::PART;
 use crate::worker::Worker;
 use bytes::Bytes;
@@ -51,38 +51,34 @@ pub(crate) struct PartsOf {
     pub(crate) length: u64,
 }
 
-/// Sends what `rest` names of a body. The first part is read before the head goes out.
+/// Sends what `rest` names of a body. The first part is read before the head, if that waits, goes out.
 pub(crate) async fn send(
     worker: &Worker,
     sender: &mut Sender<'_>,
-    head: Bytes,
     body: PartsOf,
     mut rest: Rest,
 ) -> Result<(), Short> {
     let places = &worker.shared.part_places;
-    let mut head = Some(head);
+    let mut nothing_sent = true;
     while rest.at < rest.end {
         let place = places.one().await;
         let Some(part) = read(worker, body, rest.at / PART as u64).await else {
             worker.counters.add(Counter::LostParts, 1);
-            return Err(if head.is_some() { Short::Gone } else { Short::Rest(rest) });
+            return Err(if nothing_sent { Short::Gone } else { Short::Rest(rest) });
         };
-        let mut pieces = [head.take().unwrap_or_default(), wanted_of(&part, &rest)];
+        let mut left = wanted_of(&part, &rest);
         drop(part);
-        let stop = rest.at + pieces[1].len() as u64;
-        let taken = sender.write_while_taken(&mut pieces, || places.patience()).await?;
-        let [head_left, left] = pieces;
+        let stop = rest.at + left.len() as u64;
+        nothing_sent = false;
+        let taken = sender.part(&mut left, || places.patience()).await?;
         rest.at = stop - left.len() as u64;
         drop((left, place));
         if taken == Taken::Partly {
-            sender.write(&mut [head_left]).await?;
+            sender.flush().await?;
             sender.writable().await?;
         }
     }
-    match head {
-        Some(head) => Ok(sender.write(&mut [head]).await?),
-        None => Ok(()),
-    }
+    Ok(sender.flush().await?)
 }
 
 /// One part, whole.

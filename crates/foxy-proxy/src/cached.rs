@@ -3,7 +3,6 @@
 use crate::answer::{self, After, Asked, Cut, Told};
 use crate::cache::{Found, InMemory};
 use crate::cache_status::HitSource;
-use crate::client_io::Sender;
 use crate::counters::Counter;
 use crate::epoch::Epoch;
 use crate::exchange::{Next, can_be_validated, decide, decide_without};
@@ -17,6 +16,7 @@ use crate::hit::hit;
 use crate::outgoing;
 use crate::parts;
 use crate::reason::{ErrorReason, ForwardReason};
+use crate::sender::Sender;
 use crate::settle::settle;
 use crate::stale::{Miss, Stale};
 use crate::stored::{CacheKey, Stored, VaryList};

@@ -1,20 +1,17 @@
-//! A client's connection: what is read from it, what is written to it, and how long either may take.
+//! A client's connection, and what is read from it. What is written to it is in `sender`.
 
 use crate::client_sides::{ReadSide, WriteSide};
+use crate::sender::Sender;
 use crate::upstream::Transport;
-use bytes::{Buf, Bytes, BytesMut};
+use bytes::BytesMut;
 use foxy_http::{DecodeError, Limits, RequestDecoder, RequestEvent};
 use std::cell::RefCell;
-use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::time::Duration;
 use tokio::time::{Instant, Sleep, sleep_until};
 
 /// Bytes a read has room for.
 const READ: usize = 16 << 10;
-
-/// Slices given to one write.
-const SLICES: usize = 8;
 
 /// Why nothing more comes from a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,22 +24,6 @@ pub(crate) enum ReadEnd {
     Timeout,
     /// What it sent is no request.
     Malformed(DecodeError),
-}
-
-/// Why a client gets no more.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum WriteEnd {
-    /// It closed or reset the connection.
-    Gone,
-    /// It took nothing for too long.
-    Timeout,
-}
-
-/// Whether a client has taken all that was written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Taken {
-    All,
-    Partly,
 }
 
 /// A timer that is armed anew only when it fires: re-arming for each read would cost more than the read's parsing.
@@ -87,14 +68,6 @@ pub(crate) struct Receiver<'a> {
     patience: &'a mut Patience,
 }
 
-/// Its writing half.
-pub(crate) struct Sender<'a> {
-    half: WriteSide<'a>,
-    limit: Duration,
-    /// Bytes written.
-    pub(crate) sent: u64,
-}
-
 impl ClientConnection {
     pub(crate) fn new(stream: Transport, limits: Limits) -> Self {
         let decoder = RequestDecoder::new(limits);
@@ -113,10 +86,7 @@ impl ClientConnection {
             }
         };
         let Self { decoder, buffer, patience, .. } = self;
-        (
-            Receiver { half: read, decoder, buffer, patience },
-            Sender { half: write, limit: write_limit, sent: 0 },
-        )
+        (Receiver { half: read, decoder, buffer, patience }, Sender::new(write, write_limit))
     }
 }
 
@@ -156,90 +126,5 @@ impl Receiver<'_> {
             }
             self.read(Instant::now() + limit).await?;
         }
-    }
-}
-
-impl Sender<'_> {
-    /// Writes all of `pieces`, in as few calls as the client takes them.
-    pub(crate) async fn write(&mut self, pieces: &mut [Bytes]) -> Result<(), WriteEnd> {
-        while self.write_now(pieces)? == Taken::Partly {
-            self.writable().await?;
-        }
-        Ok(())
-    }
-
-    /// Writes `pieces` until the client takes nothing for as long as `patience` says when that begins; what is left of
-    /// them stays in `pieces`.
-    pub(crate) async fn write_while_taken(
-        &mut self,
-        pieces: &mut [Bytes],
-        patience: impl Fn() -> Duration,
-    ) -> Result<Taken, WriteEnd> {
-        while self.write_now(pieces)? == Taken::Partly {
-            match tokio::time::timeout(patience(), self.half.writable()).await {
-                Ok(Ok(())) => {}
-                Ok(Err(_)) => return Err(WriteEnd::Gone),
-                Err(_) => return Ok(Taken::Partly),
-            }
-        }
-        Ok(Taken::All)
-    }
-
-    /// Writes what the client takes without waiting.
-    fn write_now(&mut self, pieces: &mut [Bytes]) -> Result<Taken, WriteEnd> {
-        let mut first = 0;
-        loop {
-            while pieces.get(first).is_some_and(Bytes::is_empty) {
-                first += 1;
-            }
-            if first == pieces.len() {
-                return taken(self.half.try_flush());
-            }
-            let mut slices = [IoSlice::new(&[]); SLICES];
-            let mut count = 0;
-            for (slice, piece) in slices.iter_mut().zip(&pieces[first..]) {
-                *slice = IoSlice::new(piece);
-                count += 1;
-            }
-            match self.half.try_write_vectored(&slices[..count]) {
-                Ok(written) => {
-                    self.sent += written as u64;
-                    advance(&mut pieces[first..], written);
-                }
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(Taken::Partly),
-                Err(_) => return Err(WriteEnd::Gone),
-            }
-        }
-    }
-
-    /// Makes the coming close a reset, for a client that would take a plain one for the end of the body.
-    pub(crate) fn end_with_reset(&self) {
-        // Should the system not do it, the connection is closed as every other.
-        let _ = self.half.set_zero_linger();
-    }
-
-    /// Waits until the client takes more.
-    pub(crate) async fn writable(&mut self) -> Result<(), WriteEnd> {
-        match tokio::time::timeout(self.limit, self.half.writable()).await {
-            Ok(Ok(())) => Ok(()),
-            Ok(Err(_)) => Err(WriteEnd::Gone),
-            Err(_) => Err(WriteEnd::Timeout),
-        }
-    }
-}
-
-fn taken(flushed: io::Result<()>) -> Result<Taken, WriteEnd> {
-    match flushed {
-        Ok(()) => Ok(Taken::All),
-        Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(Taken::Partly),
-        Err(_) => Err(WriteEnd::Gone),
-    }
-}
-
-fn advance(pieces: &mut [Bytes], mut written: usize) {
-    for piece in pieces {
-        let taken = written.min(piece.len());
-        piece.advance(taken);
-        written -= taken;
     }
 }

@@ -4,7 +4,7 @@ use crate::answer::{self, After, Asked, Cut, Told};
 use crate::aside::Aside;
 use crate::cache_status::{CacheStatus, HitSource};
 use crate::cached::Wanted;
-use crate::client_io::{ReadEnd, Receiver, Sender};
+use crate::client_io::{ReadEnd, Receiver};
 use crate::counters::Counter;
 use crate::fields::View;
 use crate::fill::prepare;
@@ -12,16 +12,17 @@ use crate::freshen::Described;
 use crate::hit::hit;
 use crate::outgoing;
 use crate::reason::{ErrorReason, ForwardReason};
+use crate::sender::Sender;
 use crate::stored::CacheKey;
 use crate::stream::{self, Source, Streamed};
 use crate::upstream::{
     BodyPiece, BodySender, HeadEvent, Origin, RequestBody, Transport, UpstreamError, UpstreamExchange,
 };
 use crate::worker::Worker;
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use foxy_base::clock;
 use foxy_http::{
-    BodyLength, DecodeError, Headers, Method, RequestEvent, RequestHead, ResponseHead, Version, encode,
+    BodyLength, DecodeError, Headers, Method, RequestEvent, RequestHead, ResponseHead, Version,
     strip_hop_by_hop,
 };
 use foxy_rules::invalidate::also_invalidated;
@@ -222,7 +223,7 @@ async fn final_head(
     loop {
         match exchange.head().await {
             Ok(HeadEvent::Continue) if asked.version == Version::Http11 => {
-                sender.write(&mut [Bytes::from_static(b"HTTP/1.1 100 Continue\r\n\r\n")]).await?;
+                sender.head(&ResponseHead::new(100)).await?;
             }
             Ok(HeadEvent::Interim(head)) => interim(sender, asked, head).await?,
             Ok(HeadEvent::Continue) => {}
@@ -242,9 +243,7 @@ pub(crate) async fn interim(
         return Ok(());
     }
     strip_hop_by_hop(&mut head.headers);
-    let mut out = BytesMut::new();
-    encode::response_head(&head, &mut out);
-    Ok(sender.write(&mut [out.freeze()]).await?)
+    Ok(sender.head(&head).await?)
 }
 
 async fn invalidate(worker: &Worker, request: &Forward<'_>, head: &ResponseHead) {

@@ -3,10 +3,10 @@
 use crate::answer::{self, After, Cut, Short, Told};
 use crate::cache_status::{CacheStatus, HitSource};
 use crate::cached::Wanted;
-use crate::client_io::Sender;
 use crate::counters::Counter;
 use crate::fields::View;
 use crate::resume;
+use crate::sender::Sender;
 use crate::stored::{CacheKey, Stored};
 use crate::worker::Worker;
 use foxy_base::WallTime;

@@ -39,6 +39,7 @@ pub mod purge;
 pub mod purger;
 pub mod reason;
 mod resume;
+mod sender;
 mod serve;
 pub mod server;
 pub mod settings;

@@ -4,10 +4,10 @@
 use crate::answer::{self, After, Cut, Short, Told};
 use crate::cache_status::CacheStatus;
 use crate::cached::Wanted;
-use crate::client_io::Sender;
 use crate::exchange::{Next, decide};
 use crate::fields::View;
 use crate::hit::counter;
+use crate::sender::Sender;
 use crate::stored::{CacheKey, Stored, StoredBody};
 use crate::worker::Worker;
 use bytes::BytesMut;

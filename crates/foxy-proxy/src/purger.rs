@@ -3,10 +3,10 @@
 
 use crate::answer::{self, After, Asked, Cut, Told};
 use crate::cache_status::CacheStatus;
-use crate::client_io::Sender;
 use crate::counters::{Counter, Counters};
 use crate::purge::{NotPurged, Order, Scope, Strength};
 use crate::reason::ErrorReason;
+use crate::sender::Sender;
 use crate::stored::CacheKey;
 use crate::upstream::Scheme;
 use crate::worker::{Shared, Worker};

@@ -3,13 +3,13 @@
 
 use crate::answer::{After, Cut, Rest, Told};
 use crate::cached::Wanted;
-use crate::client_io::Sender;
 use crate::counters::Counter;
 use crate::outgoing;
+use crate::sender::Sender;
 use crate::upstream::{BodyEvent, HeadEvent, UpstreamExchange};
 use crate::worker::Worker;
 use bytes::Bytes;
-use foxy_http::ResponseHead;
+use foxy_http::{Headers, ResponseHead};
 
 /// Sends the rest of a body of `length` bytes whose response has that head.
 pub(crate) async fn rest(
@@ -75,9 +75,9 @@ async fn carry(
         let end = (start + wanted).min(data.len() as u64);
         wanted -= end - start;
         data = slice(&data, start, end);
-        sender.write(&mut [data]).await?;
+        sender.body(data).await?;
     }
-    Ok(())
+    Ok(sender.end(&Headers::new()).await?)
 }
 
 /// The bytes `start..end`, both within `data`.

@@ -1,16 +1,14 @@
 //! Responses sent on as they come, from a flight or from an exchange of one request alone.
 
 use crate::access::MediaType;
-use crate::answer::{After, Asked, Cut, Framing, Told, end_head};
+use crate::answer::{After, Asked, Cut, Told};
 use crate::aside::Aside;
 use crate::cache_status::CacheStatus;
-use crate::client_io::Sender;
 use crate::counters::Counter;
 use crate::flight::{Piece, Reader};
+use crate::sender::{Framing, Opening, Sender};
 use crate::upstream::{BodyEvent, UpstreamExchange};
 use crate::worker::Worker;
-use bytes::{Bytes, BytesMut};
-use foxy_http::encode::{self, ChunkHeader};
 use foxy_http::{Headers, ResponseHead, Version};
 use std::future::{Future, poll_fn};
 use std::pin::pin;
@@ -72,9 +70,6 @@ pub(crate) async fn streamed(
     (age, outcome): (Option<u64>, CacheStatus),
     mut source: Source<'_>,
 ) -> Result<Streamed, Cut> {
-    let mut out = BytesMut::with_capacity(head.headers.wire_length() + 256);
-    encode::status_line(head.status, &head.reason, &mut out);
-    encode::header_lines(&head.headers, &mut out);
     let framing = match (head.status, length, asked.version) {
         _ if asked.head_only => Framing::Empty,
         (204 | 304, ..) => Framing::Empty,
@@ -82,17 +77,27 @@ pub(crate) async fn streamed(
         (_, None, Version::Http11) => Framing::Chunked,
         (_, None, Version::Http10) => Framing::UntilClose,
     };
-    let after = end_head(&mut out, asked, age, outcome, framing);
+    let after = sender.begin(
+        asked,
+        Opening {
+            status: head.status,
+            reason: &head.reason,
+            headers: &head.headers,
+            wire: None,
+            age,
+            outcome,
+            framing,
+        },
+    );
     let media_type = MediaType::of(head.headers.get("content-type"));
     let mut told = Told { outcome, status: head.status, body_bytes: 0, media_type };
-    let mut pending = out.freeze();
     loop {
         let piece = {
             let mut next = pin!(source.next(worker));
             match poll_fn(|context| Poll::Ready(next.as_mut().poll(context))).await {
                 Poll::Ready(piece) => piece,
                 Poll::Pending => {
-                    sender.write(&mut [std::mem::take(&mut pending)]).await?;
+                    sender.flush().await?;
                     next.await
                 }
             }
@@ -101,34 +106,21 @@ pub(crate) async fn streamed(
             Piece::Data(_) if framing == Framing::Empty => {}
             Piece::Data(data) => {
                 told.body_bytes += data.len() as u64;
-                let head = std::mem::take(&mut pending);
-                match framing {
-                    Framing::Chunked => {
-                        let size = Bytes::copy_from_slice(ChunkHeader::new(data.len()).as_bytes());
-                        sender.write(&mut [head, size, data, Bytes::from_static(encode::CRLF)]).await?;
-                    }
-                    _ => sender.write(&mut [head, data]).await?,
-                }
+                sender.body(data).await?;
             }
             Piece::End(trailers) => {
-                let mut end = BytesMut::new();
-                if framing == Framing::Chunked {
-                    let trailers = if asked.trailers { trailers } else { Headers::new() };
-                    encode::last_chunk(&trailers, &mut end);
-                }
-                sender.write(&mut [pending, end.freeze()]).await?;
+                let trailers = if asked.trailers { trailers } else { Headers::new() };
+                sender.end(&trailers).await?;
                 return Ok(Streamed::Whole(after, told));
             }
             Piece::LeftBehind => {
-                sender.write(&mut [pending]).await?;
+                sender.flush().await?;
                 return Ok(Streamed::Part(after, told, framing));
             }
             Piece::Broken => {
                 worker.counters.add(Counter::CutResponses, 1);
-                sender.write(&mut [pending]).await?;
-                if framing == Framing::UntilClose {
-                    sender.end_with_reset();
-                }
+                sender.flush().await?;
+                sender.break_off();
                 return Err(Cut::Source);
             }
         }

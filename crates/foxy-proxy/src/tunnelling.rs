@@ -9,8 +9,8 @@ use crate::reason::{ErrorReason, ForwardReason};
 use crate::serve::Ended;
 use crate::upstream::{Origin, Transport, Tunnel};
 use crate::worker::Worker;
-use bytes::{Bytes, BytesMut};
-use foxy_http::{RequestEvent, ResponseHead, encode};
+use bytes::Bytes;
+use foxy_http::{RequestEvent, ResponseHead};
 use std::rc::Rc;
 
 pub(crate) async fn tunnel(
@@ -35,8 +35,9 @@ pub(crate) async fn tunnel(
         return (Ended::Cut(Cut::Client), 0);
     }
     let outcome = forwarded(ForwardReason::Method, 200);
-    let text = format!("HTTP/1.1 200 Connection Established\r\nCache-Status: {outcome}\r\n\r\n");
-    carry(worker, connection, text.into(), stream, Bytes::new(), told(outcome, 200)).await
+    let mut head = ResponseHead { reason: "Connection Established".into(), ..ResponseHead::new(200) };
+    head.headers.append("Cache-Status", outcome.to_string());
+    carry(worker, connection, &head, stream, Bytes::new(), told(outcome, 200)).await
 }
 
 pub(crate) async fn switched(
@@ -55,9 +56,7 @@ pub(crate) async fn switched(
         head.headers.append("Upgrade", protocol);
     }
     head.headers.append("Cache-Status", outcome.to_string());
-    let mut out = BytesMut::new();
-    encode::response_head(&head, &mut out);
-    carry(worker, connection, out.freeze(), stream, rest, told(outcome, head.status)).await
+    carry(worker, connection, &head, stream, rest, told(outcome, head.status)).await
 }
 
 const fn forwarded(reason: ForwardReason, status: u16) -> CacheStatus {
@@ -72,13 +71,13 @@ fn told(outcome: CacheStatus, status: u16) -> Told {
 async fn carry(
     worker: &Rc<Worker>,
     connection: &mut ClientConnection,
-    head: Bytes,
+    head: &ResponseHead,
     origin: Transport,
     from_origin: Bytes,
     told: Told,
 ) -> (Ended, u64) {
     let (_, mut sender) = connection.split(worker.settings().client_write);
-    if sender.write(&mut [head]).await.is_err() {
+    if sender.head(head).await.is_err() {
         return (Ended::Cut(Cut::Client), sender.sent);
     }
     let sent = sender.sent;
