@@ -14,7 +14,7 @@ use crate::worker::Worker;
 use bytes::Bytes;
 use foxy_base::clock;
 use foxy_http::{Headers, ResponseHead, Version};
-use foxy_rules::{Part, RangeAnswer};
+use foxy_rules::{Part, Span};
 
 /// What of a request decides how its answer is framed.
 #[derive(Clone, Copy, Debug)]
@@ -178,16 +178,13 @@ pub(crate) async fn stored(
     sender: &mut Sender<'_>,
     asked: Asked,
     stored: &Stored,
-    range: RangeAnswer,
+    range: Option<Span>,
     (age, outcome): (u64, CacheStatus),
 ) -> Result<(After, Told), Short> {
     // Where in the whole the stored bytes begin, and how long that is.
     let part = (stored.head.status == 206).then(|| Part::of(&View(&stored.head.headers))).flatten();
     let (begin, complete) = part.map_or((0, stored.length), |part| (part.first, part.complete));
-    let (first, last) = match range {
-        RangeAnswer::Part { first, last } => (first, last + 1),
-        RangeAnswer::Whole | RangeAnswer::Unsatisfiable => (0, stored.length),
-    };
+    let (first, last) = range.map_or((0, stored.length), |span| (span.first, span.last + 1));
     let mut opening = Opening {
         status: stored.head.status,
         reason: &stored.head.reason,
@@ -198,7 +195,7 @@ pub(crate) async fn stored(
         framing: Framing::Length(last - first),
     };
     let of_range;
-    if matches!(range, RangeAnswer::Part { .. }) {
+    if range.is_some() {
         of_range = ranged(&stored.head.headers, &format!("bytes {first}-{}/{complete}", last - 1));
         opening =
             Opening { status: 206, reason: b"Partial Content", headers: &of_range, wire: None, ..opening };

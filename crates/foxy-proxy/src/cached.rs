@@ -24,7 +24,7 @@ use crate::upstream::Origin;
 use crate::worker::Worker;
 use foxy_base::clock;
 use foxy_http::RequestHead;
-use foxy_rules::{Permit, RequestControl, Vary};
+use foxy_rules::{Permit, RequestControl, UpstreamRange, Vary};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -122,7 +122,9 @@ async fn fetch(
     miss: Miss,
 ) -> Result<Got, Cut> {
     let head_only = wanted.asked.head_only;
-    if head_only || (wanted.head.headers.contains("range") && !miss.validates()) {
+    let range = outgoing::asked_range(&wanted.head.headers);
+    let ranged = range.is_some_and(|range| range != UpstreamRange::Whole);
+    if head_only || (ranged && !miss.validates()) {
         if !head_only
             && let Some((after, told)) = parts::answer(worker, sender, wanted, control, clock::wall()).await?
         {

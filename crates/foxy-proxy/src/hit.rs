@@ -7,6 +7,7 @@ use crate::counters::Counter;
 use crate::fields::View;
 use crate::resume;
 use crate::sender::Sender;
+use crate::several;
 use crate::stored::{CacheKey, Stored};
 use crate::worker::Worker;
 use foxy_base::WallTime;
@@ -49,10 +50,20 @@ pub(crate) async fn hit(
         200 if !wanted.asked.head_only => requested_range(&request, &head, stored.length),
         _ => RangeAnswer::Whole,
     };
-    if range == RangeAnswer::Unsatisfiable {
-        return answer::unsatisfiable(sender, wanted.asked, stored.length, outcome).await.map(Some);
-    }
-    let short = match answer::stored(worker, sender, wanted.asked, stored, range, (age, outcome)).await {
+    let how = (age, outcome);
+    let sent = match range {
+        RangeAnswer::Unsatisfiable => {
+            return answer::unsatisfiable(sender, wanted.asked, stored.length, outcome).await.map(Some);
+        }
+        RangeAnswer::Whole => answer::stored(worker, sender, wanted.asked, stored, None, how).await,
+        RangeAnswer::Part(span) => {
+            answer::stored(worker, sender, wanted.asked, stored, Some(span), how).await
+        }
+        RangeAnswer::Several(spans) => {
+            several::stored(worker, sender, wanted.asked, stored, &spans, how).await
+        }
+    };
+    let short = match sent {
         Ok(answered) => return Ok(Some(answered)),
         Err(Short::Cut(cut)) => return Err(cut),
         Err(short) => short,

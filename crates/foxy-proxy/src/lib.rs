@@ -44,6 +44,7 @@ mod serve;
 pub mod server;
 pub mod settings;
 mod settle;
+mod several;
 mod stale;
 pub mod storage;
 pub mod stored;

@@ -8,7 +8,8 @@ use bytes::Bytes;
 use foxy_http::{
     Headers, Method, RequestHead, accepts_trailers, expects_continue, strip_hop_by_hop, upgrade_protocol,
 };
-use foxy_rules::Validators;
+use foxy_rules::upstream_range::range_value;
+use foxy_rules::{UpstreamRange, Validators, upstream_range};
 
 /// The client's request as it goes on.
 pub(crate) fn forwarded(
@@ -18,6 +19,9 @@ pub(crate) fn forwarded(
     body: RequestBody,
 ) -> UpstreamRequest {
     let mut headers = end_to_end(worker, head);
+    if head.method == Method::Get {
+        bound_range(&mut headers);
+    }
     if !expects_continue(head) {
         headers.remove("expect");
     }
@@ -60,6 +64,26 @@ pub(crate) fn for_cache(
         }
     }
     UpstreamRequest { origin, method: Method::Get, target: target(head), headers, body: RequestBody::none() }
+}
+
+/// What a client's Range asks of the origin; `None` without one.
+pub(crate) fn asked_range(headers: &Headers) -> Option<UpstreamRange> {
+    let mut lines = headers.get_all("range");
+    let range = lines.next()?;
+    Some(if lines.next().is_none() { upstream_range(range) } else { UpstreamRange::Whole })
+}
+
+/// Makes of a Range what may go to an origin.
+fn bound_range(headers: &mut Headers) {
+    match asked_range(headers) {
+        None | Some(UpstreamRange::Unknown) => {}
+        Some(UpstreamRange::One(spec)) => headers.set("Range", range_value(spec)),
+        Some(UpstreamRange::Several(value)) => headers.set("Range", value),
+        Some(UpstreamRange::Whole) => {
+            headers.remove("range");
+            headers.remove("if-range");
+        }
+    }
 }
 
 fn end_to_end(worker: &Worker, head: &RequestHead) -> Headers {

@@ -37,13 +37,13 @@ pub(crate) async fn answer(
         Next::GatewayTimeout | Next::Revalidate(_) | Next::Fetch(_) => return Ok(None),
     };
     let Some(part) = Part::of(&view) else { return Ok(None) };
-    let range = requested_range(&View(headers), &view, part.complete);
-    if !matches!(range, RangeAnswer::Part { first, last } if part.holds(first, last)) {
-        return Ok(None);
-    }
+    let span = match requested_range(&View(headers), &view, part.complete) {
+        RangeAnswer::Part(span) if part.holds(span.first, span.last) => span,
+        _ => return Ok(None),
+    };
     worker.counters.add(counter(source), 1);
     let how = (stored.times.age(now), CacheStatus::Hit { source, ttl, permit });
-    match answer::stored(worker, sender, wanted.asked, &stored, range, how).await {
+    match answer::stored(worker, sender, wanted.asked, &stored, Some(span), how).await {
         Ok(answered) => Ok(Some(answered)),
         Err(Short::Cut(cut)) => Err(cut),
         Err(short) => {

@@ -2,7 +2,7 @@
 //! parts of the same. Whether a part may be stored is decided as for its whole.
 
 use crate::fields::Fields;
-use crate::validate::strongly_equal;
+use crate::slice::strong_validator;
 
 /// A part of a whole of known length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,10 +64,13 @@ impl Part {
 }
 
 /// Whether two responses are of the same representation, so that their parts may be combined: both have the same strong
-/// entity tag (RFC 9111 §3.4).
+/// validator (RFC 9111 §3.4), a tag or, where there is no tag, a date.
 #[must_use]
 pub fn are_of_one(one: &(impl Fields + ?Sized), other: &(impl Fields + ?Sized)) -> bool {
-    matches!((one.single("etag"), other.single("etag")), (Some(one), Some(other)) if strongly_equal(one, other))
+    match (strong_validator(one), strong_validator(other)) {
+        (Some(validator), Some(others)) => validator == others,
+        _ => false,
+    }
 }
 
 #[cfg(test)]
@@ -120,12 +123,18 @@ mod tests {
     }
 
     #[test]
-    fn only_a_strong_tag_makes_two_responses_one() {
+    fn only_a_strong_validator_makes_two_responses_one() {
         let same = |one: &str, other: &str| are_of_one(&[("ETag", one)][..], &[("ETag", other)][..]);
         assert!(same("\"a\"", "\"a\""));
         for (one, other) in [("\"a\"", "\"b\""), ("W/\"a\"", "W/\"a\""), ("a", "a")] {
             assert!(!same(one, other), "{one} {other}");
         }
-        assert!(!are_of_one(&[("Last-Modified", "x")][..], &[("Last-Modified", "x")][..]));
+        let dated = |day: &'static str| [("Last-Modified", "Sun, 06 Nov 1994 08:49:37 GMT"), ("Date", day)];
+        let [younger, older] =
+            [dated("Mon, 07 Nov 1994 08:49:37 GMT"), dated("Tue, 08 Nov 1994 08:49:37 GMT")];
+        assert!(are_of_one(&younger[..], &older[..]));
+        assert!(!are_of_one(&younger[..1], &older[..1]));
+        let tagged = [&[("ETag", "\"a\"")][..], &older].concat();
+        assert!(!are_of_one(&younger[..], &tagged[..]), "a tag is not compared with a date");
     }
 }

@@ -1,28 +1,70 @@
-//! Range requests (RFC 9110 §14) against a complete stored response. One range is answered; several, or what cannot be
-//! read, are answered with the whole, as §14.2 allows, which also leaves overlapping-range abuse without a lever.
+//! Range requests (RFC 9110 §14) against a complete stored response. A set of ranges is merged first, so that no byte is
+//! sent twice, and one of too many ranges is ignored, as §14.2 allows: overlapping-range abuse has no lever here. How
+//! several ranges are laid out is in `multipart`; what of a set goes to an origin in `upstream_range`.
 
 use crate::date;
 use crate::fields::Fields;
 use crate::validate::strongly_equal;
 use foxy_base::WallTime;
 
+/// Ranges a set may have, as it was sent. With more it is ignored.
+pub const RANGES: usize = 16;
+
+/// Ranges with fewer bytes between them are merged: less than another part's head takes (§15.3.7.2).
+const GAP: u64 = 80;
+
 /// The year 2100: dates with two-digit years read as this century's, so that none looks older than it is.
 const FAR: WallTime = WallTime::from_seconds(4_102_444_800);
 
-/// What a Range asks of a body of known length.
+/// The bytes `first..=last` of a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Span {
+    /// First byte.
+    pub first: u64,
+    /// Last byte; not before the first.
+    pub last: u64,
+}
+
+impl Span {
+    /// How many bytes they are.
+    #[must_use]
+    pub const fn length(self) -> u64 {
+        (self.last - self.first).saturating_add(1)
+    }
+}
+
+/// What a Range asks of a body of known length.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RangeAnswer {
     /// No range, or one to be ignored: 200 with everything.
     Whole,
-    /// 206 with the bytes `first..=last`.
-    Part {
-        /// First byte.
-        first: u64,
-        /// Last byte.
-        last: u64,
-    },
+    /// 206 with these bytes.
+    Part(Span),
+    /// 206 with each of these, in this order; at least two, none touching another.
+    Several(Vec<Span>),
     /// 416.
     Unsatisfiable,
+}
+
+/// One member of a set of ranges, before the body's length is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RangeSpec {
+    /// From a byte to another; `u64::MAX` for the end of the body.
+    Span(Span),
+    /// The last so many bytes.
+    Suffix(u64),
+}
+
+impl RangeSpec {
+    /// The bytes it means of a body of `length` bytes, if any.
+    #[must_use]
+    pub fn within(self, length: u64) -> Option<Span> {
+        let (first, last) = match self {
+            Self::Span(Span { first, last }) => (first, last.min(length.checked_sub(1)?)),
+            Self::Suffix(count) => (length - count.min(length), length.checked_sub(1)?),
+        };
+        (first <= last).then_some(Span { first, last })
+    }
 }
 
 /// Reads Range and If-Range of a GET against a stored response of `length` bytes.
@@ -36,55 +78,91 @@ pub fn requested_range(
     if request.has("if-range") && !if_range_holds(request, stored) {
         return RangeAnswer::Whole;
     }
-    parse(range, length).unwrap_or(RangeAnswer::Whole)
+    let Some(set) = range_set(range) else { return RangeAnswer::Whole };
+    let spans = merged(set.into_iter().filter_map(|spec| spec.within(length)).collect());
+    match spans[..] {
+        [] => RangeAnswer::Unsatisfiable,
+        [span] => RangeAnswer::Part(span),
+        _ => RangeAnswer::Several(spans),
+    }
 }
 
-/// If-Range (§13.1.5): a strong match of the tag, or the very text of a Last-Modified that is a strong validator: at
-/// least a second before the response's Date (§8.8.2.2).
+/// If-Range (§13.1.5): a strong match of the tag, or the very text of a Last-Modified that is a strong validator.
 fn if_range_holds(request: &(impl Fields + ?Sized), stored: &(impl Fields + ?Sized)) -> bool {
     let Some(condition) = request.single("if-range") else { return false };
     if condition.starts_with(b"\"") || condition.starts_with(b"W/") {
         return stored.single("etag").is_some_and(|tag| strongly_equal(condition, tag));
     }
-    let seconds = |text: &[u8]| date::parse(text, FAR).map(WallTime::seconds);
-    let dates = stored.single("last-modified").and_then(seconds).zip(stored.single("date").and_then(seconds));
-    stored.single("last-modified") == Some(condition) && dates.is_some_and(|(changed, sent)| changed < sent)
+    strong_date(stored) == Some(condition)
 }
 
-fn parse(range: &[u8], length: u64) -> Option<RangeAnswer> {
+/// A Last-Modified that is a strong validator: at least a second before the response's Date (§8.8.2.2).
+#[must_use]
+pub fn strong_date(response: &(impl Fields + ?Sized)) -> Option<&[u8]> {
+    let seconds = |text: &[u8]| date::parse(text, FAR).map(WallTime::seconds);
+    let changed = response.single("last-modified")?;
+    let sent = response.single("date").and_then(seconds)?;
+    seconds(changed).is_some_and(|changed| changed < sent).then_some(changed)
+}
+
+/// The members of a set of byte ranges. `None` for another unit, for what is not of the grammar, and for more than
+/// [`RANGES`].
+#[must_use]
+pub fn range_set(range: &[u8]) -> Option<Vec<RangeSpec>> {
     let text = std::str::from_utf8(range).ok()?.trim();
     let (unit, set) = text.split_once('=')?;
     if !unit.eq_ignore_ascii_case("bytes") {
         return None;
     }
-    let (first, last) = set.trim().split_once('-')?;
+    let members = set.split(',').map(|member| member.trim_matches([' ', '\t']));
+    let mut specs = Vec::new();
+    for member in members.filter(|member| !member.is_empty()) {
+        if specs.len() == RANGES {
+            return None;
+        }
+        specs.push(range_spec(member)?);
+    }
+    (!specs.is_empty()).then_some(specs)
+}
+
+fn range_spec(text: &str) -> Option<RangeSpec> {
+    let (first, last) = text.split_once('-')?;
     let number = |text: &str| {
         let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
         digits.then(|| text.parse::<u64>().unwrap_or(u64::MAX))
     };
     if first.is_empty() {
-        let suffix = number(last)?;
-        return Some(match suffix.min(length) {
-            0 => RangeAnswer::Unsatisfiable,
-            count => RangeAnswer::Part { first: length - count, last: length - 1 },
-        });
+        return number(last).map(RangeSpec::Suffix);
     }
     let first = number(first)?;
     let last = if last.is_empty() { u64::MAX } else { number(last)? };
-    if last < first {
-        return None;
+    (first <= last).then_some(RangeSpec::Span(Span { first, last }))
+}
+
+/// Merges what overlaps, adjoins or lies close together. What is left keeps the order in which it was first named
+/// (§15.3.7.2).
+#[must_use]
+pub fn merged(spans: Vec<Span>) -> Vec<Span> {
+    let mut ascending: Vec<(usize, Span)> = spans.into_iter().enumerate().collect();
+    ascending.sort_by_key(|(_, span)| span.first);
+    let mut apart: Vec<(usize, Span)> = Vec::new();
+    for (named, span) in ascending {
+        match apart.last_mut() {
+            Some((first_named, last)) if span.first <= last.last.saturating_add(1 + GAP) => {
+                last.last = last.last.max(span.last);
+                *first_named = named.min(*first_named);
+            }
+            _ => apart.push((named, span)),
+        }
     }
-    Some(if first >= length {
-        RangeAnswer::Unsatisfiable
-    } else {
-        RangeAnswer::Part { first, last: last.min(length - 1) }
-    })
+    apart.sort_by_key(|(named, _)| *named);
+    apart.into_iter().map(|(_, span)| span).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use RangeAnswer::{Part, Unsatisfiable, Whole};
+    use RangeAnswer::{Several, Unsatisfiable, Whole};
 
     type Lines<'a> = &'a [(&'a str, &'a str)];
     const STORED: Lines<'static> = &[
@@ -93,20 +171,29 @@ mod tests {
         ("Date", "Sun, 06 Nov 1994 08:49:38 GMT"),
     ];
 
+    const fn span(first: u64, last: u64) -> Span {
+        Span { first, last }
+    }
+
+    const fn part(first: u64, last: u64) -> RangeAnswer {
+        RangeAnswer::Part(span(first, last))
+    }
+
     #[test]
     fn one_range_is_cut_to_the_body() {
         let cases = [
-            ("bytes=0-0", Part { first: 0, last: 0 }),
-            ("bytes=10-19", Part { first: 10, last: 19 }),
-            ("bytes=90-1000", Part { first: 90, last: 99 }),
-            ("bytes=90-", Part { first: 90, last: 99 }),
-            ("bytes=-10", Part { first: 90, last: 99 }),
-            ("bytes=-1000", Part { first: 0, last: 99 }),
-            ("bytes=0-99999999999999999999999", Part { first: 0, last: 99 }),
+            ("bytes=0-0", part(0, 0)),
+            ("bytes=10-19", part(10, 19)),
+            ("bytes=90-1000", part(90, 99)),
+            ("bytes=90-", part(90, 99)),
+            ("bytes=-10", part(90, 99)),
+            ("bytes=-1000", part(0, 99)),
+            ("bytes=0-99999999999999999999999", part(0, 99)),
             ("bytes=100-", Unsatisfiable),
             ("bytes=-0", Unsatisfiable),
             ("bytes=5-4", Whole),
-            ("bytes=0-1,3-4", Whole),
+            ("bytes=5-4,0-1", Whole),
+            ("bytes=,", Whole),
             ("bytes=a-b", Whole),
             ("bytes=-", Whole),
             ("bytes=+1-2", Whole),
@@ -119,12 +206,44 @@ mod tests {
     }
 
     #[test]
+    fn several_ranges_are_merged_and_keep_their_order() {
+        let cases = [
+            ("bytes=0-1,500-501", Several(vec![span(0, 1), span(500, 501)])),
+            ("bytes=500-501,0-1", Several(vec![span(500, 501), span(0, 1)])),
+            ("bytes=500-501,0-1,490-510,900-", Several(vec![span(490, 510), span(0, 1), span(900, 999)])),
+            ("bytes= 0-1 ,, -1\t", Several(vec![span(0, 1), span(999, 999)])),
+            ("bytes=0-1,2-3", part(0, 3)),
+            ("bytes=0-1,82-83", part(0, 83)),
+            ("bytes=0-1,83-84", Several(vec![span(0, 1), span(83, 84)])),
+            ("bytes=0-,0-,-1000", part(0, 999)),
+            ("bytes=0-1,5000-", part(0, 1)),
+            ("bytes=5000-,-0", Unsatisfiable),
+        ];
+        for (range, expected) in cases {
+            assert_eq!(requested_range(&[("Range", range)][..], STORED, 1000), expected, "{range}");
+        }
+    }
+
+    #[test]
+    fn a_set_of_too_many_ranges_is_ignored() {
+        let set = |count: u64| {
+            let members: Vec<_> = (0..count).map(|at| format!("{}-{}", at * 1000, at * 1000)).collect();
+            format!("bytes={}", members.join(","))
+        };
+        let answer = |count| requested_range(&[("Range", set(count).as_str())][..], STORED, 1 << 40);
+        assert!(matches!(answer(16), Several(spans) if spans.len() == 16));
+        assert_eq!(answer(17), Whole);
+        let killer = format!("bytes=0-{}", ",5-0,0-0".repeat(8000));
+        assert_eq!(requested_range(&[("Range", killer.as_str())][..], STORED, 1 << 40), Whole);
+    }
+
+    #[test]
     fn if_range_needs_a_strong_match() {
         let cases = [
-            ("\"a\"", Part { first: 0, last: 0 }),
+            ("\"a\"", part(0, 0)),
             ("\"b\"", Whole),
             ("W/\"a\"", Whole),
-            ("Sun, 06 Nov 1994 08:49:37 GMT", Part { first: 0, last: 0 }),
+            ("Sun, 06 Nov 1994 08:49:37 GMT", part(0, 0)),
             ("Sun, 06 Nov 1994 08:49:38 GMT", Whole),
         ];
         for (condition, expected) in cases {

@@ -8,7 +8,10 @@ use foxy_rules::reuse::{
 };
 use foxy_rules::storable::{Exchange, Storability, storability};
 use foxy_rules::validate::{evaluate, is_about};
-use foxy_rules::{Fields, RangeAnswer, RequestControl, ResponseControl, Role, Vary, requested_range};
+use foxy_rules::{
+    Fields, Multipart, RangeAnswer, RangeSpec, RequestControl, ResponseControl, Role, Span, UpstreamRange,
+    Vary, requested_range, upstream_range,
+};
 use proptest::prelude::*;
 
 fn directive() -> impl Strategy<Value = String> {
@@ -37,6 +40,22 @@ fn directive() -> impl Strategy<Value = String> {
 
 fn control() -> impl Strategy<Value = String> {
     prop::collection::vec(directive(), 0..5).prop_map(|directives| directives.join(", "))
+}
+
+fn asked_range() -> impl Strategy<Value = RangeSpec> {
+    let span =
+        (0u64..5000, 0u64..600).prop_map(|(first, more)| RangeSpec::Span(Span { first, last: first + more }));
+    let open = (0u64..5000).prop_map(|first| RangeSpec::Span(Span { first, last: u64::MAX }));
+    prop_oneof![6 => span, 1 => open, 1 => (0u64..5000).prop_map(RangeSpec::Suffix)]
+}
+
+fn range_value(set: &[RangeSpec]) -> String {
+    let member = |spec: &RangeSpec| match *spec {
+        RangeSpec::Span(Span { first, last: u64::MAX }) => format!("{first}-"),
+        RangeSpec::Span(Span { first, last }) => format!("{first}-{last}"),
+        RangeSpec::Suffix(count) => format!("-{count}"),
+    };
+    format!("bytes={}", set.iter().map(member).collect::<Vec<_>>().join(","))
 }
 
 proptest! {
@@ -110,10 +129,63 @@ proptest! {
             let _ = evaluate(request, 200, response, now);
             let _ = is_about(request, response);
             let _ = also_invalidated(response, "http://a.test/b");
-            if let RangeAnswer::Part { first, last } = requested_range(request, response, length) {
+            if let RangeAnswer::Part(Span { first, last }) = requested_range(request, response, length) {
                 prop_assert!(first <= last && last < length);
             }
+            let _ = upstream_range(&one);
         }
+    }
+
+    #[test]
+    fn several_ranges_are_the_asked_bytes_once_each_and_never_more_than_the_whole(
+        set in prop::collection::vec(asked_range(), 1..20),
+        length in 1u64..4000,
+    ) {
+        let body: Vec<u8> = (0..length).map(|at| (at % 251) as u8).collect();
+        let value = range_value(&set);
+        let answer = requested_range(&[("Range", value.as_str())][..], &[][..] as &[(&str, &str)], length);
+        let spans = match &answer {
+            RangeAnswer::Several(spans) => spans.clone(),
+            RangeAnswer::Part(span) => vec![*span],
+            RangeAnswer::Whole => { prop_assert!(set.len() > 16); return Ok(()); }
+            RangeAnswer::Unsatisfiable => Vec::new(),
+        };
+        let asked: Vec<Span> = set.iter().filter_map(|spec| spec.within(length)).collect();
+        let holds = |one: &Span, other: &Span| one.first <= other.first && other.last <= one.last;
+        prop_assert!(asked.iter().all(|asked| spans.iter().any(|span| holds(span, asked))), "nothing is left out");
+        for (at, span) in spans.iter().enumerate() {
+            prop_assert!(span.first <= span.last && span.last < length);
+            prop_assert!(spans[..at].iter().all(|other| other.last + 1 < span.first || span.last + 1 < other.first));
+        }
+        if let Some(layout) = Multipart::new(&spans, length, Some(b"text/plain"), (7, 9)) {
+            let mut sent = Vec::new();
+            for (head, span) in layout.parts() {
+                sent.extend_from_slice(head);
+                sent.extend_from_slice(&body[span.first as usize..=span.last as usize]);
+            }
+            sent.extend_from_slice(&layout.end());
+            prop_assert!(sent.len() as u64 == layout.length() && layout.length() < length);
+        }
+    }
+
+    #[test]
+    fn an_origin_is_asked_for_each_byte_once(set in prop::collection::vec(asked_range(), 1..20), length in 1u64..4000) {
+        let asked = |specs: &[RangeSpec]| {
+            let mut bytes = vec![0u8; length as usize];
+            for span in specs.iter().filter_map(|spec| spec.within(length)) {
+                bytes[span.first as usize..=span.last as usize].iter_mut().for_each(|count| *count += 1);
+            }
+            bytes
+        };
+        let value = match upstream_range(range_value(&set).as_bytes()) {
+            UpstreamRange::One(spec) => foxy_rules::upstream_range::range_value(spec),
+            UpstreamRange::Several(value) => value,
+            UpstreamRange::Whole => return Ok(()),
+            UpstreamRange::Unknown => { prop_assert!(false); return Ok(()); }
+        };
+        let upstream = asked(&foxy_rules::range::range_set(value.as_bytes()).expect("a set"));
+        prop_assert!(upstream.iter().all(|times| *times <= 1), "{}", value);
+        prop_assert!(asked(&set).iter().zip(&upstream).all(|(wanted, asked)| *wanted == 0 || *asked == 1), "{}", value);
     }
 
     #[test]
