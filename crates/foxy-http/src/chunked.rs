@@ -103,7 +103,7 @@ impl ChunkedDecoder {
                     self.state = State::End;
                     let text = parse::take_section(buffer, arena, &section);
                     let mut trailers = parse::trailers(text, &section)?;
-                    drop_forbidden(&mut trailers);
+                    drop_forbidden_trailers(&mut trailers);
                     if !trailers.is_empty() {
                         return Ok(Some(BodyEvent::Trailers(trailers)));
                     }
@@ -169,6 +169,7 @@ fn trailer_rules(limits: &Limits) -> SectionRules {
     }
 }
 
-fn drop_forbidden(trailers: &mut Headers) {
+/// Removes the fields that trailers must not have.
+pub fn drop_forbidden_trailers(trailers: &mut Headers) {
     trailers.retain(|name, _| !FORBIDDEN_TRAILERS.iter().any(|other| other.eq_ignore_ascii_case(name)));
 }

@@ -39,7 +39,7 @@ impl Persistence {
         match version {
             _ if close => Self::Close(CloseReason::Asked),
             Version::Http10 if !keep_alive => Self::Close(CloseReason::Http10),
-            Version::Http10 | Version::Http11 => Self::KeepAlive,
+            Version::Http10 | Version::Http11 | Version::Http2 => Self::KeepAlive,
         }
     }
 }
@@ -123,5 +123,5 @@ pub fn accepts_trailers(headers: &Headers) -> bool {
 /// Whether the client waits for a 100 before it sends the body (RFC 9110 §10.1.1; HTTP/1.0 clients never do).
 #[must_use]
 pub fn expects_continue(head: &RequestHead) -> bool {
-    head.version == Version::Http11 && head.headers.has_token("expect", "100-continue")
+    head.version >= Version::Http11 && head.headers.has_token("expect", "100-continue")
 }

@@ -12,7 +12,7 @@ pub enum BodyLength {
     None,
     /// So many bytes, possibly 0.
     Length(u64),
-    /// Chunks, with trailers perhaps.
+    /// Pieces of which the last one is marked, with trailers perhaps: chunks, or the frames of HTTP/2.
     Chunked,
     /// All bytes until the server closes; responses only.
     UntilClose,

@@ -33,6 +33,7 @@ mod scan;
 mod syntax;
 mod target;
 
+pub use chunked::drop_forbidden_trailers;
 pub use connection::{
     CloseReason, Persistence, accepts_trailers, expects_continue, names_other_fields_away, strip_hop_by_hop,
     upgrade_protocol,

@@ -8,13 +8,15 @@ use bytes::Bytes;
 use std::borrow::Cow;
 use std::fmt;
 
-/// The protocol version of a received message. What we send is always HTTP/1.1 (RFC 9110 §2.5, §6.2).
+/// The protocol version of a received message. What [`crate::encode`] writes is always HTTP/1.1 (RFC 9110 §2.5, §6.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Version {
     /// HTTP/1.0
     Http10,
     /// HTTP/1.1
     Http11,
+    /// HTTP/2. This crate reads none; it carries the value for who does.
+    Http2,
 }
 
 impl Version {
@@ -24,6 +26,7 @@ impl Version {
         match self {
             Self::Http10 => "HTTP/1.0",
             Self::Http11 => "HTTP/1.1",
+            Self::Http2 => "HTTP/2",
         }
     }
 }

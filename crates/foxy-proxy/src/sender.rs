@@ -240,7 +240,7 @@ fn end_head(out: &mut BytesMut, asked: Asked, opening: Opening<'_>) -> After {
     let line: &[u8] = match (after, asked.version) {
         (false, _) => b"Connection: close\r\n\r\n",
         (true, Version::Http10) => b"Connection: keep-alive\r\n\r\n",
-        (true, Version::Http11) => b"\r\n",
+        (true, Version::Http11 | Version::Http2) => b"\r\n",
     };
     let _ = out.write_all(line);
     if after { After::Keep } else { After::Close }

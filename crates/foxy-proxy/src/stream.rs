@@ -74,7 +74,7 @@ pub(crate) async fn streamed(
         _ if asked.head_only => Framing::Empty,
         (204 | 304, ..) => Framing::Empty,
         (_, Some(length), _) => Framing::Length(length),
-        (_, None, Version::Http11) => Framing::Chunked,
+        (_, None, Version::Http11 | Version::Http2) => Framing::Chunked,
         (_, None, Version::Http10) => Framing::UntilClose,
     };
     let after = sender.begin(

@@ -112,6 +112,7 @@ fn our_request(head: &RequestHead, body: Vec<u8>, trailers: &Headers) -> Seen {
         version: match head.version {
             Version::Http10 => hyper::Version::HTTP_10,
             Version::Http11 => hyper::Version::HTTP_11,
+            Version::Http2 => hyper::Version::HTTP_2,
         },
         headers: sorted(headers.map(|(name, value)| (name.to_ascii_lowercase(), value.to_vec()))),
         body,

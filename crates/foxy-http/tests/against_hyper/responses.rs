@@ -61,6 +61,7 @@ fn our_reading(method: &Method, input: &[u8]) -> Result<Seen, DecodeError> {
                 let version = match head.version {
                     Version::Http10 => hyper::Version::HTTP_10,
                     Version::Http11 => hyper::Version::HTTP_11,
+                    Version::Http2 => hyper::Version::HTTP_2,
                 };
                 let headers = without_framing(head.headers.iter());
                 seen = Some(Seen {
