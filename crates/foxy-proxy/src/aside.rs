@@ -67,7 +67,7 @@ impl Aside {
             status: if kind == Kind::Part { 200 } else { head.status },
             response: &fields,
             received: times.1,
-            role: worker.settings().mode.role(),
+            policy: worker.settings().policy(),
         });
         if verdict != Storability::Store {
             return None;
@@ -101,15 +101,15 @@ impl Aside {
     pub(crate) async fn complete(&mut self, worker: &Worker) {
         let Some(keeper) = self.keeper.take() else { return };
         let Some((body, length)) = keeper.complete().await else { return };
-        let (role, head) = (worker.settings().mode.role(), self.head.clone());
-        let stored = Stored::new(self.key.text.clone(), head, role, self.times, length, body);
+        let (policy, head) = (worker.settings().policy(), self.head.clone());
+        let stored = Stored::new(self.key.text.clone(), head, policy, self.times, length, body);
         let cache = &worker.shared.cache;
         let (key, stored) = match self.kind {
             Kind::Whole => (self.key.clone(), stored),
             Kind::Part => {
                 let before = cache.part(&self.base, &worker.counters).await;
                 let before = before.as_ref().map(|(stored, _)| &**stored);
-                with_stored(&self.base, stored, before, role, PART as u64)
+                with_stored(&self.base, stored, before, policy, PART as u64)
             }
         };
         let list = self.list.as_ref().map(|(list, new)| (list, *new));

@@ -5,7 +5,7 @@ use crate::purge::{Order, Purges, Scope, Strength};
 use crate::storage::{ObjectStore, Reply};
 use foxy_base::WallTime;
 use foxy_http::ResponseHead;
-use foxy_rules::{Role, StoredTimes};
+use foxy_rules::{Policy, StoredTimes};
 use foxy_store::{AbsentReason, Answer, Key, RefusedReason};
 use std::collections::HashMap;
 use std::time::Duration;
@@ -90,7 +90,7 @@ impl Scene {
     fn new() -> Self {
         let store = MoodyStore::new();
         let purges = Purges::in_memory();
-        let storage = Storage::new(store.clone(), Duration::from_millis(20));
+        let storage = Storage::new(store.clone(), Duration::from_millis(20), 0);
         let cache = Cache::new(
             MemoryTier::new(16 << 20),
             (1 << 20, 1 << 20),
@@ -105,7 +105,14 @@ impl Scene {
         let times = StoredTimes { received: WallTime(0), initial_age: 0 };
         let length = body.len() as u64;
         let body = StoredBody::Whole(Bytes::from_static(body.as_bytes()));
-        Arc::new(Stored::new(key.text.clone(), ResponseHead::new(200), Role::Proxy, times, length, body))
+        Arc::new(Stored::new(
+            key.text.clone(),
+            ResponseHead::new(200),
+            Policy::default(),
+            times,
+            length,
+            body,
+        ))
     }
 
     fn add(&self, body: &'static str, epoch: Epoch) {
@@ -275,7 +282,7 @@ async fn a_soft_purge_makes_stale_and_takes_nothing() {
         let times = StoredTimes { received: WallTime(2000), initial_age: 0 };
         let (key, body) = (scene.url.text.clone(), StoredBody::Whole(Bytes::new()));
         let epoch = scene.cache.epoch(&scene.url);
-        let stored = Stored::new(key, head.clone(), Role::Proxy, times, 0, body);
+        let stored = Stored::new(key, head.clone(), Policy::default(), times, 0, body);
         scene.cache.add(&scene.url, &scene.url, &Arc::new(stored), None, epoch, &scene.counters);
     };
     add();

@@ -157,8 +157,8 @@ async fn answered(
     if let Some(kept) = kept {
         match kept.complete().await {
             Some((body, length)) => {
-                let role = worker.settings().mode.role();
-                let stored = Arc::new(Stored::new(key.text.clone(), head, role, initial, length, body));
+                let policy = worker.settings().policy();
+                let stored = Arc::new(Stored::new(key.text.clone(), head, policy, initial, length, body));
                 let list = list.as_ref().map(|(list, new)| (list, *new));
                 cache.add(&fill.base, &key, &stored, list, fill.epoch, &worker.counters);
                 worker.shared.refusals.forget(&fill.base);
@@ -211,7 +211,7 @@ fn why_not_stored(
         status: head.status,
         response: &View(&head.headers),
         received,
-        role: worker.settings().mode.role(),
+        policy: worker.settings().policy(),
     });
     let answers_better =
         |stale: &Stale| stale.permit_after(Failure::Status(head.status), &fill.request, received).is_some();

@@ -11,7 +11,7 @@ use foxy_rules::reuse::may_reuse_after;
 use foxy_rules::storable::Exchange;
 use foxy_rules::validate::head_describes;
 use foxy_rules::{
-    Failure, NotStoredReason, Permit, RequestControl, Role, Storability, StoredTimes, merges_into_stored,
+    Failure, NotStoredReason, Permit, Policy, RequestControl, Storability, StoredTimes, merges_into_stored,
     storability,
 };
 use std::sync::Arc;
@@ -37,8 +37,8 @@ impl Described {
         answer: &ResponseHead,
         times: (WallTime, WallTime),
     ) -> (Arc<Stored>, Option<NotStoredReason>) {
-        let role = worker.settings().mode.role();
-        let fresh = Arc::new(freshened(&self.stored, answer, role, times));
+        let policy = worker.settings().policy();
+        let fresh = Arc::new(freshened(&self.stored, answer, policy, times));
         let verdict = storability(Exchange {
             method: "GET",
             target: &self.base.text,
@@ -46,7 +46,7 @@ impl Described {
             status: fresh.head.status,
             response: &View(&fresh.head.headers),
             received: times.1,
-            role,
+            policy,
         });
         let cache = &worker.shared.cache;
         let not_stored = match verdict {
@@ -90,7 +90,7 @@ impl Described {
 }
 
 /// A stored response with the fields of an answer that said it is still good.
-fn freshened(stale: &Stored, answer: &ResponseHead, role: Role, times: (WallTime, WallTime)) -> Stored {
+fn freshened(stale: &Stored, answer: &ResponseHead, policy: Policy, times: (WallTime, WallTime)) -> Stored {
     let mut head = stale.head.clone();
     let view = View(&answer.headers);
     let mut seen: Vec<String> = Vec::new();
@@ -106,5 +106,5 @@ fn freshened(stale: &Stored, answer: &ResponseHead, role: Role, times: (WallTime
         head.headers.append(name, value);
     }
     let initial = StoredTimes::new(&view, times.0, times.1);
-    Stored::new(stale.key.clone(), head, role, initial, stale.length, stale.body.clone())
+    Stored::new(stale.key.clone(), head, policy, initial, stale.length, stale.body.clone())
 }

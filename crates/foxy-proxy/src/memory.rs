@@ -202,14 +202,14 @@ mod tests {
     use bytes::Bytes;
     use foxy_base::WallTime;
     use foxy_http::ResponseHead;
-    use foxy_rules::{Role, StoredTimes};
+    use foxy_rules::{Policy, StoredTimes};
 
     fn value(text: &str, size: usize) -> Cached {
         let times = StoredTimes { received: WallTime(0), initial_age: 0 };
         let body = StoredBody::Whole(Bytes::from(vec![0; size]));
         let key = Bytes::copy_from_slice(text.as_bytes());
         let head = ResponseHead::new(200);
-        Cached::Response(Arc::new(Stored::new(key, head, Role::Proxy, times, size as u64, body)))
+        Cached::Response(Arc::new(Stored::new(key, head, Policy::default(), times, size as u64, body)))
     }
 
     fn key(number: u8) -> Key {

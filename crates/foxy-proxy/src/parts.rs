@@ -14,7 +14,7 @@ use bytes::BytesMut;
 use foxy_base::WallTime;
 use foxy_http::ResponseHead;
 use foxy_rules::partial::are_of_one;
-use foxy_rules::{Part, Permit, RangeAnswer, RequestControl, Role, requested_range};
+use foxy_rules::{Part, Permit, Policy, RangeAnswer, RequestControl, requested_range};
 
 /// Answers a request for a range from the stored part. `None` when that does not hold the range, or may not answer.
 pub(crate) async fn answer(
@@ -59,16 +59,22 @@ pub(crate) fn with_stored(
     base: &CacheKey,
     new: Stored,
     stored: Option<&Stored>,
-    role: Role,
+    policy: Policy,
     limit: u64,
 ) -> (CacheKey, Stored) {
-    match stored.and_then(|old| joined(base, &new, old, role, limit)) {
+    match stored.and_then(|old| joined(base, &new, old, policy, limit)) {
         Some(kept) => kept,
         None => (base.part(), new),
     }
 }
 
-fn joined(base: &CacheKey, new: &Stored, old: &Stored, role: Role, limit: u64) -> Option<(CacheKey, Stored)> {
+fn joined(
+    base: &CacheKey,
+    new: &Stored,
+    old: &Stored,
+    policy: Policy,
+    limit: u64,
+) -> Option<(CacheKey, Stored)> {
     let (view, older) = (View(&new.head.headers), View(&old.head.headers));
     let (part, other) = (Part::of(&view)?, Part::of(&older)?);
     let both = part.joined(other).filter(|both| both.length() <= limit && are_of_one(&view, &older))?;
@@ -89,6 +95,6 @@ fn joined(base: &CacheKey, new: &Stored, old: &Stored, role: Role, limit: u64) -
         base.part()
     };
     let body = StoredBody::Whole(bytes.freeze());
-    let stored = Stored::new(key.text.clone(), head, role, new.times, both.length(), body);
+    let stored = Stored::new(key.text.clone(), head, policy, new.times, both.length(), body);
     Some((key, stored))
 }

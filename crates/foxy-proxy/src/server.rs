@@ -125,7 +125,8 @@ impl Proxy {
         }
         settings.destinations.own.extend(&addresses);
         (parts.resolver)().map_err(StartError::Resolver)?;
-        let storage = parts.store.map(|store| Storage::new(store, settings.store_patience));
+        let storage =
+            parts.store.map(|store| Storage::new(store, settings.store_patience, settings.negative_lifetime));
         let limits = (settings.memory_object_limit, settings.object_limit);
         let memory = MemoryTier::new(settings.memory);
         let cache = Cache::new(memory, limits, storage, Arc::clone(&parts.purges.book), settings.seed);

@@ -3,7 +3,7 @@
 use crate::client_tls::ClientTls;
 use crate::token::Token;
 use crate::upstream::{Cidr, DestinationPolicy, Origin, Scheme, UpstreamSettings};
-use foxy_rules::Role;
+use foxy_rules::{Policy, Role};
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -73,6 +73,8 @@ pub struct ProxySettings {
     pub memory_object_limit: u64,
     /// Bodies larger than this many bytes are not stored on disk (LRU-TH, R49).
     pub object_limit: u64,
+    /// Seconds for which an answer that says there is nothing is fresh when it says nothing of that; 0 for none.
+    pub negative_lifetime: u64,
     /// From where the cache may be purged without a token.
     pub purge_from: Vec<Cidr>,
     /// What lets anybody purge it, if anything does.
@@ -107,6 +109,14 @@ pub struct ProxySettings {
     pub seed: u64,
 }
 
+impl ProxySettings {
+    /// What the operator decides of caching.
+    #[must_use]
+    pub const fn policy(&self) -> Policy {
+        Policy { role: self.mode.role(), negative_lifetime: self.negative_lifetime }
+    }
+}
+
 impl Default for ProxySettings {
     fn default() -> Self {
         Self {
@@ -120,6 +130,7 @@ impl Default for ProxySettings {
             memory: 64 << 20,
             memory_object_limit: 1 << 20,
             object_limit: 64 << 20,
+            negative_lifetime: 0,
             purge_from: Vec::new(),
             purge_token: None,
             destinations: DestinationPolicy::default(),

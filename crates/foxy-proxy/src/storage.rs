@@ -43,12 +43,13 @@ pub fn part_key(object: Key, fill: u64, number: u64) -> Key {
 pub(crate) struct Storage {
     store: Arc<dyn ObjectStore>,
     patience: Duration,
+    negative_lifetime: u64,
     doubts: Arc<Doubts>,
 }
 
 impl Storage {
-    pub(crate) fn new(store: Arc<dyn ObjectStore>, patience: Duration) -> Self {
-        Self { store, patience, doubts: Arc::default() }
+    pub(crate) fn new(store: Arc<dyn ObjectStore>, patience: Duration, negative_lifetime: u64) -> Self {
+        Self { store, patience, negative_lifetime, doubts: Arc::default() }
     }
 
     /// What is stored under `key`, if the store says so in time and no removal of it is in doubt.
@@ -60,7 +61,7 @@ impl Storage {
         if !self.doubts.believes(key.hash) {
             return None;
         }
-        decode(key, record.head, record.body)
+        decode(key, record.head, record.body, self.negative_lifetime)
     }
 
     /// One part of a body.

@@ -8,7 +8,7 @@ use foxy_base::WallTime;
 use foxy_http::{Headers, ResponseHead, encode};
 use foxy_rules::freshness::{StoredTimes, lifetime};
 use foxy_rules::reuse::Stored as Facts;
-use foxy_rules::{ResponseControl, Role, Vary};
+use foxy_rules::{Policy, ResponseControl, Role, Vary};
 use foxy_store::Key;
 use xxhash_rust::xxh3::xxh3_128;
 
@@ -115,18 +115,19 @@ impl Stored {
     pub fn new(
         key: Bytes,
         head: ResponseHead,
-        role: Role,
+        policy: Policy,
         times: StoredTimes,
         length: u64,
         body: StoredBody,
     ) -> Self {
         let view = View(&head.headers);
-        let control = ResponseControl::for_role(&view, role);
+        let control = ResponseControl::for_role(&view, policy.role);
         let mut wire = BytesMut::with_capacity(head.headers.wire_length() + 64);
         encode::status_line(head.status, &head.reason, &mut wire);
         encode::header_lines(&head.headers, &mut wire);
         Self {
-            lifetime: lifetime(head.status, &view, &control, times.received, &key).seconds(),
+            lifetime: lifetime(head.status, &view, &control, policy.negative_lifetime, times.received, &key)
+                .seconds(),
             control,
             wire: wire.freeze(),
             key,
@@ -219,9 +220,10 @@ fn put_bytes(out: &mut BytesMut, bytes: &[u8]) {
     out.put_slice(bytes);
 }
 
-/// Reads a record back. `None` when it is not of this form, or belongs to another key: a doubt is a miss.
+/// Reads a record back, of a response with the lifetime that `negative_lifetime` gives it. `None` when it is not of this
+/// form, or belongs to another key: a doubt is a miss.
 #[must_use]
-pub fn decode(key: &CacheKey, mut head: Bytes, body: Bytes) -> Option<Entry> {
+pub fn decode(key: &CacheKey, mut head: Bytes, body: Bytes, negative_lifetime: u64) -> Option<Entry> {
     let kind = head.try_get_u8().ok()?;
     let text = take_bytes(&mut head)?;
     if text != key.text {
@@ -230,7 +232,8 @@ pub fn decode(key: &CacheKey, mut head: Bytes, body: Bytes) -> Option<Entry> {
     match kind {
         RESPONSE | TARGETED_RESPONSE => {
             let role = if kind == RESPONSE { Role::Proxy } else { Role::Gateway };
-            decode_response(text, role, head, body).map(|stored| Entry::Response(Box::new(stored)))
+            decode_response(text, Policy { role, negative_lifetime }, head, body)
+                .map(|stored| Entry::Response(Box::new(stored)))
         }
         VARIES => {
             let salt = head.try_get_u64().ok()?;
@@ -244,7 +247,7 @@ pub fn decode(key: &CacheKey, mut head: Bytes, body: Bytes) -> Option<Entry> {
     }
 }
 
-fn decode_response(key: Bytes, role: Role, mut head: Bytes, body: Bytes) -> Option<Stored> {
+fn decode_response(key: Bytes, policy: Policy, mut head: Bytes, body: Bytes) -> Option<Stored> {
     let received = WallTime(head.try_get_u64().ok()?);
     let initial_age = head.try_get_u64().ok()?;
     let begun = Stamp { era: head.try_get_u64().ok()?, moment: head.try_get_u64().ok()? };
@@ -265,7 +268,7 @@ fn decode_response(key: Bytes, role: Role, mut head: Bytes, body: Bytes) -> Opti
         fill => StoredBody::Parts { fill },
     };
     let times = StoredTimes { received, initial_age };
-    Some(Stored::new(key, response, role, times, length, body).begun(begun))
+    Some(Stored::new(key, response, policy, times, length, body).begun(begun))
 }
 
 fn take_bytes(from: &mut Bytes) -> Option<Bytes> {

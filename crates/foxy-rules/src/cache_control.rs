@@ -2,6 +2,7 @@
 //! cannot be understood is read in the direction that caches less.
 
 use crate::fields::{Fields, members};
+use crate::policy::Role;
 use crate::targeted;
 
 /// Delta-seconds above this are this (RFC 9111 §1.2.2).
@@ -143,16 +144,6 @@ pub struct ResponseControl {
     pub stale_if_error: Option<u64>,
     /// All this was said by a targeted field, so that neither Cache-Control nor Expires counts (RFC 9213 §2.2).
     pub targeted: bool,
-}
-
-/// For whom a cache speaks (RFC 9110 §3.7), which decides whether a targeted field is meant for it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Role {
-    /// For clients, to any origin. `CDN-Cache-Control` is not for it.
-    #[default]
-    Proxy,
-    /// For an origin, to any client: the caches `CDN-Cache-Control` is meant for (RFC 9213 §3).
-    Gateway,
 }
 
 impl ResponseControl {

@@ -1,47 +1,16 @@
 //! What each rule of reuse says of a stored response, in the order in which they are asked, for people. The rules
 //! themselves are in `reuse` and `freshness`; a test compares.
 
+mod lifetime_source;
+
+pub use lifetime_source::LifetimeSource;
+
 use crate::cache_control::RequestControl;
 use crate::fields::Fields;
 use crate::freshness::{Lifetime, lifetime};
 use crate::reuse::{Failure, Permit, Reuse, Stored, may_reuse_after, may_reuse_under};
 use foxy_base::WallTime;
 use std::fmt;
-
-/// Who says how long a response is fresh.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum LifetimeSource {
-    /// `s-maxage`.
-    SharedMaxAge,
-    /// `max-age`.
-    MaxAge,
-    /// Expires.
-    Expires,
-    /// The time since Last-Modified.
-    Heuristic,
-    /// The name of a package file.
-    Package,
-    /// Nobody: it is never fresh.
-    Nothing,
-    /// A purge, which ended it earlier.
-    Purge,
-}
-
-impl LifetimeSource {
-    /// A stable name.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::SharedMaxAge => "s-maxage",
-            Self::MaxAge => "max-age",
-            Self::Expires => "expires",
-            Self::Heuristic => "last-modified",
-            Self::Package => "package-file",
-            Self::Nothing => "nothing",
-            Self::Purge => "purge",
-        }
-    }
-}
 
 /// What one rule says. Times are seconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -115,9 +84,10 @@ impl Step {
     #[must_use]
     pub const fn section(self) -> &'static str {
         match self {
-            Self::Lifetime { source: LifetimeSource::Heuristic | LifetimeSource::Package, .. } => {
-                "RFC 9111 §4.2.2"
-            }
+            Self::Lifetime {
+                source: LifetimeSource::Heuristic | LifetimeSource::Package | LifetimeSource::Operator,
+                ..
+            } => "RFC 9111 §4.2.2",
             Self::Lifetime { targeted: true, .. } => "RFC 9213 §2.2",
             Self::Lifetime { .. } => "RFC 9111 §4.2.1",
             Self::Age { .. } => "RFC 9111 §4.2.3",
@@ -236,15 +206,16 @@ pub fn explain_reuse(
 fn lifetime_step(response: Response<'_, impl Fields + ?Sized>, stored: Stored<'_>) -> Step {
     let Response { status, fields, target } = response;
     let control = stored.control;
-    let says = lifetime(status, fields, control, stored.times.received, target);
+    let says = lifetime(status, fields, control, 0, stored.times.received, target);
     let source = match says {
+        Lifetime::None if stored.lifetime > 0 => LifetimeSource::Operator,
         _ if says.seconds() != stored.lifetime => LifetimeSource::Purge,
         Lifetime::Explicit(_) if control.s_maxage.is_some() => LifetimeSource::SharedMaxAge,
         Lifetime::Explicit(_) if control.max_age.is_some() => LifetimeSource::MaxAge,
         Lifetime::Explicit(_) => LifetimeSource::Expires,
         Lifetime::Heuristic(_) if fields.has("last-modified") => LifetimeSource::Heuristic,
         Lifetime::Heuristic(_) => LifetimeSource::Package,
-        Lifetime::None => LifetimeSource::Nothing,
+        Lifetime::Negative(_) | Lifetime::None => LifetimeSource::Nothing,
     };
     Step::Lifetime { source, targeted: control.targeted, seconds: stored.lifetime }
 }

@@ -3,6 +3,7 @@
 use crate::cache_control::{LONGEST, ResponseControl, parse_seconds};
 use crate::date;
 use crate::fields::Fields;
+use crate::policy::is_negative;
 use foxy_base::WallTime;
 
 /// The longest heuristic lifetime: one day.
@@ -16,6 +17,8 @@ pub enum Lifetime {
     /// A tenth of the time since Last-Modified, at most a day; a day for a package file of which nothing is said
     /// (§4.2.2).
     Heuristic(u64),
+    /// What the operator grants an answer that says there is nothing, of which nothing else is said (§4.2.2).
+    Negative(u64),
     /// Nothing says anything: never fresh.
     None,
 }
@@ -25,7 +28,7 @@ impl Lifetime {
     #[must_use]
     pub const fn seconds(self) -> u64 {
         match self {
-            Self::Explicit(seconds) | Self::Heuristic(seconds) => seconds,
+            Self::Explicit(seconds) | Self::Heuristic(seconds) | Self::Negative(seconds) => seconds,
             Self::None => 0,
         }
     }
@@ -38,12 +41,14 @@ pub const fn heuristically_cacheable(status: u16) -> bool {
 }
 
 /// The freshness lifetime for a shared cache (§4.2.1): the first of s-maxage, max-age, Expires − Date, heuristic.
-/// `control` is what governs the response; where that is a targeted field, Expires says nothing (RFC 9213 §2.2).
+/// `control` is what governs the response; where that is a targeted field, Expires says nothing (RFC 9213 §2.2). A negative
+/// response of which nothing is said gets `negative` seconds.
 #[must_use]
 pub fn lifetime(
     status: u16,
     response: &(impl Fields + ?Sized),
     control: &ResponseControl,
+    negative: u64,
     received: WallTime,
     target: &[u8],
 ) -> Lifetime {
@@ -64,6 +69,7 @@ pub fn lifetime(
             Lifetime::Heuristic((unchanged / 10).min(HEURISTIC_LIMIT))
         }
         None if status == 200 && is_package(target) => Lifetime::Heuristic(HEURISTIC_LIMIT),
+        None if is_negative(status) && negative > 0 => Lifetime::Negative(negative),
         _ => Lifetime::None,
     }
 }
@@ -144,13 +150,13 @@ impl StoredTimes {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cache_control::Role;
+    use crate::policy::Role;
 
     const RECEIVED: WallTime = WallTime::from_seconds(784_111_777 + 100);
     const DATE: &str = "Sun, 06 Nov 1994 08:49:37 GMT";
 
     fn of(status: u16, fields: &[(&str, &str)]) -> Lifetime {
-        lifetime(status, fields, &ResponseControl::of(fields), RECEIVED, b"http://a/x")
+        lifetime(status, fields, &ResponseControl::of(fields), 0, RECEIVED, b"http://a/x")
     }
 
     #[test]
@@ -172,7 +178,7 @@ mod tests {
     fn a_targeted_field_leaves_expires_without_a_say() {
         let fields = [("CDN-Cache-Control", "max-age=7"), ("Cache-Control", "max-age=9"), ("Expires", "0")];
         let of = |fields: &[(&str, &str)], role| {
-            lifetime(200, fields, &ResponseControl::for_role(fields, role), RECEIVED, b"http://a/x")
+            lifetime(200, fields, &ResponseControl::for_role(fields, role), 0, RECEIVED, b"http://a/x")
         };
         assert_eq!(of(&fields, Role::Gateway), Lifetime::Explicit(7));
         assert_eq!(of(&fields, Role::Proxy), Lifetime::Explicit(9));
@@ -194,7 +200,7 @@ mod tests {
     #[test]
     fn a_package_of_which_nothing_is_said_is_good_for_a_day() {
         let of = |target: &str, fields: &[(&str, &str)]| {
-            lifetime(200, fields, &ResponseControl::of(fields), RECEIVED, target.as_bytes())
+            lifetime(200, fields, &ResponseControl::of(fields), 0, RECEIVED, target.as_bytes())
         };
         assert_eq!(of("http://a/pool/x_1.0_amd64.deb", &[]), Lifetime::Heuristic(86_400));
         assert_eq!(of("http://a/pool/x-1.0.TAR.GZ", &[]), Lifetime::Heuristic(86_400));
@@ -202,6 +208,21 @@ mod tests {
         assert_eq!(of("http://a/pool/x.deb", &[("Expires", "0")]), Lifetime::Explicit(0));
         for other in ["http://a/x.deb?file=1", "http://a/Packages", "http://a/deb", "http://a/x.zip/"] {
             assert_eq!(of(other, &[]), Lifetime::None, "{other}");
+        }
+    }
+
+    #[test]
+    fn an_answer_that_says_there_is_nothing_is_good_as_long_as_the_operator_says() {
+        let of = |status: u16, fields: &[(&str, &str)]| {
+            lifetime(status, fields, &ResponseControl::of(fields), 30, RECEIVED, b"http://a/x")
+        };
+        for status in [404, 405, 410, 414, 501] {
+            assert_eq!(of(status, &[]), Lifetime::Negative(30), "{status}");
+        }
+        assert_eq!(of(404, &[("Cache-Control", "max-age=5")]), Lifetime::Explicit(5));
+        assert_eq!(of(404, &[("Expires", "0")]), Lifetime::Explicit(0));
+        for status in [200, 302, 400, 403, 500, 503] {
+            assert_eq!(of(status, &[]), Lifetime::None, "{status}");
         }
     }
 

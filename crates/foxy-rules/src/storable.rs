@@ -1,10 +1,11 @@
 //! Whether a response may be stored by a shared cache (RFC 9111 §3).
 
-use crate::cache_control::{RequestControl, ResponseControl, Role};
+use crate::cache_control::{RequestControl, ResponseControl};
 use crate::fields::Fields;
 use crate::freshness::{self, Lifetime};
 use crate::invalidate::content_location_is_target;
 use crate::not_stored::NotStoredReason;
+use crate::policy::Policy;
 use crate::vary::Vary;
 use foxy_base::WallTime;
 
@@ -32,8 +33,8 @@ pub struct Exchange<'a, Q: Fields + ?Sized, R: Fields + ?Sized> {
     pub response: &'a R,
     /// When the response's head was received.
     pub received: WallTime,
-    /// For whom the cache speaks.
-    pub role: Role,
+    /// What the operator decides.
+    pub policy: Policy,
 }
 
 /// Statuses whose caching requirements we know (§5.2.2.3): the final ones of RFC 9110 but 206 and 304.
@@ -54,8 +55,8 @@ pub fn storability<Q: Fields + ?Sized, R: Fields + ?Sized>(exchange: Exchange<'_
 }
 
 fn refusal<Q: Fields + ?Sized, R: Fields + ?Sized>(exchange: Exchange<'_, Q, R>) -> Option<NotStoredReason> {
-    let Exchange { method, target, request, status, response, received, role } = exchange;
-    let control = ResponseControl::for_role(response, role);
+    let Exchange { method, target, request, status, response, received, policy } = exchange;
+    let control = ResponseControl::for_role(response, policy.role);
     // "the request method is understood by the cache"
     let posted = method == "POST";
     if method != "GET" && !(posted && is_what_get_gives(status, response, target)) {
@@ -97,7 +98,8 @@ fn refusal<Q: Fields + ?Sized, R: Fields + ?Sized>(exchange: Exchange<'_, Q, R>)
         Err(crate::vary::VaryError::TooLong) => return Some(NotStoredReason::VaryTooLong),
         Ok(_) => {}
     }
-    let lifetime = freshness::lifetime(status, response, &control, received, target);
+    let lifetime =
+        freshness::lifetime(status, response, &control, policy.negative_lifetime, received, target);
     let said = control.public || matches!(lifetime, Lifetime::Explicit(_));
     if response.has("set-cookie") && !said {
         return Some(NotStoredReason::SetCookie);
@@ -125,7 +127,7 @@ fn worth_storing(
     let validator = response.has("etag") || response.has("last-modified");
     let useful = match lifetime {
         Lifetime::Explicit(0) | Lifetime::Heuristic(0) => validator,
-        Lifetime::Explicit(_) | Lifetime::Heuristic(_) => true,
+        Lifetime::Explicit(_) | Lifetime::Heuristic(_) | Lifetime::Negative(_) => true,
         Lifetime::None => validator && (freshness::heuristically_cacheable(status) || control.public),
     };
     (!useful).then_some(NotStoredReason::NoFreshness)
@@ -146,7 +148,7 @@ mod tests {
             status,
             response,
             received: WallTime::from_seconds(784_111_777),
-            role: Role::Proxy,
+            policy: Policy::default(),
         })
     }
 

@@ -66,7 +66,7 @@ proptest! {
         let fields = [("Cache-Control", response.as_str())];
         let received = WallTime::from_seconds(1_000_000);
         let control = ResponseControl::of(&fields[..]);
-        let limit = lifetime(200, &fields[..], &control, received, b"http://a/").seconds();
+        let limit = lifetime(200, &fields[..], &control, 0, received, b"http://a/").seconds();
         let stored = Stored { control: &control, lifetime: limit, times: StoredTimes { received, initial_age: 0 } };
         let asked = RequestControl::of(&[("Cache-Control", request.as_str())][..]);
         let now = WallTime::from_seconds(1_000_000 + age);
@@ -95,7 +95,7 @@ proptest! {
     fn nothing_private_or_not_to_be_stored_is_stored(request in control(), response in control(), status in 100u16..600) {
         let asked = [("Cache-Control", request.as_str())];
         let fields = [("Cache-Control", response.as_str()), ("ETag", "\"a\"")];
-        let exchange = Exchange { method: "GET", target: b"http://a/", request: &asked[..], status, response: &fields[..], received: WallTime(0), role: Role::Gateway };
+        let exchange = Exchange { method: "GET", target: b"http://a/", request: &asked[..], status, response: &fields[..], received: WallTime(0), policy: Role::Gateway.into() };
         if storability(exchange) == Storability::Store {
             let control = ResponseControl::of(&fields[..]);
             prop_assert!(!control.no_store && !control.private && !request.contains("no-store"));
@@ -125,7 +125,7 @@ proptest! {
             let _ = RequestControl::of(request);
             let _ = Vary::of(response).map(|vary| vary.key(request));
             let _ = StoredTimes::new(response, now, now).age(now);
-            let _ = storability(Exchange { method: "GET", target: b"http://a/", request, status: 200, response, received: now, role: Role::Gateway });
+            let _ = storability(Exchange { method: "GET", target: b"http://a/", request, status: 200, response, received: now, policy: Role::Gateway.into() });
             let _ = evaluate(request, 200, response, now);
             let _ = is_about(request, response);
             let _ = also_invalidated(response, "http://a.test/b");

@@ -233,3 +233,25 @@ fn followers_of_a_response_that_is_not_stored_fetch_for_themselves() {
     bodies.dedup();
     assert_eq!(bodies.len(), 4, "nobody got another's private answer");
 }
+
+#[test]
+fn an_answer_that_says_there_is_nothing_is_kept_as_long_as_the_operator_says() {
+    let origin = TestOrigin::start(|head, _| match head.split(' ').nth(1) {
+        Some("/none") => b"HTTP/1.1 404 Not Found\r\nContent-Length: 4\r\n\r\nnone".to_vec(),
+        _ => b"HTTP/1.1 500 Internal Server Error\r\nContent-Length: 4\r\n\r\nfail".to_vec(),
+    });
+    let (strict, kind) = (forward_proxy(), proxy_with(|settings| settings.negative_lifetime = 60));
+    for (proxy, path, expected) in [
+        (&strict, "/none", "foxy; fwd=uri-miss; fwd-status=404; detail=no-freshness"),
+        (&kind, "/none", "foxy; hit; ttl=60"),
+        (&kind, "/fail", "foxy; fwd=uri-miss; fwd-status=500; detail=no-freshness"),
+    ] {
+        let url = origin.url(path);
+        let first = proxy.get(&url, "");
+        let second = proxy.get(&url, "");
+        assert_eq!(second.body, first.body, "{path}");
+        let status = second.cache_status();
+        assert!(status.starts_with(expected.trim_end_matches("60")), "{path}: {status}");
+    }
+    assert_eq!(origin.requests(), 5);
+}

@@ -174,13 +174,13 @@ impl Miniature {
             status,
             response: &fields,
             received,
-            role,
+            policy: role.into(),
         });
         if verdict != Storability::Store {
             return;
         }
         let control = ResponseControl::for_role(&fields, role);
-        let lifetime = lifetime(status, &fields, &control, received, url.as_bytes()).seconds();
+        let lifetime = lifetime(status, &fields, &control, 0, received, url.as_bytes()).seconds();
         let vary = Vary::of(&fields).expect("storable");
         let entries = self.entries.entry(key_of(url)).or_default();
         entries.retain(|entry| entry.vary.key(request) != entry.vary.key(&entry.request));

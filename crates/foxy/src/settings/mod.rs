@@ -1,6 +1,7 @@
 //! Settings: one table, read from flags and a TOML file as written, then resolved into what is in force.
 
 mod admin_rows;
+mod caching_rows;
 pub mod complaint;
 mod contradictions;
 pub mod docs;

@@ -83,6 +83,8 @@ pub struct Settings {
     pub diskd_q2: usize,
     /// Larger responses are not stored.
     pub object_limit: ByteSize,
+    /// For how long a negative response is fresh that says nothing of it.
+    pub negative_lifetime: Duration,
     /// Bytes of responses kept in memory.
     pub memory: ByteSize,
     /// Larger bodies are not kept in memory.
@@ -209,6 +211,7 @@ pub fn resolve(written: &Written) -> Result<Settings, Complaints> {
         diskd_q1: set(&written.diskd_q1),
         diskd_q2: set(&written.diskd_q2),
         object_limit: set(&written.object_limit),
+        negative_lifetime: set(&written.negative_lifetime),
         memory: set(&written.memory),
         memory_object_limit: set(&written.memory_object_limit),
         timeouts: timeouts(written),

@@ -3,7 +3,7 @@
 
 use super::kind::{Area, Kind, Preset, Setting};
 use super::rows::{count, size, span, timeout};
-use super::{admin_rows, file_schemes, store_rows, tls_rows};
+use super::{admin_rows, caching_rows, file_schemes, store_rows, tls_rows};
 
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
@@ -131,6 +131,7 @@ pub static SETTINGS: &[Setting] = &[
         default: Preset::Fixed(&["64 MiB"]),
         doc: "Larger responses are relayed but not stored.",
     },
+    caching_rows::NEGATIVE_LIFETIME,
     Setting {
         key: "memory",
         flag: Some("memory"),
