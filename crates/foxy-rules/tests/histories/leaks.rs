@@ -1,7 +1,8 @@
 //! What must hold of every history of a cache: nothing answers for another key, host, variant or user, nothing is
 //! called fresh that is not, and nothing gets younger.
 
-use crate::miniature::{Lines, Miniature, START, Saw, key_of};
+use crate::history::{History, START, Saw, exchange_of, message};
+use crate::miniature::key_of;
 use foxy_base::WallTime;
 use foxy_rules::{Fields, Role, Vary};
 use proptest::prelude::*;
@@ -63,23 +64,21 @@ proptest! {
     #[test]
     fn no_history_leaks_or_lies(history in prop::collection::vec(exchange(), 1..25), gateway in any::<bool>()) {
         let role = if gateway { Role::Gateway } else { Role::Proxy };
-        let mut cache = Miniature::new(role);
+        let mut cache = History::new(role);
         let mut at = 0;
         for exchange in &history {
             at += exchange.wait;
             let now = WallTime::from_seconds(START + at);
-            let fields: Vec<(&str, &str)> = exchange.lines.iter().filter_map(|line| line.split_once(": ")).collect();
             let text = format!("GET {}\n{}", exchange.url, exchange.lines.join("\n"));
-            let request = Lines(
-                fields.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect(),
-            );
+            let (_, request) = message(&text);
             let before = cache.find(&key_of(&exchange.url), &request).map(|entry| {
                 let vary = Vary::of(&entry.fields).expect("stored");
                 let users = entry.control.public || entry.control.must_revalidate || entry.control.s_maxage.is_some();
-                let own = vary.key(&entry.request) == vary.key(&request);
-                let shared = users || !entry.request.has("authorization");
+                let own = vary.key(&entry.request.fields) == vary.key(&request);
+                let shared = users || !entry.request.fields.has("authorization");
                 let age = entry.times.age(now);
-                (entry.body, own && shared && entry.url == exchange.url, age, entry.lifetime, entry.control.clone())
+                let mine = own && shared && entry.request.url == exchange.url;
+                (exchange_of(&entry.body), mine, age, entry.lifetime, entry.control.clone())
             });
             let saw = cache.ask(at, &text, &exchange.says);
             match (saw, before) {

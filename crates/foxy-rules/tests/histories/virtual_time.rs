@@ -1,14 +1,14 @@
 //! What the RFCs say about caches, clause by clause, played in virtual time against a cache in miniature.
 
-use crate::miniature::Saw::{Confirmed, Fresh, Nothing, Origin, Stale};
-use crate::miniature::{Miniature, Saw};
+use crate::history::Saw::{Confirmed, Fresh, Nothing, Origin, Stale};
+use crate::history::{History, Saw};
 use foxy_rules::{Permit, Role};
 
 /// Seconds since the start, a request, what the origin would say, what the client must see.
 type Step<'a> = (u64, &'a str, &'a str, Saw);
 
 fn play_as(role: Role, clause: &str, steps: &[Step<'_>]) {
-    let mut cache = Miniature::new(role);
+    let mut cache = History::new(role);
     for (number, (at, request, says, expected)) in steps.iter().enumerate() {
         assert_eq!(cache.ask(*at, request, says), *expected, "{clause}, step {number}: {request} at {at}");
     }
