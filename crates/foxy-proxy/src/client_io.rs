@@ -1,6 +1,7 @@
 //! A client's connection, and what is read from it. What is written to it is in `sender`.
 
 use crate::client_sides::{ReadSide, WriteSide};
+use crate::intercept::Inside;
 use crate::sender::Sender;
 use crate::upstream::Transport;
 use bytes::BytesMut;
@@ -55,6 +56,8 @@ impl Patience {
 /// A connection.
 pub(crate) struct ClientConnection {
     pub(crate) stream: Transport,
+    /// Which CONNECT it is inside of, once that was intercepted.
+    pub(crate) inside: Option<Inside>,
     decoder: RequestDecoder,
     pub(crate) buffer: BytesMut,
     patience: Patience,
@@ -71,7 +74,7 @@ pub(crate) struct Receiver<'a> {
 impl ClientConnection {
     pub(crate) fn new(stream: Transport, limits: Limits) -> Self {
         let decoder = RequestDecoder::new(limits);
-        Self { stream, decoder, buffer: BytesMut::new(), patience: Patience::new() }
+        Self { stream, inside: None, decoder, buffer: BytesMut::new(), patience: Patience::new() }
     }
 
     pub(crate) fn split(&mut self, write_limit: Duration) -> (Receiver<'_>, Sender<'_>) {

@@ -57,6 +57,16 @@ counters! {
     Collapsed = "collapsed",
     /// CONNECT and upgrade tunnels.
     Tunnels = "tunnels",
+    /// CONNECTs of which the TLS was ended here.
+    Intercepted = "intercepted",
+    /// Clients that were to be intercepted and do not trust the certificate authority.
+    InterceptDistrusted = "intercept_distrusted",
+    /// Clients that were to be intercepted and whose TLS asks for another host than their CONNECT.
+    InterceptWrongName = "intercept_wrong_name",
+    /// Clients that were to be intercepted and do not speak TLS.
+    InterceptNotTls = "intercept_not_tls",
+    /// Clients that were to be intercepted and whose TLS handshake failed in another way or took too long.
+    InterceptFailures = "intercept_failures",
     /// Requests answered with an error of the proxy's own.
     LocalErrors = "local_errors",
     /// Responses cut off because the origin did not send them whole.

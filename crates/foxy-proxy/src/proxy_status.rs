@@ -18,6 +18,8 @@ const fn error_type(reason: ErrorReason) -> &'static str {
         | ErrorReason::NotAProxyRequest
         | ErrorReason::UnsupportedScheme
         | ErrorReason::ConnectToReverse
+        | ErrorReason::ConnectInside
+        | ErrorReason::Misdirected
         | ErrorReason::BadAuthority
         | ErrorReason::TraceHere => "http_request_error",
         ErrorReason::Loop => "proxy_loop_detected",

@@ -19,6 +19,10 @@ pub enum ErrorReason {
     UnsupportedScheme,
     /// CONNECT to a reverse proxy.
     ConnectToReverse,
+    /// CONNECT inside an intercepted CONNECT.
+    ConnectInside,
+    /// A request inside an intercepted CONNECT that is for another authority (RFC 9110 §15.5.20).
+    Misdirected,
     /// The authority has no host, or a port that is none.
     BadAuthority,
     /// Our own name stands in Via: the request went in a circle.
@@ -46,7 +50,8 @@ impl ErrorReason {
             Self::RequestTimeout => 408,
             Self::PlainOnTls | Self::NotAProxyRequest | Self::UnsupportedScheme | Self::BadAuthority => 400,
             Self::PurgeNotAllowed => 403,
-            Self::ConnectToReverse | Self::TraceHere => 405,
+            Self::ConnectToReverse | Self::ConnectInside | Self::TraceHere => 405,
+            Self::Misdirected => 421,
             Self::Loop => 508,
             Self::OnlyIfCached => 504,
             Self::TooManyConnections | Self::NotPurged(_) => 503,
@@ -64,6 +69,8 @@ impl ErrorReason {
             Self::NotAProxyRequest => "not-a-proxy-request",
             Self::UnsupportedScheme => "unsupported-scheme",
             Self::ConnectToReverse => "connect-to-reverse",
+            Self::ConnectInside => "connect-inside-tls",
+            Self::Misdirected => "misdirected",
             Self::BadAuthority => "bad-authority",
             Self::Loop => "loop",
             Self::OnlyIfCached => "only-if-cached",
@@ -87,6 +94,10 @@ impl ErrorReason {
             }
             Self::UnsupportedScheme => "only http:// and https:// URLs are relayed",
             Self::ConnectToReverse => "this is a reverse proxy; it opens no tunnels",
+            Self::ConnectInside => "inside a CONNECT that foxy intercepts there is no further CONNECT",
+            Self::Misdirected => {
+                "the request is for another host than the CONNECT it came through; open a CONNECT to that host"
+            }
             Self::BadAuthority => "the URL's host or port cannot be read",
             Self::Loop => "the request has passed through this proxy before; check the chain of proxies",
             Self::OnlyIfCached => "the request asks for a cached answer only, and none that fits is stored",
@@ -147,6 +158,8 @@ mod tests {
             ErrorReason::NotAProxyRequest,
             ErrorReason::UnsupportedScheme,
             ErrorReason::ConnectToReverse,
+            ErrorReason::ConnectInside,
+            ErrorReason::Misdirected,
             ErrorReason::BadAuthority,
             ErrorReason::Loop,
             ErrorReason::OnlyIfCached,

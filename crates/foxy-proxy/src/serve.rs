@@ -1,6 +1,5 @@
 //! One client connection: requests in, answers out, until either side wants no more.
 
-use crate::access::AccessRecord;
 use crate::answer::{self, After, Asked, Cut, Told};
 use crate::cache_status::CacheStatus;
 use crate::cached::{self, Got, Wanted};
@@ -8,14 +7,16 @@ use crate::client_io::{ClientConnection, ReadEnd, Receiver};
 use crate::counters::Counter;
 use crate::exchange::{Plan, plan};
 use crate::forward::{self, Forward, Forwarded};
+use crate::intercept::{self, Inside};
 use crate::purger;
 use crate::reason::ErrorReason;
+use crate::recording::record;
 use crate::stored::CacheKey;
 use crate::tunnelling::{switched, tunnel};
 use crate::upstream::Transport;
 use crate::worker::Worker;
 use bytes::Bytes;
-use foxy_base::{Instant, clock};
+use foxy_base::clock;
 use foxy_http::{
     BodyLength, Persistence, RequestEvent, RequestHead, ResponseHead, Version, accepts_trailers,
 };
@@ -39,12 +40,28 @@ pub(crate) enum Ended {
     Answered(After, Told),
     Cut(Cut),
     Tunnelled(Told),
+    Intercepted(Inside, Told),
+}
+
+/// What follows a request on its connection.
+enum Then {
+    Ask,
+    Close,
+    Enter(Inside),
 }
 
 /// Serves a client until the connection ends. `idle` is true while nothing of a request has come.
 pub(crate) async fn serve(worker: Rc<Worker>, stream: Transport, peer: SocketAddr, idle: Rc<Cell<bool>>) {
     let mut connection = ClientConnection::new(stream, worker.settings().limits);
-    while let After::Keep = one(&worker, &mut connection, peer, &idle).await {
+    loop {
+        match one(&worker, &mut connection, peer, &idle).await {
+            Then::Ask => {}
+            Then::Close => return,
+            Then::Enter(inside) => match intercept::enter(&worker, connection, inside).await {
+                Some(entered) => connection = entered,
+                None => return,
+            },
+        }
         if worker.shared.stopping.load(Ordering::Relaxed) {
             break;
         }
@@ -68,13 +85,13 @@ async fn one(
     connection: &mut ClientConnection,
     peer: SocketAddr,
     idle: &Cell<bool>,
-) -> After {
+) -> Then {
     let (mut receiver, mut sender) = connection.split(worker.settings().client_write);
     idle.set(!receiver.has_begun());
     let (head, body) = match read_head(worker, &mut receiver, idle).await {
         Ok(found) => found,
-        Err(ReadEnd::Closed | ReadEnd::Broken) => return After::Close,
-        Err(ReadEnd::Timeout) if !receiver.has_begun() => return After::Close,
+        Err(ReadEnd::Closed | ReadEnd::Broken) => return Then::Close,
+        Err(ReadEnd::Timeout) if !receiver.has_begun() => return Then::Close,
         Err(end) => {
             let reason = match end {
                 ReadEnd::Malformed(error) => ErrorReason::Malformed(error),
@@ -83,18 +100,27 @@ async fn one(
             let started = clock::monotonic();
             let told = answer::error(worker, &mut sender, CLOSING, reason).await;
             let (bytes, told) = (sender.sent, told.ok().map(|(_, told)| told));
-            log(worker, peer, started, None, bytes, told);
+            record(worker, peer, started, None, bytes, told);
             linger(connection).await;
-            return After::Close;
+            return Then::Close;
         }
     };
     let started = clock::monotonic();
     worker.counters.add(Counter::Requests, 1);
-    let (ended, bytes) = request(worker, connection, peer, &head, body).await;
+    let (head, refusal) = match &connection.inside {
+        None => (head, None),
+        Some(inside) => inside.judge(head),
+    };
+    let (ended, bytes) = request(worker, connection, peer, (&head, body), refusal).await;
     worker.counters.add(Counter::BytesToClients, bytes);
+    let mut entrance = None;
     let (after, told) = match ended {
         Ended::Answered(after, told) => (after, Some(told)),
         Ended::Tunnelled(told) => (After::Close, Some(told)),
+        Ended::Intercepted(inside, told) => {
+            entrance = Some(inside);
+            (After::Keep, Some(told))
+        }
         Ended::Cut(cut) => {
             if cut == Cut::Client {
                 worker.counters.add(Counter::ClientsLeft, 1);
@@ -102,11 +128,15 @@ async fn one(
             (After::Close, None)
         }
     };
-    log(worker, peer, started, Some(&head), bytes, told);
+    record(worker, peer, started, Some(&head), bytes, told);
     if after == After::Close && told.is_some() {
         linger(connection).await;
     }
-    after
+    match (entrance, after) {
+        (Some(inside), _) => Then::Enter(inside),
+        (None, After::Keep) => Then::Ask,
+        (None, After::Close) => Then::Close,
+    }
 }
 
 /// Reads a head: the first byte within the idle time, the rest within the head time from then.
@@ -138,8 +168,8 @@ async fn request(
     worker: &Rc<Worker>,
     connection: &mut ClientConnection,
     peer: SocketAddr,
-    head: &RequestHead,
-    body: BodyLength,
+    (head, body): (&RequestHead, BodyLength),
+    refusal: Option<ErrorReason>,
 ) -> (Ended, u64) {
     let asked = Asked {
         head_only: head.method == foxy_http::Method::Head,
@@ -150,12 +180,14 @@ async fn request(
     };
     let (settings, over) = (worker.settings(), connection.stream.scheme());
     let (mut receiver, mut sender) = connection.split(settings.client_write);
-    if purger::wants_explanation(worker, head, peer) {
+    if refusal.is_none() && purger::wants_explanation(worker, head, peer) {
         let result = purger::explain(worker, &mut sender, (head, asked), (body, over)).await;
         let ended = drained(&mut receiver, settings.drain_limit, settings.client_read, result).await;
         return (ended, sender.sent);
     }
-    let forward = match plan(head, body, over, &settings.mode, &settings.via_name) {
+    let planned = refusal.map(Plan::Refuse);
+    let planned = planned.unwrap_or_else(|| plan(head, body, over, &settings.mode, &settings.via_name));
+    let forward = match planned {
         Plan::Tunnel(origin) => return tunnel(worker, connection, asked, origin).await,
         Plan::Refuse(reason) => {
             let result = answer::error(worker, &mut sender, asked, reason).await;
@@ -247,33 +279,4 @@ async fn linger(connection: &mut ClientConnection) {
         }
     };
     let _patience_over = timeout(LINGER, drop_rest).await;
-}
-
-fn log(
-    worker: &Worker,
-    client: SocketAddr,
-    started: Instant,
-    head: Option<&RequestHead>,
-    bytes: u64,
-    told: Option<Told>,
-) {
-    let Some(sink) = &worker.shared.sink else { return };
-    let outcome = told.map_or(CacheStatus::Local { detail: "cut" }, |told| told.outcome);
-    let media_type = told.map(|told| told.media_type).unwrap_or_default();
-    let header = |name: &str| head.and_then(|head| head.headers.get(name));
-    sink.record(&AccessRecord {
-        end: clock::wall(),
-        elapsed: clock::monotonic().since(started),
-        client,
-        outcome,
-        status: told.map_or(0, |told| told.status),
-        bytes,
-        body_bytes: told.map_or(0, |told| told.body_bytes),
-        method: head.map_or("", |head| head.method.as_str()),
-        url: head.map_or(b"", |head| head.target.raw()),
-        version: head.map_or("", |head| head.version.as_str()),
-        content_type: media_type.as_bytes(),
-        referer: header("referer"),
-        user_agent: header("user-agent"),
-    });
 }

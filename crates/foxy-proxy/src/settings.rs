@@ -1,6 +1,7 @@
 //! How the proxy behaves: limits and waits as values. The binary fills them in from its table of settings.
 
 use crate::client_tls::ClientTls;
+use crate::intercept::Interception;
 use crate::token::Token;
 use crate::upstream::{Cidr, DestinationPolicy, Origin, Scheme, UpstreamSettings};
 use foxy_rules::{Policy, Role};
@@ -59,6 +60,8 @@ pub struct ProxySettings {
     pub listen_tls: Vec<SocketAddr>,
     /// How TLS is spoken there; without it nobody listens there.
     pub client_tls: Option<ClientTls>,
+    /// For whom TLS inside CONNECT is ended here. A forward proxy only.
+    pub interception: Option<Interception>,
     /// For a client to go through the TLS handshake.
     pub client_handshake: Duration,
     /// Whose connections begin with a PROXY protocol header that says who the client is.
@@ -123,6 +126,7 @@ impl Default for ProxySettings {
             listen: vec![SocketAddr::from(([127, 0, 0, 1], 3128))],
             listen_tls: Vec::new(),
             client_tls: None,
+            interception: None,
             client_handshake: Duration::from_secs(10),
             proxy_protocol_from: Vec::new(),
             mode: Mode::Forward,

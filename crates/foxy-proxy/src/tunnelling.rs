@@ -5,6 +5,7 @@ use crate::answer::{self, Asked, Cut, Told};
 use crate::cache_status::CacheStatus;
 use crate::client_io::ClientConnection;
 use crate::counters::Counter;
+use crate::intercept;
 use crate::reason::{ErrorReason, ForwardReason};
 use crate::serve::Ended;
 use crate::upstream::{Origin, Transport, Tunnel};
@@ -19,6 +20,9 @@ pub(crate) async fn tunnel(
     asked: Asked,
     origin: Origin,
 ) -> (Ended, u64) {
+    if let Some(ended) = intercept::opened(worker, connection, asked, &origin).await {
+        return ended;
+    }
     let opened = worker.upstream.connect(&origin).await;
     let (mut receiver, mut sender) = connection.split(worker.settings().client_write);
     let stream = match opened {

@@ -1,6 +1,8 @@
 //! The foxy program: takes the command line, runs one command, and turns its end into an exit code.
 //! Exit codes: 0 done, 1 a bar was missed, 2 unusable arguments or input, 3 the run itself failed.
 
+mod authority_folder;
+mod civil;
 mod commands;
 mod failure;
 mod lab;

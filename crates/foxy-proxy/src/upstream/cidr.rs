@@ -60,6 +60,18 @@ impl Cidr {
         Self { network: masked(address, prefix), prefix }
     }
 
+    /// Its first address.
+    #[must_use]
+    pub const fn network(&self) -> IpAddr {
+        self.network
+    }
+
+    /// How many leading bits its addresses share.
+    #[must_use]
+    pub const fn prefix(&self) -> u8 {
+        self.prefix
+    }
+
     /// Whether `address` lies in the block. Families are never mixed.
     #[must_use]
     pub fn contains(&self, address: IpAddr) -> bool {

@@ -96,6 +96,15 @@ impl UpstreamClient {
         self.shared.counted(self.shared.dialer.dial_tcp(origin).await).map(|(stream, _)| stream)
     }
 
+    /// Whether a CONNECT may go there at all, by its port and by the addresses the name has now. Connects to nothing.
+    ///
+    /// # Errors
+    /// [`ConnectError::Forbidden`] if the policy forbids the port or every address; or why the name has none.
+    pub async fn may_connect(&self, origin: &Origin) -> Result<(), ConnectError> {
+        self.shared.dialer.policy().check_connect_port(origin.port)?;
+        self.shared.dialer.addresses(origin).await.map(drop)
+    }
+
     /// What happened so far.
     #[must_use]
     pub fn counts(&self) -> UpstreamCounts {

@@ -114,8 +114,7 @@ impl Dialer {
 
     /// A new TCP connection to `origin`, without Nagle's delay, and until when it is to be ready for use.
     pub(crate) async fn dial_tcp(&self, origin: &Origin) -> Result<(TcpStream, Instant), ConnectError> {
-        let found = self.lookups.find(&origin.host).await?;
-        let addresses = self.allowed(&found, origin)?;
+        let addresses = self.addresses(origin).await?;
         let deadline = Instant::now() + self.timeout;
         let stream = timeout_at(deadline, race(&addresses)).await.unwrap_or(Err(ConnectError::TimedOut))?;
         let (local, peer) = stream
@@ -127,7 +126,13 @@ impl Dialer {
         Ok((stream, deadline))
     }
 
-    /// The addresses that may be dialled, in the order to try them.
+    /// The addresses of `origin` that may be dialled, in the order to try them.
+    pub(crate) async fn addresses(&self, origin: &Origin) -> Result<Vec<SocketAddr>, ConnectError> {
+        let found = self.lookups.find(&origin.host).await?;
+        self.allowed(&found, origin)
+    }
+
+    /// Those of the addresses found that may be dialled.
     fn allowed(&self, found: &[IpAddr], origin: &Origin) -> Result<Vec<SocketAddr>, ConnectError> {
         let mut refusal = None;
         let mut allowed = Vec::with_capacity(found.len().min(ADDRESSES));

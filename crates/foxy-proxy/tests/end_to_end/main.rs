@@ -7,6 +7,7 @@ mod certificates;
 mod client_tls;
 mod explaining;
 mod forwarding;
+mod intercepting;
 mod multipart;
 mod origin;
 mod origin_tls;

@@ -1,6 +1,7 @@
 //! One file for each command. What is listed here is what `foxy --help` shows.
 
 mod admin_client;
+pub mod ca;
 pub mod check;
 pub mod disk_helper;
 pub mod explain;
@@ -23,6 +24,7 @@ struct Entry {
 
 const COMMANDS: &[Entry] = &[
     Entry { command: serve::command, run: serve::run },
+    Entry { command: ca::command, run: ca::run },
     Entry { command: check::command, run: check::run },
     Entry { command: explain::command, run: explain::run },
     Entry { command: purge::command, run: purge::run },

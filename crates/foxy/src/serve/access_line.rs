@@ -1,7 +1,7 @@
 //! The three formats of the access log. Everything a client or an origin server can choose is escaped, so that no
 //! request can forge a line, a field or a terminal command.
 
-use foxy_base::WallTime;
+use crate::civil::Civil;
 use foxy_proxy::access::AccessRecord;
 use std::io::Write;
 use std::net::IpAddr;
@@ -196,39 +196,6 @@ fn text(name: &str, value: Option<&[u8]>, out: &mut Vec<u8>) -> std::io::Result<
 
 const MONTHS: [&str; 12] =
     ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
-
-/// A time of day and date, in UTC.
-struct Civil {
-    year: u64,
-    month: u8,
-    day: u8,
-    hour: u64,
-    minute: u64,
-    second: u64,
-}
-
-impl Civil {
-    /// The proleptic Gregorian date (Hinnant, "chrono-Compatible Low-Level Date Algorithms", `civil_from_days`).
-    fn of(time: WallTime) -> Self {
-        let seconds = time.seconds();
-        let days = seconds / 86_400 + 719_468;
-        let (era, day_of_era) = (days / 146_097, days % 146_097);
-        let year_of_era =
-            (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-        let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-        let shifted_month = (5 * day_of_year + 2) / 153;
-        let day = day_of_year - (153 * shifted_month + 2) / 5 + 1;
-        let month = if shifted_month < 10 { shifted_month + 3 } else { shifted_month - 9 };
-        Self {
-            year: era * 400 + year_of_era + u64::from(month <= 2),
-            month: u8::try_from(month).expect("1 to 12"),
-            day: u8::try_from(day).expect("1 to 31"),
-            hour: seconds / 3_600 % 24,
-            minute: seconds / 60 % 60,
-            second: seconds % 60,
-        }
-    }
-}
 
 #[cfg(test)]
 #[path = "access_line_tests.rs"]

@@ -1,6 +1,7 @@
 //! Exact lines, and what hostile bytes become.
 
 use super::*;
+use foxy_base::WallTime;
 use foxy_proxy::cache_status::{CacheStatus, HitSource};
 use foxy_proxy::reason::ForwardReason;
 use std::time::Duration;

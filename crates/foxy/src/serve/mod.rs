@@ -13,6 +13,7 @@ pub mod disk;
 mod exposition;
 mod facts;
 mod fullness;
+mod interception;
 mod listeners;
 mod log_queue;
 mod metrics;
@@ -83,6 +84,7 @@ pub fn run(loaded: &Loaded) -> Result<(), Failure> {
         .listen_tls
         .map(|_| Reloadable::read(&settings.tls_certificate, &settings.tls_key).map_err(Failure::Unusable));
     let certificates = certificates.transpose()?;
+    let interception = interception::open(settings, clock::wall())?;
     let token = settings.admin_token_file.as_deref().map(token_file::read).transpose()?;
     let mut random = Random::new(process::entropy());
     let stores = stores::open(settings, &mut random)?;
@@ -92,7 +94,7 @@ pub fn run(loaded: &Loaded) -> Result<(), Failure> {
     let proxy_settings = proxy_settings(settings, tls, own, random.next_u64());
     let client_tls = certificates.as_ref().map(|certificates| certificates.tls.clone());
     let proxy_settings =
-        ProxySettings { connections, client_tls, purge_token: token.clone(), ..proxy_settings };
+        ProxySettings { connections, client_tls, interception, purge_token: token.clone(), ..proxy_settings };
     let selection = Selection::named(settings.store_selection);
     let proxy = start(proxy_settings, &stores, selection, purges, log.as_ref())?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();

@@ -39,6 +39,7 @@ pub fn find(settings: &Settings, written: &Written) -> Vec<Complaint> {
         complain("object-limit", format!("{limit} is more than the store's size of {size}; make it smaller"));
     }
     complaints.extend(client_tls(settings, written));
+    complaints.extend(interception(settings, written));
     complaints.extend(too_large(settings, written));
     complaints.extend(policy_unasked(settings, written));
     complaints
@@ -71,6 +72,26 @@ fn client_tls(settings: &Settings, written: &Written) -> Option<Complaint> {
     let taken = address == settings.listen || Some(address) == settings.admin;
     let text = || format!("`listen-tls` is {address}, as `listen` or `admin` is; give it another port");
     (taken && address.port() != 0).then(|| complaint(written, "listen-tls", text()))
+}
+
+/// Settings of interception that do not go together.
+fn interception(settings: &Settings, written: &Written) -> Option<Complaint> {
+    let (authority, hosts) = (settings.intercept_ca.is_some(), !settings.intercept_hosts.is_empty());
+    let (key, text) = match (authority, hosts, settings.origin.is_some()) {
+        (true, false, _) => {
+            ("intercept-ca", "`intercept-ca` does nothing without `intercept-hosts`; list them")
+        }
+        (false, true, _) => (
+            "intercept-hosts",
+            "`intercept-hosts` needs a certificate authority; make one with `foxy ca init` and name its folder in `intercept-ca`",
+        ),
+        (true, true, true) => (
+            "intercept-hosts",
+            "a reverse proxy (`origin`) takes no CONNECT, so it cannot intercept any; leave one of them out",
+        ),
+        _ => return None,
+    };
+    Some(complaint(written, key, text.into()))
 }
 
 /// Stores of more bytes than their scheme can use.

@@ -4,6 +4,7 @@ use super::squid::CacheDir;
 use super::store_choice::StoreChoice;
 use super::written::Written;
 use foxy_base::ByteSize;
+use foxy_proxy::intercept::HostPattern;
 use foxy_proxy::upstream::{Cidr, Scheme};
 use foxy_store::policy::POLICIES;
 use foxy_store::schemes::SCHEMES;
@@ -74,6 +75,8 @@ pub enum Kind {
     Output(Slot<Output>),
     /// A file.
     File(Slot<PathBuf>),
+    /// A folder.
+    Folder(Slot<PathBuf>),
     /// One or more folders, each with options of its own.
     Stores(Slot<Vec<StoreChoice>>),
     /// One or more lines as Squid writes them after `cache_dir`.
@@ -120,6 +123,8 @@ pub enum Kind {
     Networks(Slot<Vec<Cidr>>),
     /// One or more TCP ports.
     Ports(Slot<Vec<u16>>),
+    /// One or more hosts.
+    Hosts(Slot<Vec<HostPattern>>),
     /// One or more files.
     Files(Slot<Vec<PathBuf>>),
     /// An origin server: `http://HOST[:PORT]` or `https://HOST[:PORT]`.
@@ -131,7 +136,12 @@ impl Kind {
     pub const fn is_list(&self) -> bool {
         matches!(
             self,
-            Self::Stores(_) | Self::CacheDirs(_) | Self::Networks(_) | Self::Ports(_) | Self::Files(_)
+            Self::Stores(_)
+                | Self::CacheDirs(_)
+                | Self::Networks(_)
+                | Self::Ports(_)
+                | Self::Hosts(_)
+                | Self::Files(_)
         )
     }
 
@@ -162,6 +172,7 @@ impl Kind {
             Self::AddressOrOff(_) => "\"127.0.0.1:3129\" or \"off\"",
             Self::Output(_) => "\"/var/log/foxy/access.log\", \"-\" or \"off\"",
             Self::File(_) => "\"/etc/foxy/token\"",
+            Self::Folder(_) => "\"/etc/foxy/ca\"",
             Self::CacheDirs(_) => "\"ufs /var/spool/foxy 100 16 256\"",
             Self::Stores(_) => "\"/var/cache/foxy\" or [\"/disk1/foxy\", \"/disk2/foxy\"]",
             Self::Size { .. } => "\"10G\"",
@@ -172,6 +183,7 @@ impl Kind {
             Self::Policy(_) => return format!("{:?}", POLICIES[0].text),
             Self::Networks(_) => "\"10.0.0.0/8\" or [\"10.0.0.0/8\", \"fd00::/8\"]",
             Self::Ports(_) => "443 or [443, 8443]",
+            Self::Hosts(_) => "\"example.org\" or [\"example.org\", \"*.example.net\"]",
             Self::Files(_) => "\"/etc/foxy/a.pem\" or [\"/etc/foxy/a.pem\", \"/etc/foxy/b.pem\"]",
             Self::Origin(_) => "\"http://127.0.0.1:8080\"",
         };
@@ -185,6 +197,8 @@ impl Kind {
             Self::AddressOrOff(_) => "ADDRESS|off",
             Self::Output(_) => "PATH|-|off",
             Self::File(_) => "FILE",
+            Self::Folder(_) => "FOLDER",
+            Self::Hosts(_) => "HOST",
             Self::Stores(_) => "PATH[,OPTION=VALUE]",
             Self::CacheDirs(_) => "LINE",
             Self::Size { .. } => "SIZE",

@@ -14,6 +14,8 @@ pub struct Machine {
     pub cores: usize,
     /// Where this user's caches belong.
     pub cache_folder: PathBuf,
+    /// Where what this user keeps belongs.
+    pub data_folder: PathBuf,
     /// Configuration files to try, best first.
     pub config_files: Vec<PathBuf>,
 }
@@ -25,6 +27,7 @@ impl Machine {
             memory: memory(Path::new("/")),
             cores: std::thread::available_parallelism().map_or(1, usize::from),
             cache_folder: cache_folder(std::env::var_os("XDG_CACHE_HOME"), std::env::var_os("HOME")),
+            data_folder: data_folder(std::env::var_os("XDG_DATA_HOME"), std::env::var_os("HOME")),
             config_files: config_files(std::env::var_os("XDG_CONFIG_HOME"), std::env::var_os("HOME")),
         }
     }
@@ -37,6 +40,11 @@ fn absolute(path: Option<OsString>) -> Option<PathBuf> {
 fn cache_folder(xdg: Option<OsString>, home: Option<OsString>) -> PathBuf {
     let user = absolute(xdg).or_else(|| absolute(home).map(|home| home.join(".cache")));
     user.unwrap_or_else(|| "/var/cache".into()).join("foxy")
+}
+
+fn data_folder(xdg: Option<OsString>, home: Option<OsString>) -> PathBuf {
+    let user = absolute(xdg).or_else(|| absolute(home).map(|home| home.join(".local/share")));
+    user.unwrap_or_else(|| "/var/lib".into()).join("foxy")
 }
 
 fn config_files(xdg: Option<OsString>, home: Option<OsString>) -> Vec<PathBuf> {
@@ -131,6 +139,9 @@ mod tests {
         for (xdg, home, expected) in cases {
             assert_eq!(cache_folder(xdg, home), Path::new(expected));
         }
+        assert_eq!(data_folder(some("/x"), some("/home/u")), Path::new("/x/foxy"));
+        assert_eq!(data_folder(None, some("/home/u")), Path::new("/home/u/.local/share/foxy"));
+        assert_eq!(data_folder(None, None), Path::new("/var/lib/foxy"));
         let files = config_files(None, some("/home/u"));
         assert_eq!(files, ["/home/u/.config/foxy/foxy.toml", "/etc/foxy/foxy.toml"].map(PathBuf::from));
     }

@@ -8,6 +8,7 @@ pub mod docs;
 mod file;
 mod file_schemes;
 pub mod flags;
+mod intercept_rows;
 pub mod kind;
 pub mod machine;
 mod parse;

@@ -21,7 +21,7 @@ pub fn put(kind: &Kind, texts: &[&OsStr], written: &mut Written) -> Result<(), S
             *slot(written) = Some(if text == "off" { None } else { Some(address(text)?) });
         }
         Kind::Output(slot) => *slot(written) = Some(output(single(texts)?)),
-        Kind::File(slot) => *slot(written) = Some(single(texts)?.into()),
+        Kind::File(slot) | Kind::Folder(slot) => *slot(written) = Some(single(texts)?.into()),
         Kind::Stores(slot) => *slot(written) = Some(stores(texts)?),
         Kind::CacheDirs(slot) => *slot(written) = Some(each(texts, CacheDir::read)?),
         Kind::Size { slot, at_least, at_most } => {
@@ -46,6 +46,9 @@ pub fn put(kind: &Kind, texts: &[&OsStr], written: &mut Written) -> Result<(), S
             *slot(written) = Some(one(texts)?.parse().map_err(|error| format!("{error}"))?);
         }
         Kind::Networks(slot) => {
+            *slot(written) = Some(each(texts, |text| text.parse().map_err(|error| format!("{error}")))?)
+        }
+        Kind::Hosts(slot) => {
             *slot(written) = Some(each(texts, |text| text.parse().map_err(|error| format!("{error}")))?)
         }
         Kind::Files(slot) => *slot(written) = Some(texts.iter().map(PathBuf::from).collect()),

@@ -10,6 +10,7 @@ use super::store_choice::StoreChoice;
 use super::table::SETTINGS;
 use super::written::Written;
 use foxy_base::ByteSize;
+use foxy_proxy::intercept::HostPattern;
 use foxy_proxy::upstream::Cidr;
 use foxy_store::{PolicyName, SchemeName};
 use std::ffi::OsStr;
@@ -57,6 +58,10 @@ pub struct Settings {
     pub allow_destination: Vec<Cidr>,
     /// Ports CONNECT may tunnel to.
     pub connect_ports: Vec<u16>,
+    /// The folder of the authority for intercepted clients, if any are.
+    pub intercept_ca: Option<PathBuf>,
+    /// The hosts whose clients are intercepted.
+    pub intercept_hosts: Vec<HostPattern>,
     /// The stores, those of `cache-dir` too.
     pub store: Vec<StoreChoice>,
     /// Which of them takes a new record: its name.
@@ -198,6 +203,8 @@ pub fn resolve(written: &Written) -> Result<Settings, Complaints> {
         workers: set(&written.workers),
         allow_destination: set(&written.allow_destination),
         connect_ports: set(&written.connect_ports),
+        intercept_ca: written.intercept_ca.clone(),
+        intercept_hosts: set(&written.intercept_hosts),
         store: stores(written),
         store_selection: set(&written.store_selection),
         size: written.size,

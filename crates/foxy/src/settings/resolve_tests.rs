@@ -8,6 +8,7 @@ fn machine() -> Machine {
         memory: Some(ByteSize(4 << 30)),
         cores: 3,
         cache_folder: "/home/u/.cache/foxy".into(),
+        data_folder: "/data".into(),
         config_files: Vec::new(),
     }
 }

@@ -14,7 +14,7 @@ pub fn value(kind: &Kind, written: &mut Written) -> Option<String> {
             slot(written).as_ref()?.map_or_else(|| quoted(&"off"), |address| quoted(&address))
         }
         Kind::Output(slot) => quoted(slot(written).as_ref()?),
-        Kind::File(slot) => quoted(&slot(written).as_ref()?.display()),
+        Kind::File(slot) | Kind::Folder(slot) => quoted(&slot(written).as_ref()?.display()),
         Kind::Stores(slot) => list(slot(written).as_ref()?, quoted),
         Kind::CacheDirs(slot) => list(slot(written).as_ref()?, |line| quoted(&line.text)),
         Kind::Size { slot, .. } => quoted(&exact(slot(written).as_ref().copied()?)),
@@ -25,6 +25,7 @@ pub fn value(kind: &Kind, written: &mut Written) -> Option<String> {
         Kind::Choice { slot, .. } => quoted(slot(written).as_ref()?),
         Kind::Networks(slot) => list(slot(written).as_ref()?, quoted),
         Kind::Ports(slot) => list(slot(written).as_ref()?, u16::to_string),
+        Kind::Hosts(slot) => list(slot(written).as_ref()?, quoted),
         Kind::Files(slot) => list(slot(written).as_ref()?, |path| quoted(&path.display())),
         Kind::Origin(slot) => quoted(slot(written).as_ref()?),
     })

@@ -3,7 +3,7 @@
 
 use super::kind::{Area, Kind, Preset, Setting};
 use super::rows::{count, size, span, timeout};
-use super::{admin_rows, caching_rows, file_schemes, store_rows, tls_rows};
+use super::{admin_rows, caching_rows, file_schemes, intercept_rows, store_rows, tls_rows};
 
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
@@ -65,6 +65,8 @@ pub static SETTINGS: &[Setting] = &[
         default: Preset::Fixed(&["443"]),
         doc: "Ports that CONNECT may tunnel to.",
     },
+    intercept_rows::INTERCEPT_CA,
+    intercept_rows::INTERCEPT_HOSTS,
     store_rows::STORE,
     store_rows::CACHE_DIR,
     store_rows::STORE_SELECTION,

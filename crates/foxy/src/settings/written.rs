@@ -6,6 +6,7 @@ use super::kind::{OriginUrl, Output};
 use super::squid::CacheDir;
 use super::store_choice::StoreChoice;
 use foxy_base::ByteSize;
+use foxy_proxy::intercept::HostPattern;
 use foxy_proxy::upstream::Cidr;
 use foxy_store::{PolicyName, SchemeName};
 use std::collections::BTreeMap;
@@ -30,6 +31,8 @@ pub struct Written {
     pub workers: Option<usize>,
     pub allow_destination: Option<Vec<Cidr>>,
     pub connect_ports: Option<Vec<u16>>,
+    pub intercept_ca: Option<PathBuf>,
+    pub intercept_hosts: Option<Vec<HostPattern>>,
     pub store: Option<Vec<StoreChoice>>,
     pub cache_dir: Option<Vec<CacheDir>>,
     pub store_selection: Option<&'static str>,

@@ -1,0 +1,39 @@
+//! From a finished request to its record in the access log.
+
+use crate::access::AccessRecord;
+use crate::answer::Told;
+use crate::cache_status::CacheStatus;
+use crate::worker::Worker;
+use foxy_base::{Instant, clock};
+use foxy_http::RequestHead;
+use std::net::SocketAddr;
+
+/// Gives a finished request, or what could not be read as one, to whoever keeps the log.
+pub(crate) fn record(
+    worker: &Worker,
+    client: SocketAddr,
+    started: Instant,
+    head: Option<&RequestHead>,
+    bytes: u64,
+    told: Option<Told>,
+) {
+    let Some(sink) = &worker.shared.sink else { return };
+    let outcome = told.map_or(CacheStatus::Local { detail: "cut" }, |told| told.outcome);
+    let media_type = told.map(|told| told.media_type).unwrap_or_default();
+    let header = |name: &str| head.and_then(|head| head.headers.get(name));
+    sink.record(&AccessRecord {
+        end: clock::wall(),
+        elapsed: clock::monotonic().since(started),
+        client,
+        outcome,
+        status: told.map_or(0, |told| told.status),
+        bytes,
+        body_bytes: told.map_or(0, |told| told.body_bytes),
+        method: head.map_or("", |head| head.method.as_str()),
+        url: head.map_or(b"", |head| head.target.raw()),
+        version: head.map_or("", |head| head.version.as_str()),
+        content_type: media_type.as_bytes(),
+        referer: header("referer"),
+        user_agent: header("user-agent"),
+    });
+}
