@@ -12,6 +12,10 @@ pub enum Failure {
     Unusable(String),
     /// The run itself failed: exit code 3.
     Failed(String),
+    /// A command that was run for the user ended with this exit code, and has said itself why.
+    Ended(u8),
+    /// A command was to be run for the user and could not be: the reason and the exit code, as a shell gives it.
+    NotRun(String, u8),
 }
 
 impl Failure {
@@ -21,6 +25,7 @@ impl Failure {
             Self::Missed(_) => ExitCode::from(1),
             Self::Unusable(_) => ExitCode::from(2),
             Self::Failed(_) => ExitCode::from(3),
+            Self::Ended(code) | Self::NotRun(_, code) => ExitCode::from(*code),
         }
     }
 }
@@ -28,7 +33,10 @@ impl Failure {
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Missed(text) | Self::Unusable(text) | Self::Failed(text) => f.write_str(text),
+            Self::Missed(text) | Self::Unusable(text) | Self::Failed(text) | Self::NotRun(text, _) => {
+                f.write_str(text)
+            }
+            Self::Ended(code) => write!(f, "the command ended with exit code {code}"),
         }
     }
 }

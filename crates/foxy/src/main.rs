@@ -30,7 +30,9 @@ fn main() -> ExitCode {
     match commands::run(&matches) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
-            terminal::report(Level::Error, &format!("foxy: {failure}"));
+            if !matches!(failure, failure::Failure::Ended(_)) {
+                terminal::report(Level::Error, &format!("foxy: {failure}"));
+            }
             failure.exit_code()
         }
     }

@@ -9,6 +9,7 @@ pub mod figure;
 pub mod load;
 pub mod origin;
 pub mod purge;
+pub mod run;
 pub mod serve;
 pub mod sim;
 pub mod trace;
@@ -25,6 +26,7 @@ struct Entry {
 const COMMANDS: &[Entry] = &[
     Entry { command: serve::command, run: serve::run },
     Entry { command: ca::command, run: ca::run },
+    Entry { command: run::command, run: run::run },
     Entry { command: check::command, run: check::run },
     Entry { command: explain::command, run: explain::run },
     Entry { command: purge::command, run: purge::run },

@@ -17,6 +17,7 @@ mod interception;
 mod listeners;
 mod log_queue;
 mod metrics;
+mod opening;
 mod process;
 mod proxy_settings;
 mod purge_journal;
@@ -27,30 +28,24 @@ mod stores;
 pub mod token_file;
 mod welcome;
 
+pub use interception::of as interception_of;
+pub use opening::{Extra, Running, open};
+
 use crate::failure::Failure;
 use crate::settings::Loaded;
 use crate::signals::{Signals, Wish};
 use crate::terminal::{self, Level};
-use access_log::OpenLog;
 use admin::Facts;
 use certificates::Reloadable;
 use facts::RunningFacts;
-use foxy_base::{Random, clock};
-use foxy_proxy::access::AccessSink;
-use foxy_proxy::purge::Purges;
-use foxy_proxy::server::{Parts, Proxy, StartError, system_resolver};
-use foxy_proxy::settings::ProxySettings;
-use foxy_proxy::storage::ObjectStore;
-use foxy_proxy::token::Token;
+use foxy_base::clock;
 use fullness::Fullness;
-use listeners::{cannot_listen, listen};
-use proxy_settings::proxy_settings;
+use listeners::listen;
 use std::cell::Cell;
 use std::net::TcpListener;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
-use store_set::{Selection, StoreSet};
 use stores::RunningStore;
 use tokio::sync::oneshot;
 use tokio::task::LocalSet;
@@ -59,86 +54,21 @@ use welcome::{OpenStore, Opened};
 /// How often troubles are looked for.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
-/// Everything that runs, in the order in which it is closed.
-struct Running {
-    proxy: Proxy,
-    token: Option<Token>,
-    certificates: Option<Reloadable>,
-    stores: Vec<RunningStore>,
-    log: Option<OpenLog>,
-}
-
 /// Runs until a signal stops it.
 ///
 /// # Errors
 /// Something cannot be opened; nobody was served then.
 pub fn run(loaded: &Loaded) -> Result<(), Failure> {
     let settings = &loaded.settings;
-    let connections = connections(settings.limits.connections, process::raise_open_files());
     drop(listen(settings.listen, "--listen")?);
     drop(settings.listen_tls.map(|address| listen(address, "--listen-tls")).transpose()?);
     let admin = settings.admin.map(|address| listen(address, "--admin")).transpose()?;
-    let log = access_log::open(settings)?;
-    let tls = authorities::origin_tls(&settings.origin_ca)?;
-    let certificates = settings
-        .listen_tls
-        .map(|_| Reloadable::read(&settings.tls_certificate, &settings.tls_key).map_err(Failure::Unusable));
-    let certificates = certificates.transpose()?;
-    let interception = interception::open(settings, clock::wall())?;
-    let token = settings.admin_token_file.as_deref().map(token_file::read).transpose()?;
-    let mut random = Random::new(process::entropy());
-    let stores = stores::open(settings, &mut random)?;
-    let folders: Vec<_> = stores.iter().map(|store| store.facts.folder.clone()).collect();
-    let purges = purge_journal::open(&folders, random.next_u64().max(2))?;
-    let own = admin.as_ref().and_then(|listener| listener.local_addr().ok()).into_iter().collect();
-    let proxy_settings = proxy_settings(settings, tls, own, random.next_u64());
-    let client_tls = certificates.as_ref().map(|certificates| certificates.tls.clone());
-    let proxy_settings =
-        ProxySettings { connections, client_tls, interception, purge_token: token.clone(), ..proxy_settings };
-    let selection = Selection::named(settings.store_selection);
-    let proxy = start(proxy_settings, &stores, selection, purges, log.as_ref())?;
+    let own = admin.as_ref().and_then(|listener| listener.local_addr().ok());
+    let running = opening::open(settings, own, Extra::default())?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime =
         runtime.map_err(|error| Failure::Failed(format!("cannot start the event loop: {error}")))?;
-    LocalSet::new()
-        .block_on(&runtime, operate(loaded, Running { proxy, token, certificates, stores, log }, admin))
-}
-
-/// Client connections that the limit on open files leaves room for: each may need two descriptors.
-fn connections(wanted: usize, open_files: Option<u64>) -> usize {
-    const FOR_ITSELF: u64 = 64;
-    let limit = open_files.unwrap_or(u64::MAX);
-    let room = usize::try_from(limit.saturating_sub(FOR_ITSELF) / 2).unwrap_or(usize::MAX).max(1);
-    if room < wanted {
-        let text = format!(
-            "foxy: the limit on open files is {limit}, so {room} clients are served at a time, not {wanted}; \
-             raise it (ulimit -n) or lower limits.connections"
-        );
-        terminal::report(Level::Warning, &text);
-    }
-    wanted.min(room)
-}
-
-fn start(
-    settings: ProxySettings,
-    stores: &[RunningStore],
-    selection: Selection,
-    purges: Purges,
-    log: Option<&OpenLog>,
-) -> Result<Proxy, Failure> {
-    let store: Option<Arc<dyn ObjectStore>> = match stores {
-        [] => None,
-        stores => {
-            let members = stores.iter().map(RunningStore::member).collect();
-            Some(Arc::new(StoreSet::new(members, selection)))
-        }
-    };
-    let sink = log.map(|log| Arc::clone(&log.sink) as Arc<dyn AccessSink>);
-    let parts = Parts { store, purges, sink, resolver: system_resolver() };
-    Proxy::start(settings, parts).map_err(|error| match error {
-        StartError::Listen(address, error) => cannot_listen(address, "--listen", &error),
-        StartError::Worker(_) | StartError::Resolver(_) => Failure::Failed(error.to_string()),
-    })
+    LocalSet::new().block_on(&runtime, operate(loaded, running, admin))
 }
 
 async fn operate(loaded: &Loaded, running: Running, admin: Option<TcpListener>) -> Result<(), Failure> {
@@ -227,10 +157,7 @@ async fn stop(running: Running, signals: &mut Signals) {
     );
     let (done, ended) = oneshot::channel();
     let closing = std::thread::Builder::new().name("stop".into()).spawn(move || {
-        let Running { proxy, stores, log, .. } = running;
-        proxy.stop();
-        drop(stores);
-        drop(log);
+        running.close();
         let _nobody_waits = done.send(());
     });
     if closing.is_err() {
@@ -240,18 +167,5 @@ async fn stop(running: Running, signals: &mut Signals) {
     tokio::select! {
         _ = ended => terminal::report(Level::Info, "foxy: stopped"),
         () = again => terminal::report(Level::Warning, "foxy: stopped at once"),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn connections_fit_the_limit_on_open_files() {
-        assert_eq!(connections(100, None), 100);
-        assert_eq!(connections(100, Some(1024)), 100);
-        assert_eq!(connections(20_000, Some(1024)), 480);
-        assert_eq!(connections(20_000, Some(10)), 1);
     }
 }

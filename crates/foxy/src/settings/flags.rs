@@ -13,11 +13,18 @@ pub fn add_to(command: Command) -> Command {
     flagged().fold(command, |command, (flag, setting)| command.arg(argument(flag, setting)))
 }
 
+/// Adds the flags of these settings alone.
+pub fn add_some(command: Command, keys: &[&str]) -> Command {
+    let wanted = flagged().filter(|(_, setting)| keys.contains(&setting.key));
+    wanted.fold(command, |command, (flag, setting)| command.arg(argument(flag, setting)))
+}
+
 /// Takes the flags that were given.
 pub fn read(matches: &ArgMatches, written: &mut Written) -> Result<(), Complaints> {
     let mut complaints = Vec::new();
     for (flag, setting) in flagged() {
-        let Some(values) = matches.get_many::<OsString>(flag) else { continue };
+        // A command may have some of the flags only.
+        let Ok(Some(values)) = matches.try_get_many::<OsString>(flag) else { continue };
         let texts: Vec<&OsStr> = values.map(OsString::as_os_str).collect();
         match parse::put(&setting.kind, &texts, written) {
             Ok(()) => {

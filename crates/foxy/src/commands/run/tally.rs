@@ -1,0 +1,106 @@
+//! What passed through the proxy while a command ran, and the line about it at the end.
+
+use foxy_base::ByteSize;
+use foxy_proxy::access::{AccessRecord, AccessSink};
+use foxy_proxy::cache_status::CacheStatus;
+use foxy_proxy::counters::Counter;
+use foxy_proxy::server::Gauges;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+/// Counts requests, those of CONNECT left out: what is inside them counts.
+#[derive(Debug, Default)]
+pub struct Tally {
+    requests: AtomicU64,
+    hits: AtomicU64,
+    bytes: AtomicU64,
+    hit_bytes: AtomicU64,
+}
+
+impl AccessSink for Tally {
+    fn record(&self, record: &AccessRecord<'_>) {
+        if record.method == "CONNECT" {
+            return;
+        }
+        self.requests.fetch_add(1, Relaxed);
+        self.bytes.fetch_add(record.body_bytes, Relaxed);
+        if matches!(record.outcome, CacheStatus::Hit { .. }) {
+            self.hits.fetch_add(1, Relaxed);
+            self.hit_bytes.fetch_add(record.body_bytes, Relaxed);
+        }
+    }
+}
+
+impl Tally {
+    /// The line.
+    pub fn summary(&self, gauges: &Gauges) -> String {
+        let mut text = self.cached();
+        let tunnels = gauges.count(Counter::Tunnels);
+        if tunnels > 0 {
+            text.push_str(&format!(
+                "; {tunnels} connections to other hosts passed unseen (--intercept HOST)"
+            ));
+        }
+        let distrusted = gauges.count(Counter::InterceptDistrusted);
+        if distrusted > 0 {
+            text.push_str(&format!(
+                "; {distrusted} connections failed as a program does not trust foxy (see --help)"
+            ));
+        }
+        text
+    }
+
+    fn cached(&self) -> String {
+        let (requests, hits) = (self.requests.load(Relaxed), self.hits.load(Relaxed));
+        if requests == 0 {
+            return "foxy: nothing to cache came through".into();
+        }
+        let (bytes, hit_bytes) = (ByteSize(self.bytes.load(Relaxed)), ByteSize(self.hit_bytes.load(Relaxed)));
+        format!(
+            "foxy: {requests} requests, {hits} of them from the cache; {hit_bytes} of {bytes} were not downloaded again"
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use foxy_base::WallTime;
+    use foxy_proxy::cache_status::HitSource;
+    use foxy_proxy::reason::ForwardReason;
+    use std::time::Duration;
+
+    #[test]
+    fn hits_and_their_bytes_are_counted_and_connects_are_not() {
+        let hit = CacheStatus::Hit { source: HitSource::Memory, ttl: 1, permit: None };
+        let miss = CacheStatus::Forwarded {
+            reason: ForwardReason::UriMiss,
+            status: Some(200),
+            stored: true,
+            collapsed: false,
+            detail: None,
+        };
+        let tally = Tally::default();
+        assert_eq!(tally.cached(), "foxy: nothing to cache came through");
+        for (method, outcome, body_bytes) in [("GET", hit, 3072), ("GET", miss, 1024), ("CONNECT", miss, 77)]
+        {
+            tally.record(&AccessRecord {
+                end: WallTime(0),
+                elapsed: Duration::ZERO,
+                client: ([127, 0, 0, 1], 1).into(),
+                outcome,
+                status: 200,
+                bytes: body_bytes,
+                body_bytes,
+                method,
+                url: b"",
+                version: "",
+                content_type: None,
+                referer: None,
+                user_agent: None,
+            });
+        }
+        let text = tally.cached();
+        assert!(text.starts_with("foxy: 2 requests, 1 of them from the cache; "), "{text}");
+        assert!(text.contains(&format!("{} of {} were", ByteSize(3072), ByteSize(4096))), "{text}");
+    }
+}

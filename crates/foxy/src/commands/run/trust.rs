@@ -1,0 +1,133 @@
+//! The files that make a command trust an authority beside the system's: a private folder, removed at the end. No key is
+//! in it.
+
+use super::java;
+use crate::failure::Failure;
+use crate::lab::temporary::Temporary;
+use foxy_base::clock;
+use std::fs::DirBuilder;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+
+/// Where they are.
+pub struct TrustFiles {
+    /// All authorities in PEM.
+    pub bundle: PathBuf,
+    /// The same as Java reads them.
+    pub java: PathBuf,
+    /// A start-up file for wget, which may know no variable for authorities.
+    pub wget: PathBuf,
+    /// A configuration file for apt.
+    pub apt: PathBuf,
+}
+
+impl TrustFiles {
+    /// The names of the files in a folder.
+    pub fn in_folder(folder: &Path) -> Self {
+        Self {
+            bundle: folder.join("bundle.pem"),
+            java: folder.join("trust.jks"),
+            wget: folder.join("wgetrc"),
+            apt: folder.join("apt.conf"),
+        }
+    }
+}
+
+/// What goes into the files.
+pub struct Trusted<'a> {
+    /// The authority, in PEM.
+    pub authority: &'a str,
+    /// Files of further authorities, in PEM.
+    pub further: &'a [PathBuf],
+    /// Start-up files that these replace, of wget and apt.
+    pub replaced: [Option<PathBuf>; 2],
+}
+
+/// Writes the files into a folder of their own.
+///
+/// # Errors
+/// [`Failure::Unusable`]: a file cannot be read or written.
+pub fn write(trusted: &Trusted<'_>) -> Result<(Temporary, TrustFiles), Failure> {
+    let name = format!("foxy-run-{}-{:x}", std::process::id(), clock::wall().0);
+    let folder = std::env::temp_dir().join(name);
+    let cannot = |path: &Path, error: &std::io::Error| {
+        Failure::Unusable(format!(
+            "{}: {error}; point TMPDIR to a folder that can be written",
+            path.display()
+        ))
+    };
+    DirBuilder::new().mode(0o700).create(&folder).map_err(|error| cannot(&folder, &error))?;
+    let folder = Temporary::new(folder);
+    let files = TrustFiles::in_folder(folder.path());
+    let write = |path: &Path, bytes: &[u8]| std::fs::write(path, bytes).map_err(|error| cannot(path, &error));
+    let bundle = bundle(trusted)?;
+    let certificates = pem::parse_many(&bundle)
+        .map_err(|error| Failure::Unusable(format!("the authorities to trust: {error}")))?;
+    let certificates: Vec<_> = certificates.iter().map(pem::Pem::contents).collect();
+    write(&files.bundle, bundle.as_bytes())?;
+    write(&files.java, &java::trust_store(&certificates, clock::wall()))?;
+    let [wget, apt] = &trusted.replaced;
+    let earlier = wget.as_deref().and_then(|path| std::fs::read_to_string(path).ok()).unwrap_or_default();
+    let bundle = files.bundle.display();
+    write(&files.wget, format!("{earlier}\nca_certificate = {bundle}\n").as_bytes())?;
+    let earlier =
+        apt.as_deref().map(|path| format!("#include \"{}\";\n", path.display())).unwrap_or_default();
+    write(&files.apt, format!("{earlier}Acquire::https::CAInfo \"{bundle}\";\n").as_bytes())?;
+    Ok((folder, files))
+}
+
+/// The system's authorities, the further ones and the one this is about.
+fn bundle(trusted: &Trusted<'_>) -> Result<String, Failure> {
+    let lines = pem::EncodeConfig::new().set_line_ending(pem::LineEnding::LF);
+    let mut bundle = String::new();
+    for certificate in rustls_native_certs::load_native_certs().certs {
+        let block = pem::Pem::new("CERTIFICATE", certificate.to_vec());
+        bundle.push_str(&pem::encode_config(&block, lines));
+    }
+    for file in trusted.further {
+        let text = std::fs::read_to_string(file);
+        let text =
+            text.map_err(|error| Failure::Unusable(format!("{} (origin-ca): {error}", file.display())))?;
+        bundle.push_str(&text);
+        bundle.push('\n');
+    }
+    bundle.push_str(trusted.authority);
+    Ok(bundle)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rcgen::generate_simple_self_signed;
+    use std::os::unix::fs::PermissionsExt;
+
+    fn certificate() -> String {
+        generate_simple_self_signed(["a.test".to_owned()]).expect("made").cert.pem()
+    }
+
+    #[test]
+    fn the_files_hold_every_authority_and_go_with_their_folder() {
+        let (own, further) = (certificate(), certificate());
+        let place = tempfile::tempdir().expect("a folder");
+        let (extra, wgetrc) = (place.path().join("extra.pem"), place.path().join("wgetrc"));
+        std::fs::write(&extra, &further).expect("written");
+        std::fs::write(&wgetrc, "tries = 3").expect("written");
+        let trusted = Trusted {
+            authority: &own,
+            further: &[extra],
+            replaced: [Some(wgetrc), Some("/old.conf".into())],
+        };
+        let (folder, files) = write(&trusted).expect("written");
+        assert_eq!(folder.path().metadata().expect("there").permissions().mode() & 0o777, 0o700);
+        let bundle = std::fs::read_to_string(&files.bundle).expect("readable");
+        assert!(bundle.contains(&own) && bundle.contains(&further));
+        let wget = std::fs::read_to_string(&files.wget).expect("readable");
+        assert!(wget.starts_with("tries = 3\nca_certificate = /"), "{wget}");
+        let apt = std::fs::read_to_string(&files.apt).expect("readable");
+        assert!(apt.starts_with("#include \"/old.conf\";\nAcquire::https::CAInfo \"/"), "{apt}");
+        assert!(std::fs::read(&files.java).is_ok_and(|store| store.starts_with(&[0xfe, 0xed, 0xfe, 0xed])));
+        let path = folder.path().to_owned();
+        drop(folder);
+        assert!(!path.exists());
+    }
+}

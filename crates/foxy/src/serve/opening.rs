@@ -1,0 +1,155 @@
+//! What serving needs, opened in order and closed in order: the log, certificates, the stores, the proxy.
+
+use super::access_log::{self, OpenLog};
+use super::certificates::Reloadable;
+use super::listeners::cannot_listen;
+use super::proxy_settings::proxy_settings;
+use super::store_set::{Selection, StoreSet};
+use super::stores::{self, RunningStore};
+use super::{authorities, interception, process, purge_journal, token_file};
+use crate::failure::Failure;
+use crate::settings::Settings;
+use crate::terminal::{self, Level};
+use foxy_base::{Random, clock};
+use foxy_proxy::access::{AccessRecord, AccessSink};
+use foxy_proxy::intercept::Interception;
+use foxy_proxy::purge::Purges;
+use foxy_proxy::server::{Gauges, Parts, Proxy, StartError, system_resolver};
+use foxy_proxy::settings::ProxySettings;
+use foxy_proxy::storage::ObjectStore;
+use foxy_proxy::token::Token;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+/// Everything that runs, in the order in which it is closed.
+pub struct Running {
+    pub(super) proxy: Proxy,
+    pub(super) token: Option<Token>,
+    pub(super) certificates: Option<Reloadable>,
+    pub(super) stores: Vec<RunningStore>,
+    pub(super) log: Option<OpenLog>,
+}
+
+impl Running {
+    /// Where clients connect.
+    pub fn address(&self) -> SocketAddr {
+        self.proxy.addresses()[0]
+    }
+
+    /// Its numbers.
+    pub fn gauges(&self) -> Gauges {
+        self.proxy.gauges()
+    }
+
+    /// Lets requests in progress end within the time the settings give, then closes the stores and the log.
+    pub fn close(self) {
+        let Self { proxy, stores, log, .. } = self;
+        proxy.stop();
+        drop(stores);
+        drop(log);
+    }
+}
+
+/// Gives each record to all of them.
+struct AllOf(Vec<Arc<dyn AccessSink>>);
+
+impl AccessSink for AllOf {
+    fn record(&self, record: &AccessRecord<'_>) {
+        self.0.iter().for_each(|sink| sink.record(record));
+    }
+}
+
+/// What no setting says.
+#[derive(Default)]
+pub struct Extra {
+    /// Takes each record too.
+    pub sink: Option<Arc<dyn AccessSink>>,
+    /// In place of what `intercept-ca` and `intercept-hosts` give.
+    pub interception: Option<Interception>,
+}
+
+/// Opens everything and serves. `admin` is an address of this process besides those of the settings, if it has one.
+///
+/// # Errors
+/// Something cannot be opened; nobody was served then.
+pub fn open(settings: &Settings, admin: Option<SocketAddr>, extra: Extra) -> Result<Running, Failure> {
+    let connections = connections(settings.limits.connections, process::raise_open_files());
+    let log = access_log::open(settings)?;
+    let tls = authorities::origin_tls(&settings.origin_ca)?;
+    let certificates = settings
+        .listen_tls
+        .map(|_| Reloadable::read(&settings.tls_certificate, &settings.tls_key).map_err(Failure::Unusable));
+    let certificates = certificates.transpose()?;
+    let interception = match extra.interception {
+        None => interception::open(settings, clock::wall())?,
+        given => given,
+    };
+    let token = settings.admin_token_file.as_deref().map(token_file::read).transpose()?;
+    let mut random = Random::new(process::entropy());
+    let stores = stores::open(settings, &mut random)?;
+    let folders: Vec<_> = stores.iter().map(|store| store.facts.folder.clone()).collect();
+    let purges = purge_journal::open(&folders, random.next_u64().max(2))?;
+    let proxy_settings = proxy_settings(settings, tls, admin.into_iter().collect(), random.next_u64());
+    let client_tls = certificates.as_ref().map(|certificates| certificates.tls.clone());
+    let purge_token = token.clone();
+    let proxy_settings =
+        ProxySettings { connections, client_tls, interception, purge_token, ..proxy_settings };
+    let selection = Selection::named(settings.store_selection);
+    let mut sinks: Vec<Arc<dyn AccessSink>> = extra.sink.into_iter().collect();
+    sinks.extend(log.as_ref().map(|log| Arc::clone(&log.sink) as Arc<dyn AccessSink>));
+    let proxy = start(proxy_settings, &stores, selection, purges, sinks)?;
+    Ok(Running { proxy, token, certificates, stores, log })
+}
+
+/// Client connections that the limit on open files leaves room for: each may need two descriptors.
+fn connections(wanted: usize, open_files: Option<u64>) -> usize {
+    const FOR_ITSELF: u64 = 64;
+    let limit = open_files.unwrap_or(u64::MAX);
+    let room = usize::try_from(limit.saturating_sub(FOR_ITSELF) / 2).unwrap_or(usize::MAX).max(1);
+    if room < wanted {
+        let text = format!(
+            "foxy: the limit on open files is {limit}, so {room} clients are served at a time, not {wanted}; \
+             raise it (ulimit -n) or lower limits.connections"
+        );
+        terminal::report(Level::Warning, &text);
+    }
+    wanted.min(room)
+}
+
+fn start(
+    settings: ProxySettings,
+    stores: &[RunningStore],
+    selection: Selection,
+    purges: Purges,
+    mut sinks: Vec<Arc<dyn AccessSink>>,
+) -> Result<Proxy, Failure> {
+    let store: Option<Arc<dyn ObjectStore>> = match stores {
+        [] => None,
+        stores => {
+            let members = stores.iter().map(RunningStore::member).collect();
+            Some(Arc::new(StoreSet::new(members, selection)))
+        }
+    };
+    let sink: Option<Arc<dyn AccessSink>> = match sinks.len() {
+        0 | 1 => sinks.pop(),
+        _ => Some(Arc::new(AllOf(sinks))),
+    };
+    let parts = Parts { store, purges, sink, resolver: system_resolver() };
+    Proxy::start(settings, parts).map_err(|error| match error {
+        StartError::Listen(address, error) => cannot_listen(address, "--listen", &error),
+        StartError::Worker(_) | StartError::Resolver(_) => Failure::Failed(error.to_string()),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn connections_fit_the_limit_on_open_files() {
+        assert_eq!(connections(100, None), 100);
+        assert_eq!(connections(100, Some(1024)), 100);
+        assert_eq!(connections(20_000, Some(1024)), 480);
+        assert_eq!(connections(20_000, Some(10)), 1);
+    }
+}
