@@ -24,11 +24,17 @@ pub enum Saw {
 }
 
 /// A message: its first line in words, and its header lines.
-pub fn message(text: &str) -> (Vec<&str>, Lines) {
+fn message(text: &str) -> (Vec<&str>, Lines) {
     let mut lines = text.lines().map(str::trim);
     let words = lines.next().unwrap_or("").split(' ').collect();
     let fields = lines.filter_map(|line| line.split_once(": "));
     (words, Lines(fields.map(|(name, value)| (name.to_owned(), value.to_owned())).collect()))
+}
+
+/// A request: `METHOD URL` and header lines.
+pub fn request(text: &str) -> Request {
+    let (words, fields) = message(text);
+    Request { method: words[0].to_owned(), url: words[1].to_owned(), fields }
 }
 
 /// The number of the exchange that brought a body.
@@ -48,16 +54,15 @@ impl History {
         Self { cache: Miniature::new(role.into()), exchanges: 0 }
     }
 
-    /// The stored response for a key and a request's fields.
-    pub fn find(&self, key: &[u8], request: &Lines) -> Option<&Entry> {
-        self.cache.find(key, request)
+    /// The stored response that fits a request.
+    pub fn find(&self, request: &Request) -> Option<&Entry> {
+        self.cache.find(request)
     }
 
     /// Asks at `at` seconds after the start. `request` is `METHOD URL` and header lines; `says` is what the origin would
     /// say, `STATUS` and header lines, or nothing when it is out of reach.
     pub fn ask(&mut self, at: u64, request: &str, says: &str) -> Saw {
-        let (words, fields) = message(request);
-        let request = Request { method: words[0].to_owned(), url: words[1].to_owned(), fields };
+        let request = self::request(request);
         let (words, fields) = message(says);
         let body = self.exchanges.to_string().into_bytes();
         self.exchanges += 1;

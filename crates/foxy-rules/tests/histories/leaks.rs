@@ -1,8 +1,7 @@
 //! What must hold of every history of a cache: nothing answers for another key, host, variant or user, nothing is
 //! called fresh that is not, and nothing gets younger.
 
-use crate::history::{History, START, Saw, exchange_of, message};
-use crate::miniature::key_of;
+use crate::history::{History, START, Saw, exchange_of, request};
 use foxy_base::WallTime;
 use foxy_rules::{Fields, Role, Vary};
 use proptest::prelude::*;
@@ -70,11 +69,11 @@ proptest! {
             at += exchange.wait;
             let now = WallTime::from_seconds(START + at);
             let text = format!("GET {}\n{}", exchange.url, exchange.lines.join("\n"));
-            let (_, request) = message(&text);
-            let before = cache.find(&key_of(&exchange.url), &request).map(|entry| {
+            let request = request(&text);
+            let before = cache.find(&request).map(|entry| {
                 let vary = Vary::of(&entry.fields).expect("stored");
                 let users = entry.control.public || entry.control.must_revalidate || entry.control.s_maxage.is_some();
-                let own = vary.key(&entry.request.fields) == vary.key(&request);
+                let own = vary.key(&entry.request.fields) == vary.key(&request.fields);
                 let shared = users || !entry.request.fields.has("authorization");
                 let age = entry.times.age(now);
                 let mine = own && shared && entry.request.url == exchange.url;

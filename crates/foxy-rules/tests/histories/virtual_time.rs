@@ -197,6 +197,36 @@ fn a_304_about_something_else_confirms_nothing() {
 }
 
 #[test]
+fn a_head_renews_what_it_describes_and_lets_go_what_it_does_not() {
+    let says = "200\nCache-Control: max-age=10\nETag: \"a\"";
+    let head = "HEAD http://a.test/x";
+    let same = "200\nCache-Control: max-age=20\nETag: \"a\"\nContent-Length: 1";
+    play("RFC 9111 §4.3.5", &[(0, GET, says, Origin), (10, head, same, Origin), (29, GET, "", Fresh(0))]);
+    for other in ["200\nETag: \"b\"", "200\nETag: \"a\"\nContent-Length: 2"] {
+        play("RFC 9111 §4.3.5", &[(0, GET, says, Origin), (10, head, other, Origin), (11, GET, "", Nothing)]);
+    }
+    play(
+        "RFC 9111 §4.3.5",
+        &[(0, GET, says, Origin), (10, head, "404", Origin), (11, GET, "304", Confirmed(0))],
+    );
+}
+
+#[test]
+fn a_stored_part_answers_ranges_within_it() {
+    let (third, fourth) = ("GET http://a.test/x\nRange: bytes=2-2", "GET http://a.test/x\nRange: bytes=3-3");
+    let says = "206\nCache-Control: max-age=10\nContent-Range: bytes 2-2/9";
+    let part = (0, third, says, Origin);
+    let longer = "206\nCache-Control: max-age=10\nContent-Range: bytes 2-3/9";
+    let varies = "206\nCache-Control: max-age=10\nContent-Range: bytes 2-2/9\nVary: accept";
+    play("RFC 9111 §3.3", &[part, (9, third, "", Fresh(0)), (10, third, says, Origin)]);
+    play("RFC 9111 §3.3", &[part, (1, fourth, "416", Origin), (1, GET, "200", Origin)]);
+    play("RFC 9111 §3.3", &[part, (1, "POST http://a.test/x", "200", Origin), (2, third, says, Origin)]);
+    for unfit in [longer, varies] {
+        play("RFC 9111 §3.3", &[(0, third, unfit, Origin), (1, third, unfit, Origin)]);
+    }
+}
+
+#[test]
 fn unsafe_requests_invalidate() {
     let says = "200\nCache-Control: max-age=60";
     let (other, foreign) = ("GET http://a.test/y", "GET http://b.test/y");

@@ -37,7 +37,9 @@ pub struct Request {
 impl Request {
     /// The cache key of its URL.
     pub fn key(&self) -> Vec<u8> {
-        key_of(&self.url)
+        let rest = self.url.strip_prefix("http://").expect("an http URL");
+        let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+        cache_key("http", authority.as_bytes(), path.as_bytes())
     }
 
     /// The GET that a cache sends for it: with conditions of its own in the place of the client's.
@@ -60,11 +62,4 @@ pub struct Response {
     pub status: u16,
     pub fields: Lines,
     pub body: Vec<u8>,
-}
-
-/// The cache key of a URL.
-pub fn key_of(url: &str) -> Vec<u8> {
-    let rest = url.strip_prefix("http://").expect("an http URL");
-    let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
-    cache_key("http", authority.as_bytes(), path.as_bytes())
 }

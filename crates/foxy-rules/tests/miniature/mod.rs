@@ -6,7 +6,7 @@ mod entry;
 mod message;
 
 pub use entry::Entry;
-pub use message::{Lines, Request, Response, key_of};
+pub use message::{Lines, Request, Response};
 
 use foxy_base::WallTime;
 use foxy_rules::invalidate::also_invalidated;
@@ -64,9 +64,9 @@ impl Miniature {
         Self { policy, entries: HashMap::new(), parts: HashMap::new() }
     }
 
-    /// The stored response for a key and a request's fields.
-    pub fn find(&self, key: &[u8], request: &Lines) -> Option<&Entry> {
-        self.entries.get(key)?.iter().rev().find(|entry| entry.fits(request))
+    /// The stored response that fits a request.
+    pub fn find(&self, request: &Request) -> Option<&Entry> {
+        self.entries.get(&request.key())?.iter().rev().find(|entry| entry.fits(&request.fields))
     }
 
     /// Answers a request that comes at `now`, and asks `origin` when it must.
@@ -81,7 +81,7 @@ impl Miniature {
             return self.pass(now, request, None, origin);
         }
         let control = RequestControl::of(&request.fields);
-        let found = self.find(&request.key(), &request.fields).cloned();
+        let found = self.find(request).cloned();
         match found.as_ref().map(|entry| (entry, may_reuse_under(&control, entry.facts(), now))) {
             Some((entry, Reuse::Fresh { .. })) => return entry.answer(request, now, Source::Fresh),
             Some((entry, Reuse::Stale { permit, .. })) => {

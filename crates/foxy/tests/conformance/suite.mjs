@@ -1,12 +1,14 @@
 // Serves and runs a cut of the public suite http-cache-tests for the conformance test beside it.
 //   node suite.mjs serve FOLDER              prints the port of the suite's origin; ends with its standard input
 //   node suite.mjs run FOLDER BASE [ID,ID…]  prints every check and its result as JSON
+//   node suite.mjs vectors FOLDER            prints every check as data, one a line
 // FOLDER holds the suite: the npm package, or a checkout of a newer cut.
 
 import { existsSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import net from 'node:net'
 import { pathToFileURL } from 'node:url'
+import { vectors } from './vectors.mjs'
 
 const AT_ONCE = 100
 
@@ -26,16 +28,20 @@ async function serve () {
   await load(`${engine}/server/server.mjs`)
 }
 
-async function run () {
+async function choose () {
   const suites = (await load(`${folder}/tests/index.mjs`)).default
   if (existsSync(`${folder}/tests/surrogate-control.mjs`)) {
     suites.push((await load(`${folder}/tests/surrogate-control.mjs`)).default)
   }
   const wanted = ids && new Set(ids.split(','))
-  const chosen = suites.map(suite => ({
+  return suites.map(suite => ({
     ...suite,
     tests: suite.tests.filter(test => test.browser_only !== true && (!wanted || wanted.has(test.id)))
   }))
+}
+
+async function run () {
+  const chosen = await choose()
   const { runTests, getResults } = await load(`${engine}/client/runner.mjs`)
   if (newer) {
     await runTests(chosen, false, base, AT_ONCE)
@@ -54,4 +60,9 @@ async function run () {
   process.stdout.write(JSON.stringify(checks))
 }
 
-await (action === 'serve' ? serve() : run())
+async function print () {
+  const lines = (await vectors(await choose(), engine)).map(vector => JSON.stringify(vector))
+  process.stdout.write(lines.join('\n'))
+}
+
+await { serve, run, vectors: print }[action]()
