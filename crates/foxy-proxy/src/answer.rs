@@ -9,7 +9,7 @@ use crate::fields::View;
 use crate::proxy_status;
 use crate::reason::ErrorReason;
 use crate::sender::{Framing, Opening, Sender, WriteEnd};
-use crate::stored::{CacheKey, Stored, StoredBody};
+use crate::stored::{Stored, StoredBody};
 use crate::worker::Worker;
 use bytes::Bytes;
 use foxy_base::clock;
@@ -216,8 +216,7 @@ pub(crate) async fn stored(
         }
         StoredBody::Parts { fill } => {
             let rest = Rest { at: first - begin, end: last - begin, answered: (after, told) };
-            let object = CacheKey::new(stored.key.clone()).hash;
-            let body = PartsOf { object, fill: *fill, length: stored.length };
+            let body = PartsOf { object: stored.object(), fill: *fill, length: stored.length };
             body_parts::send(worker, sender, body, rest).await?;
             sender.end(&Headers::new()).await?;
         }
@@ -226,7 +225,7 @@ pub(crate) async fn stored(
 }
 
 /// The fields of a response as those of a part of it. A complete response's Content-Range means nothing (RFC 9110 §14.4).
-fn ranged(fields: &Headers, content_range: &str) -> Headers {
+pub(crate) fn ranged(fields: &Headers, content_range: &str) -> Headers {
     let mut headers = fields.clone();
     headers.remove("content-range");
     headers.append("Content-Range", content_range);

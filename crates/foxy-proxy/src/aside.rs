@@ -12,6 +12,7 @@ use crate::worker::Worker;
 use bytes::Bytes;
 use foxy_base::WallTime;
 use foxy_http::{RequestHead, ResponseHead};
+use foxy_rules::partial::are_of_one;
 use foxy_rules::storable::Exchange;
 use foxy_rules::{Part, Storability, StoredTimes, storability};
 use std::rc::Rc;
@@ -109,6 +110,12 @@ impl Aside {
             Kind::Part => {
                 let before = cache.part(&self.base, &worker.counters).await;
                 let before = before.as_ref().map(|(stored, _)| &**stored);
+                let same =
+                    |before: &&Stored| are_of_one(&View(&before.head.headers), &View(&stored.head.headers));
+                if before.is_some_and(|before| before.is_of_slices() && same(&before)) {
+                    // More is known of the object than this.
+                    return;
+                }
                 with_stored(&self.base, stored, before, policy, PART as u64)
             }
         };

@@ -51,8 +51,23 @@ pub(crate) struct PartsOf {
     pub(crate) length: u64,
 }
 
-/// Sends what `rest` names of a body. The first part is read before the head, if that waits, goes out.
+/// Sends what `rest` names of a body all of which was stored.
 pub(crate) async fn send(
+    worker: &Worker,
+    sender: &mut Sender<'_>,
+    body: PartsOf,
+    rest: Rest,
+) -> Result<(), Short> {
+    let sent = send_stored(worker, sender, body, rest).await;
+    if matches!(sent, Err(Short::Gone | Short::Rest(_))) {
+        worker.counters.add(Counter::LostParts, 1);
+    }
+    sent
+}
+
+/// Sends what `rest` names of a body up to a part that is not stored. The first part is read before the head, if that
+/// waits, goes out.
+pub(crate) async fn send_stored(
     worker: &Worker,
     sender: &mut Sender<'_>,
     body: PartsOf,
@@ -63,7 +78,6 @@ pub(crate) async fn send(
     while rest.at < rest.end {
         let place = places.one().await;
         let Some(part) = read(worker, body, rest.at / PART as u64).await else {
-            worker.counters.add(Counter::LostParts, 1);
             return Err(if nothing_sent { Short::Gone } else { Short::Rest(rest) });
         };
         let mut left = wanted_of(&part, &rest);

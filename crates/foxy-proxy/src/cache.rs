@@ -9,7 +9,7 @@ use crate::epoch::Epoch;
 use crate::fields::View;
 use crate::memory::{Cached, MemoryTier};
 use crate::purge::PurgeBook;
-use crate::storage::Storage;
+use crate::storage::{PART, Storage};
 use crate::stored::{CacheKey, Entry, Stored, StoredBody, VaryList, encode_response, encode_varies};
 use bytes::Bytes;
 use foxy_base::Random;
@@ -266,7 +266,9 @@ pub(crate) fn hint(base: &CacheKey, stored: &Stored) -> PlacementHint {
         86_400.. => Lifetime::Long,
         _ => Lifetime::Unknown,
     };
-    PlacementHint { site: site(&base.text), size: stored.length, lifetime }
+    // What is known of an object by slices takes the place of one of them, however large the object is.
+    let size = if stored.is_of_slices() { stored.length.min(PART as u64) } else { stored.length };
+    PlacementHint { site: site(&base.text), size, lifetime }
 }
 
 /// The site of a key: its scheme and authority.

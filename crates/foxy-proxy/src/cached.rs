@@ -18,6 +18,7 @@ use crate::parts;
 use crate::reason::{ErrorReason, ForwardReason};
 use crate::sender::Sender;
 use crate::settle::settle;
+use crate::slices;
 use crate::stale::{Miss, Stale};
 use crate::stored::{CacheKey, Stored, VaryList};
 use crate::upstream::Origin;
@@ -123,14 +124,26 @@ async fn fetch(
 ) -> Result<Got, Cut> {
     let head_only = wanted.asked.head_only;
     let range = outgoing::asked_range(&wanted.head.headers);
-    let ranged = range.is_some_and(|range| range != UpstreamRange::Whole);
-    if head_only || (ranged && !miss.validates()) {
-        if !head_only
-            && let Some((after, told)) = parts::answer(worker, sender, wanted, control, clock::wall()).await?
-        {
-            return Ok(Got::Answered(after, told));
+    let range = range.filter(|range| *range != UpstreamRange::Whole);
+    if head_only || (range.is_some() && !miss.validates()) {
+        if let Some(range) = range.filter(|_| !head_only) {
+            let known = worker.shared.cache.part(&wanted.key, &worker.counters).await;
+            if let Some(part) = &known
+                && let Some((after, told)) = parts::answer(worker, sender, wanted, control, part).await?
+            {
+                return Ok(Got::Answered(after, told));
+            }
+            if let Some(got) = slices::answer(worker, sender, wanted, control, (&miss, &range, known)).await?
+            {
+                return Ok(got);
+            }
         }
         return Ok(Got::Forward(miss.reason, miss.described(&wanted.key).filter(|_| head_only)));
+    }
+    if miss.stale.is_none()
+        && let Some(got) = slices::complete(worker, sender, wanted, control, &miss).await?
+    {
+        return Ok(got);
     }
     let flights = &worker.shared.flights;
     let boarding = if control.no_cache || control.max_age == Some(0) {
@@ -189,6 +202,7 @@ fn start(worker: &Rc<Worker>, wanted: &Wanted<'_>, miss: &Miss, flight: Arc<Flig
         list: miss.list.clone(),
         stale: miss.stale.clone(),
         epoch: miss.epoch,
+        ranged: false,
     };
     tokio::task::spawn_local(fill::run(Rc::clone(worker), flight, request, exchange));
 }

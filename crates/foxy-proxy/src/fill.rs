@@ -2,29 +2,25 @@
 
 use crate::behind::Keeping;
 use crate::cache::Cache;
-use crate::counters::Counter;
 use crate::epoch::Epoch;
 use crate::exchange::{Next, decide};
 use crate::fields::View;
+use crate::fill_body;
 use crate::flight::{Flight, FlightHead, Outcome};
 use crate::freshen::Described;
-use crate::keeper::{Keeper, Kept};
+use crate::keeper::Keeper;
 use crate::not_kept::{NotKept, Refused};
 use crate::stale::Stale;
 use crate::stored::{CacheKey, Stored, VaryList, strip};
-use crate::upstream::{BodyEvent, HeadEvent, UpstreamError, UpstreamExchange};
+use crate::upstream::{HeadEvent, UpstreamError, UpstreamExchange};
 use crate::worker::Worker;
 use foxy_base::{WallTime, clock};
 use foxy_http::{BodyLength, Headers, ResponseHead, strip_hop_by_hop};
 use foxy_rules::storable::Exchange;
 use foxy_rules::validate::is_about;
-use foxy_rules::{Failure, RequestControl, Storability, StoredTimes, Vary, storability};
+use foxy_rules::{Failure, NotStoredReason, RequestControl, Storability, StoredTimes, Vary, storability};
 use std::rc::Rc;
 use std::sync::Arc;
-
-/// A fill without readers goes on when at most this many bytes are missing, or one part in twenty (as Squid's
-/// quick_abort does).
-const QUICK_ABORT: u64 = 64 << 10;
 
 /// What a fill is about.
 pub(crate) struct FillRequest {
@@ -38,6 +34,8 @@ pub(crate) struct FillRequest {
     pub(crate) stale: Option<Stale>,
     /// The URL's epoch when the request came.
     pub(crate) epoch: Epoch,
+    /// Whether the origin was asked for a range.
+    pub(crate) ranged: bool,
 }
 
 /// Runs a fill to its end.
@@ -49,19 +47,7 @@ pub(crate) async fn run(
 ) {
     let _ending = Ending { worker: Rc::clone(&worker), flight: Arc::clone(&flight), base: fill.base.clone() };
     let requested = clock::wall();
-    let head = loop {
-        let next = tokio::select! {
-            next = exchange.head() => next,
-            () = flight.deserted() => return finish(&worker, &flight, &fill.base, Err(UpstreamError::NoResponse)),
-        };
-        match next {
-            Ok(HeadEvent::Continue) => {}
-            Ok(HeadEvent::Interim(head)) => flight.interim(head),
-            Ok(HeadEvent::Final(head, length)) => break Ok((head, length)),
-            Err(error) => break Err(error),
-        }
-    };
-    match head {
+    match final_head(&flight, &mut exchange).await {
         Err(error) => {
             flight.publish(Outcome::Failed(error));
             finish(&worker, &flight, &fill.base, Err(error));
@@ -73,12 +59,30 @@ pub(crate) async fn run(
     }
 }
 
+/// Waits for the final head; gives up when the last reader leaves.
+pub(crate) async fn final_head(
+    flight: &Flight,
+    exchange: &mut UpstreamExchange,
+) -> Result<(ResponseHead, BodyLength), UpstreamError> {
+    loop {
+        let next = tokio::select! {
+            next = exchange.head() => next,
+            () = flight.deserted() => return Err(UpstreamError::NoResponse),
+        };
+        match next? {
+            HeadEvent::Continue => {}
+            HeadEvent::Interim(head) => flight.interim(head),
+            HeadEvent::Final(head, length) => return Ok((head, length)),
+        }
+    }
+}
+
 /// Ends a flight whose fill stops without a word, as a panic or the end of its worker would make it, so that no reader
 /// waits for ever. A flight that has ended stays as it ended.
-struct Ending {
-    worker: Rc<Worker>,
-    flight: Arc<Flight>,
-    base: CacheKey,
+pub(crate) struct Ending {
+    pub(crate) worker: Rc<Worker>,
+    pub(crate) flight: Arc<Flight>,
+    pub(crate) base: CacheKey,
 }
 
 impl Drop for Ending {
@@ -87,13 +91,19 @@ impl Drop for Ending {
     }
 }
 
-fn finish(worker: &Worker, flight: &Arc<Flight>, base: &CacheKey, result: Result<Headers, UpstreamError>) {
+pub(crate) fn finish(
+    worker: &Worker,
+    flight: &Arc<Flight>,
+    base: &CacheKey,
+    result: Result<Headers, UpstreamError>,
+) {
     worker.shared.flights.land(base.hash, flight);
     flight.end(result);
     flight.keeping.send_if_modified(Keeping::end);
 }
 
-async fn answered(
+/// Goes on with the answer that came.
+pub(crate) async fn answered(
     worker: &Rc<Worker>,
     flight: &Arc<Flight>,
     fill: FillRequest,
@@ -119,11 +129,7 @@ async fn answered(
         return finish(worker, flight, &fill.base, result);
     }
     let initial = StoredTimes::new(&View(&head.headers), times.0, times.1);
-    let length = match length {
-        BodyLength::Length(bytes) => Some(bytes),
-        BodyLength::None => Some(0),
-        BodyLength::Chunked | BodyLength::UntilClose | BodyLength::Tunnel => None,
-    };
+    let length = known_length(length);
     let (status, at) = (head.status, times.1);
     let refused = |why| worker.shared.refusals.remember(&fill.base, Refused { status, at, why });
     let not_stored = why_not_stored(worker, &fill, &head, length, times.1);
@@ -138,17 +144,21 @@ async fn answered(
         age: initial.initial_age,
         key: key.clone(),
         list: list.as_ref().map(|(list, _)| list.clone()),
+        set: None,
     };
     match not_stored {
         Some(why) => {
-            refused(why);
+            // That the object has no byte in a range says nothing of its other bytes.
+            if !(fill.ranged && status == 416) {
+                refused(why);
+            }
             worker.shared.flights.land(fill.base.hash, flight);
         }
         None => forget_replaced(worker, &fill, times.1).await,
     }
     flight.publish(Outcome::Response(Arc::new(shown)));
     let keeper = not_stored.is_none().then(|| Keeper::new(worker, &fill.base, &key));
-    let (result, keeper) = body(worker, flight, &mut exchange, (length, keeper), &refused).await;
+    let (result, keeper) = fill_body::carry(worker, flight, &mut exchange, (length, keeper), &refused).await;
     let kept = keeper.filter(|_| result.is_ok());
     if kept.as_ref().is_some_and(Keeper::is_in_parts) {
         // Readers do not wait until the store has confirmed every part.
@@ -217,11 +227,23 @@ fn why_not_stored(
         |stale: &Stale| stale.permit_after(Failure::Status(head.status), &fill.request, received).is_some();
     match verdict {
         Storability::DoNotStore(reason) => Some(NotKept::Rule(reason)),
+        Storability::Store if fill.ranged && head.status == 416 => {
+            Some(NotKept::Rule(NotStoredReason::Partial))
+        }
         Storability::Store if fill.stale.as_ref().is_some_and(answers_better) => Some(NotKept::StaleIfError),
         Storability::Store if length.is_some_and(|length| length > worker.shared.cache.object_limit) => {
             Some(NotKept::TooLarge)
         }
         Storability::Store => None,
+    }
+}
+
+/// Bytes of a body, where the origin said so.
+pub(crate) const fn known_length(length: BodyLength) -> Option<u64> {
+    match length {
+        BodyLength::Length(bytes) => Some(bytes),
+        BodyLength::None => Some(0),
+        BodyLength::Chunked | BodyLength::UntilClose | BodyLength::Tunnel => None,
     }
 }
 
@@ -232,54 +254,4 @@ pub(crate) fn prepare(head: &mut ResponseHead, worker: &Worker, received: WallTi
     if !head.headers.contains("date") {
         head.headers.append("Date", worker.http_date(received));
     }
-}
-
-/// Carries the body to the readers and the keeper. Should the keeper keep it no longer, `refused` is told.
-async fn body(
-    worker: &Worker,
-    flight: &Flight,
-    exchange: &mut UpstreamExchange,
-    (length, mut keeper): (Option<u64>, Option<Keeper>),
-    refused: impl Fn(NotKept),
-) -> (Result<Headers, UpstreamError>, Option<Keeper>) {
-    let mut trailers = Headers::new();
-    let mut received = 0;
-    loop {
-        let event = tokio::select! {
-            biased;
-            () = flight.deserted(), if !worth_finishing(keeper.as_ref(), received, length) => {
-                return (Err(UpstreamError::NoResponse), None);
-            }
-            event = exchange.next() => event,
-        };
-        match event {
-            Ok(BodyEvent::Data(data)) => {
-                received += data.len() as u64;
-                worker.counters.add(Counter::BytesFromOrigins, data.len() as u64);
-                if let Some(kept) = &mut keeper {
-                    match kept.take(&data) {
-                        Kept::Yes => drop(flight.keeping.send_if_modified(|keeping| keeping.advance(kept))),
-                        Kept::No(why) => {
-                            refused(why);
-                            keeper = None;
-                        }
-                    }
-                }
-                if keeper.is_none() {
-                    flight.keeping.send_if_modified(Keeping::end);
-                }
-                flight.write(data).await;
-            }
-            Ok(BodyEvent::Trailers(found)) => trailers = found,
-            Ok(BodyEvent::End) => return (Ok(trailers), keeper),
-            Err(error) => return (Err(error), None),
-        }
-    }
-}
-
-/// Whether to go on without readers: what is to be stored and nearly there.
-fn worth_finishing(keeper: Option<&Keeper>, received: u64, length: Option<u64>) -> bool {
-    let Some(length) = length.filter(|_| keeper.is_some()) else { return false };
-    let missing = length.saturating_sub(received);
-    missing <= QUICK_ABORT || missing <= length / 20
 }

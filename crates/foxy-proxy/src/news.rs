@@ -23,6 +23,8 @@ pub(crate) struct FlightHead {
     pub(crate) key: CacheKey,
     /// The names that chose it, if any did.
     pub(crate) list: Option<VaryList>,
+    /// What it is a slice of, if it is one.
+    pub(crate) set: Option<Arc<Stored>>,
 }
 
 /// What a flight came to, as far as its head.

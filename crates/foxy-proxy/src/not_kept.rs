@@ -20,6 +20,8 @@ pub enum NotKept {
     StaleIfError,
     /// It is larger than what is stored.
     TooLarge,
+    /// Its parts cannot be put together: it has no strong validator, or its origin answers ranges with something else.
+    NoSlices,
     /// The store was full, busy or broken when it came, or there was no room to collect it.
     StoreRefused,
 }
@@ -32,6 +34,7 @@ impl NotKept {
             Self::Rule(reason) => reason.name(),
             Self::StaleIfError => "stale-if-error",
             Self::TooLarge => "too-large",
+            Self::NoSlices => "no-slices",
             Self::StoreRefused => "store-refused",
         }
     }
@@ -43,6 +46,7 @@ impl NotKept {
             Self::Rule(reason) => reason.section(),
             Self::StaleIfError => "RFC 5861 §4",
             Self::TooLarge => "docs/configuration.md",
+            Self::NoSlices => "RFC 9111 §3.4",
             Self::StoreRefused => "docs/operation.md",
         }
     }
@@ -54,6 +58,9 @@ impl fmt::Display for NotKept {
             Self::Rule(reason) => reason.description(),
             Self::StaleIfError => "it is an error, and what is stored may answer in its place",
             Self::TooLarge => "it is larger than object-limit",
+            Self::NoSlices => {
+                "its parts cannot be put together: they have no strong validator, or not the ranges asked for"
+            }
             Self::StoreRefused => "the store refused it, being full, busy or broken",
         })
     }

@@ -8,8 +8,9 @@ use bytes::Bytes;
 use foxy_http::{
     Headers, Method, RequestHead, accepts_trailers, expects_continue, strip_hop_by_hop, upgrade_protocol,
 };
+use foxy_rules::slice::strong_validator;
 use foxy_rules::upstream_range::range_value;
-use foxy_rules::{UpstreamRange, Validators, upstream_range};
+use foxy_rules::{RangeSpec, Span, UpstreamRange, Validators, upstream_range};
 
 /// The client's request as it goes on.
 pub(crate) fn forwarded(
@@ -64,6 +65,26 @@ pub(crate) fn for_cache(
         }
     }
     UpstreamRequest { origin, method: Method::Get, target: target(head), headers, body: RequestBody::none() }
+}
+
+/// A GET of one slice for the cache: of what is known of the object and of nothing else, or with the question if that is
+/// still good.
+pub(crate) fn for_slice(
+    worker: &Worker,
+    head: &RequestHead,
+    origin: Origin,
+    slice: Span,
+    set: Option<(&Stored, bool)>,
+) -> UpstreamRequest {
+    let validated = set.filter(|(_, validate)| *validate).map(|(set, _)| set);
+    let mut request = for_cache(worker, head, origin, validated);
+    request.headers.append("Range", range_value(RangeSpec::Span(slice)));
+    if let Some((set, false)) = set
+        && let Some(validator) = strong_validator(&View(&set.head.headers))
+    {
+        request.headers.append("If-Range", validator);
+    }
+    request
 }
 
 /// What a client's Range asks of the origin; `None` without one.

@@ -2,7 +2,7 @@
 //! within it, and joined with others of the same strong entity tag (RFC 9111 §3.4) until it is the whole.
 
 use crate::answer::{self, After, Cut, Short, Told};
-use crate::cache_status::CacheStatus;
+use crate::cache_status::{CacheStatus, HitSource};
 use crate::cached::Wanted;
 use crate::exchange::{Next, decide};
 use crate::fields::View;
@@ -11,10 +11,11 @@ use crate::sender::Sender;
 use crate::stored::{CacheKey, Stored, StoredBody};
 use crate::worker::Worker;
 use bytes::BytesMut;
-use foxy_base::WallTime;
+use foxy_base::clock;
 use foxy_http::ResponseHead;
 use foxy_rules::partial::are_of_one;
 use foxy_rules::{Part, Permit, Policy, RangeAnswer, RequestControl, requested_range};
+use std::sync::Arc;
 
 /// Answers a request for a range from the stored part. `None` when that does not hold the range, or may not answer.
 pub(crate) async fn answer(
@@ -22,16 +23,15 @@ pub(crate) async fn answer(
     sender: &mut Sender<'_>,
     wanted: &Wanted<'_>,
     control: &RequestControl,
-    now: WallTime,
+    (stored, source): &(Arc<Stored>, HitSource),
 ) -> Result<Option<(After, Told)>, Cut> {
     let headers = &wanted.head.headers;
     if headers.contains("if-none-match") || headers.contains("if-modified-since") {
         return Ok(None);
     }
-    let cache = &worker.shared.cache;
-    let Some((stored, source)) = cache.part(&wanted.key, &worker.counters).await else { return Ok(None) };
+    let (source, now) = (*source, clock::wall());
     let view = View(&stored.head.headers);
-    let (ttl, permit) = match decide(control, &stored, now) {
+    let (ttl, permit) = match decide(control, stored, now) {
         Next::Serve { permit: Some(Permit::WhileRevalidate), .. } => return Ok(None),
         Next::Serve { ttl, permit } => (ttl, permit),
         Next::GatewayTimeout | Next::Revalidate(_) | Next::Fetch(_) => return Ok(None),
@@ -43,11 +43,11 @@ pub(crate) async fn answer(
     };
     worker.counters.add(counter(source), 1);
     let how = (stored.times.age(now), CacheStatus::Hit { source, ttl, permit });
-    match answer::stored(worker, sender, wanted.asked, &stored, Some(span), how).await {
+    match answer::stored(worker, sender, wanted.asked, stored, Some(span), how).await {
         Ok(answered) => Ok(Some(answered)),
         Err(Short::Cut(cut)) => Err(cut),
         Err(short) => {
-            cache.forget(&wanted.key.part());
+            worker.shared.cache.forget(&wanted.key.part());
             if matches!(short, Short::Gone) { Ok(None) } else { Err(Cut::Source) }
         }
     }

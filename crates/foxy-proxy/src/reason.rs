@@ -121,6 +121,8 @@ pub enum ForwardReason {
     Method,
     /// Nothing is stored under the URL.
     UriMiss,
+    /// Something of it is, but not the bytes that were asked for.
+    Partial,
     /// Something is, but for other request headers.
     VaryMiss,
     /// Something fresh is, but the request asked for more.
@@ -137,6 +139,7 @@ impl ForwardReason {
             Self::Bypass => "bypass",
             Self::Method => "method",
             Self::UriMiss => "uri-miss",
+            Self::Partial => "partial",
             Self::VaryMiss => "vary-miss",
             Self::Request => "request",
             Self::Stale => "stale",

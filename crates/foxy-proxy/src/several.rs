@@ -52,7 +52,7 @@ pub(crate) async fn stored(
         }
         StoredBody::Parts { fill } => {
             let key = CacheKey::new(stored.key.clone());
-            let body = PartsOf { object: key.hash, fill: *fill, length: stored.length };
+            let body = PartsOf { object: stored.object(), fill: *fill, length: stored.length };
             for (head, span) in layout.parts() {
                 let rest = Rest { at: span.first, end: span.last + 1, answered: (after, told) };
                 sender.body(Bytes::copy_from_slice(head)).await?;

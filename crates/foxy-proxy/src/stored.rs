@@ -19,6 +19,9 @@ const VARIES: u8 = 2;
 /// As [`RESPONSE`], for one that its targeted field governs.
 const TARGETED_RESPONSE: u8 = 5;
 
+/// What the key of what is known of a URL's response but for the whole ends in.
+const PART_NAME: &[u8] = b"\npart";
+
 /// A cache key: the text that is compared, and the hash that finds it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CacheKey {
@@ -40,7 +43,7 @@ impl CacheKey {
     /// The key of a part of the response under this one. No variant's key is like it: they are longer.
     #[must_use]
     pub fn part(&self) -> Self {
-        Self::new([&self.text[..], b"\npart"].concat())
+        Self::new([&self.text[..], PART_NAME].concat())
     }
 
     /// The list a variant's key was made with, given the names it chose by.
@@ -144,6 +147,21 @@ impl Stored {
     #[must_use]
     pub const fn role(&self) -> Role {
         if self.control.targeted { Role::Gateway } else { Role::Proxy }
+    }
+
+    /// The name its body's parts are stored under: its own, or that of the URL whose slices it knows.
+    #[must_use]
+    pub fn object(&self) -> Key {
+        let url = self.key.strip_suffix(PART_NAME).filter(|url| !url.contains(&b'\n'));
+        Key(xxh3_128(url.unwrap_or(&self.key)).to_le_bytes())
+    }
+
+    /// Whether it is what is known of an object by slices: any of its parts may be absent.
+    #[must_use]
+    pub fn is_of_slices(&self) -> bool {
+        self.head.status == 200
+            && self.key.ends_with(PART_NAME)
+            && matches!(self.body, StoredBody::Parts { .. })
     }
 
     /// What the rules ask for.

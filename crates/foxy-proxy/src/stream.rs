@@ -6,7 +6,7 @@ use crate::aside::Aside;
 use crate::cache_status::CacheStatus;
 use crate::counters::Counter;
 use crate::flight::{Piece, Reader};
-use crate::sender::{Framing, Opening, Sender};
+use crate::sender::{Framing, Opening, Sender, WriteEnd};
 use crate::upstream::{BodyEvent, UpstreamExchange};
 use crate::worker::Worker;
 use foxy_http::{Headers, ResponseHead, Version};
@@ -52,6 +52,21 @@ impl Source<'_> {
     }
 }
 
+/// The next piece. What waits to go with it is sent when it is not here yet.
+pub(crate) async fn next_or_flush(
+    sender: &mut Sender<'_>,
+    next: impl Future<Output = Piece>,
+) -> Result<Piece, WriteEnd> {
+    let mut next = pin!(next);
+    match poll_fn(|context| Poll::Ready(next.as_mut().poll(context))).await {
+        Poll::Ready(piece) => Ok(piece),
+        Poll::Pending => {
+            sender.flush().await?;
+            Ok(next.await)
+        }
+    }
+}
+
 /// How far a response was sent.
 pub(crate) enum Streamed {
     /// All of it.
@@ -92,17 +107,7 @@ pub(crate) async fn streamed(
     let media_type = MediaType::of(head.headers.get("content-type"));
     let mut told = Told { outcome, status: head.status, body_bytes: 0, media_type };
     loop {
-        let piece = {
-            let mut next = pin!(source.next(worker));
-            match poll_fn(|context| Poll::Ready(next.as_mut().poll(context))).await {
-                Poll::Ready(piece) => piece,
-                Poll::Pending => {
-                    sender.flush().await?;
-                    next.await
-                }
-            }
-        };
-        match piece {
+        match next_or_flush(sender, source.next(worker)).await? {
             Piece::Data(_) if framing == Framing::Empty => {}
             Piece::Data(data) => {
                 told.body_bytes += data.len() as u64;

@@ -11,6 +11,7 @@ use foxy_store::{AbsentReason, Answer, Key, PlacementHint, Record};
 use std::collections::HashMap;
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -18,11 +19,17 @@ use std::time::Duration;
 #[derive(Default)]
 pub struct MapStore {
     records: Mutex<HashMap<Key, Record>>,
+    found: AtomicUsize,
 }
 
 impl MapStore {
     pub fn forget_everything(&self) {
         self.records.lock().expect("not poisoned").clear();
+    }
+
+    /// Records it was asked for and had: what would be reads from a disk.
+    pub fn found(&self) -> usize {
+        self.found.load(Ordering::SeqCst)
     }
 
     pub fn len(&self) -> usize {
@@ -33,6 +40,7 @@ impl MapStore {
 impl ObjectStore for MapStore {
     fn get(&self, key: Key, reply: Reply) {
         let found = self.records.lock().expect("not poisoned").get(&key).cloned();
+        self.found.fetch_add(usize::from(found.is_some()), Ordering::SeqCst);
         reply(found.map_or(Answer::Absent(AbsentReason::NotIndexed), Answer::Found));
     }
 

@@ -13,4 +13,7 @@ mod origin;
 mod origin_tls;
 mod partial;
 mod purging;
+mod slice_lies;
+mod slices;
+mod sparse;
 mod stale;

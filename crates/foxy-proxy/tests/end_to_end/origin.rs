@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 /// An origin: each request's head, body included as far as Content-Length says, becomes an answer; no bytes are the end
-/// of the connection.
+/// of the connection, and so is one that says `Connection: close`.
 pub struct TestOrigin {
     pub address: SocketAddr,
     pub heads: Arc<Mutex<Vec<String>>>,
@@ -76,7 +76,9 @@ fn serve(mut stream: impl Read + Write, seen: &Mutex<Vec<String>>, answer: &dyn 
             seen.len() - 1
         };
         let bytes = answer(&head, number);
-        if bytes.is_empty() || stream.write_all(&bytes).is_err() {
+        let head = bytes.windows(4).position(|four| four == b"\r\n\r\n").unwrap_or(0);
+        let closes = header(&String::from_utf8_lossy(&bytes[..head]), "connection") == Some("close");
+        if bytes.is_empty() || stream.write_all(&bytes).is_err() || closes {
             return;
         }
     }

@@ -1,7 +1,11 @@
-//! Parts of responses: stored as they pass, served, joined, and never mixed up.
+//! Parts of responses where slices would be too large to store: stored as they pass, served, joined, and never mixed up.
 
-use crate::bench::{TestOrigin, forward_proxy, header, proxy_with};
+use crate::bench::{TestOrigin, TestProxy, header, proxy_with};
 use foxy_proxy::counters::Counter;
+
+fn forward_proxy() -> TestProxy {
+    proxy_with(|settings| settings.object_limit = 1 << 16)
+}
 
 const BODY: &[u8] = b"0123456789";
 
@@ -30,7 +34,9 @@ const FRESH: &str = "Cache-Control: max-age=60\r\nETag: \"a\"\r\n";
 fn a_part_answers_ranges_within_it_and_no_others() {
     let origin = ranges(FRESH);
     for memory in [1 << 20, 0] {
-        let proxy = proxy_with(|settings| settings.memory = memory);
+        let proxy = proxy_with(|settings| {
+            (settings.memory, settings.object_limit) = (memory, 1 << 16);
+        });
         let url = origin.url(&format!("/{memory}"));
         let first = proxy.get(&url, "Range: bytes=2-7\r\n");
         assert_eq!(first.cache_status(), "foxy; fwd=uri-miss; fwd-status=206; stored");
