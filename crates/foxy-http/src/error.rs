@@ -42,6 +42,10 @@ pub enum DecodeError {
     RepeatedHost,
     /// Host is not `host [":" port]` (RFC 9112 §3.2).
     InvalidHost,
+    /// An HTTP/2 message has a field that concerns a connection of HTTP/1.1 (RFC 9113 §8.2.2).
+    ConnectionField,
+    /// Host and `:authority` of an HTTP/2 request differ (RFC 9113 §8.3.1).
+    HostDiffers,
     /// A request has both Content-Length and Transfer-Encoding (RFC 9112 §6.1).
     LengthAndTransferEncoding,
     /// Content-Length is not a plain decimal number below 2^64.
@@ -115,6 +119,8 @@ impl DecodeError {
             Self::MissingHost => "an HTTP/1.1 request needs a Host header",
             Self::RepeatedHost => "there is more than one Host header",
             Self::InvalidHost => "Host is not `host` or `host:port`",
+            Self::ConnectionField => "a field that concerns a connection of HTTP/1.1 came over HTTP/2",
+            Self::HostDiffers => "Host is not what :authority says",
             Self::LengthAndTransferEncoding => "both Content-Length and Transfer-Encoding are given",
             Self::InvalidContentLength => "Content-Length is not a plain decimal number",
             Self::RepeatedContentLength => "Content-Length is given more than once",

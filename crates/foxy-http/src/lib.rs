@@ -1,4 +1,5 @@
-//! HTTP/1.1 on the wire: a sans-IO codec. Bytes in, events out; heads and chunks in, bytes out.
+//! HTTP/1.1 on the wire: a sans-IO codec. Bytes in, events out; heads and chunks in, bytes out. Requests that came as
+//! HTTP/2 fields become the same heads by the same rules ([`http2`]).
 //! It reads no socket and no clock, and it decides nothing about caching. Start at [`RequestDecoder`],
 //! [`ResponseDecoder`] and [`encode`]; [`framing`] holds the decisions that two parsers must not make differently.
 //!
@@ -24,6 +25,7 @@ pub mod encode;
 mod error;
 pub mod framing;
 mod headers;
+pub mod http2;
 mod limits;
 mod list;
 mod message;

@@ -15,18 +15,18 @@ pub enum Version {
     Http10,
     /// HTTP/1.1
     Http11,
-    /// HTTP/2. This crate reads none; it carries the value for who does.
+    /// HTTP/2. Its frames are read elsewhere; [`crate::http2`] makes heads of what was in them.
     Http2,
 }
 
 impl Version {
-    /// The version as it is written on the wire.
+    /// The version as it is written on the wire, and of HTTP/2, which does not write it, as it would be.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Http10 => "HTTP/1.0",
             Self::Http11 => "HTTP/1.1",
-            Self::Http2 => "HTTP/2",
+            Self::Http2 => "HTTP/2.0",
         }
     }
 }

@@ -135,8 +135,12 @@ fn version(minor: Option<u8>) -> Result<Version, DecodeError> {
     }
 }
 
-/// RFC 9112 §3.2 and §3.2.2: exactly one valid Host in 1.1, and a target's authority replaces it.
-fn check_host(target: &Target, version: Version, headers: &mut Headers) -> Result<(), DecodeError> {
+/// RFC 9112 §3.2 and §3.2.2: exactly one valid Host since 1.1, and a target's authority replaces it.
+pub(crate) fn check_host(
+    target: &Target,
+    version: Version,
+    headers: &mut Headers,
+) -> Result<(), DecodeError> {
     let mut hosts = headers.get_all("host");
     let host = hosts.next();
     if hosts.next().is_some() {
@@ -144,7 +148,7 @@ fn check_host(target: &Target, version: Version, headers: &mut Headers) -> Resul
     }
     drop(hosts);
     let Some(host) = host else {
-        if version == Version::Http11 {
+        if version != Version::Http10 {
             return Err(DecodeError::MissingHost);
         }
         if let TargetForm::Absolute { authority, .. } = target.form() {

@@ -123,7 +123,7 @@ impl Form {
 }
 
 /// RFC 3986 §3.1: a letter, then letters, digits, `+`, `-` and `.`.
-fn is_scheme(text: &[u8]) -> bool {
+pub(crate) fn is_scheme(text: &[u8]) -> bool {
     text.first().is_some_and(u8::is_ascii_alphabetic)
         && text.iter().all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(byte))
 }

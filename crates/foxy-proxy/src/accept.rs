@@ -40,7 +40,7 @@ pub(crate) async fn work(
     let Ok(resolver) = resolver() else { return };
     let policy = Rc::new(shared.settings.destinations.clone());
     let upstream = UpstreamClient::new(shared.settings.upstream.clone(), resolver, policy);
-    let worker = Rc::new(Worker::new(shared, upstream, counters));
+    let worker = Rc::new(Worker::new(shared, upstream, counters, stop.clone()));
     let clients = Rc::new(Clients::default());
     for door in doors {
         let (worker, clients) = (Rc::clone(&worker), Rc::clone(&clients));

@@ -1,8 +1,8 @@
-//! A client's connection, and what is read from it. What is written to it is in `sender`.
+//! A client's connection, and what is read from it as HTTP/1.1. What is written to it is in `http1_sender`.
 
 use crate::client_sides::{ReadSide, WriteSide};
+use crate::http1_sender::Http1Sender;
 use crate::intercept::Inside;
-use crate::sender::Sender;
 use crate::upstream::Transport;
 use bytes::BytesMut;
 use foxy_http::{DecodeError, Limits, RequestDecoder, RequestEvent};
@@ -19,7 +19,7 @@ const READ: usize = 16 << 10;
 pub(crate) enum ReadEnd {
     /// It closed between requests.
     Closed,
-    /// It closed or reset within a request.
+    /// It closed or reset within a request, or gave up its stream.
     Broken,
     /// It took too long.
     Timeout,
@@ -33,12 +33,12 @@ pub(crate) struct Patience {
 }
 
 impl Patience {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self { sleep: Box::pin(sleep_until(Instant::now() + Duration::from_secs(1))) }
     }
 
     /// Waits until `deadline`.
-    async fn until(&mut self, deadline: Instant) {
+    pub(crate) async fn until(&mut self, deadline: Instant) {
         loop {
             if self.sleep.deadline() > deadline {
                 self.sleep.as_mut().reset(deadline);
@@ -64,7 +64,7 @@ pub(crate) struct ClientConnection {
 }
 
 /// Its reading half.
-pub(crate) struct Receiver<'a> {
+pub(crate) struct Http1Receiver<'a> {
     half: ReadSide<'a>,
     decoder: &'a mut RequestDecoder,
     buffer: &'a mut BytesMut,
@@ -77,7 +77,7 @@ impl ClientConnection {
         Self { stream, inside: None, decoder, buffer: BytesMut::new(), patience: Patience::new() }
     }
 
-    pub(crate) fn split(&mut self, write_limit: Duration) -> (Receiver<'_>, Sender<'_>) {
+    pub(crate) fn split(&mut self, write_limit: Duration) -> (Http1Receiver<'_>, Http1Sender<'_>) {
         let (read, write) = match &mut self.stream {
             Transport::Plain(stream) => {
                 let (read, write) = stream.split();
@@ -89,11 +89,11 @@ impl ClientConnection {
             }
         };
         let Self { decoder, buffer, patience, .. } = self;
-        (Receiver { half: read, decoder, buffer, patience }, Sender::new(write, write_limit))
+        (Http1Receiver { half: read, decoder, buffer, patience }, Http1Sender::new(write, write_limit))
     }
 }
 
-impl Receiver<'_> {
+impl Http1Receiver<'_> {
     /// The next part of a request that is already here.
     pub(crate) fn ready(&mut self) -> Result<Option<RequestEvent>, ReadEnd> {
         self.decoder.next(self.buffer).map_err(ReadEnd::Malformed)

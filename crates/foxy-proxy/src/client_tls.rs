@@ -109,7 +109,7 @@ impl ClientTls {
             .expect("the provider speaks TLS 1.2 and 1.3")
             .with_no_client_auth()
             .with_cert_resolver(resolver);
-        config.alpn_protocols = vec![b"http/1.1".to_vec()];
+        config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
         if let Ok(ticketer) = Ticketer::new() {
             config.ticketer = ticketer;
         }

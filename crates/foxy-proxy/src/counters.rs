@@ -39,6 +39,12 @@ counters! {
     TlsFailures = "client_tls_failures",
     /// Connections from balancers that did not begin with a PROXY protocol header.
     BadProxyHeaders = "client_bad_proxy_headers",
+    /// Client connections that speak HTTP/2.
+    Http2Connections = "client_http2_connections",
+    /// Requests that came over HTTP/2.
+    Http2Streams = "client_http2_requests",
+    /// Requests over HTTP/2 that the client gave up before they were answered.
+    Http2Resets = "client_http2_resets",
     /// Requests whose head was read.
     Requests = "requests",
     /// Answers from the memory tier.
@@ -73,7 +79,7 @@ counters! {
     CutResponses = "cut_responses",
     /// Requests whose client left before the answer was complete.
     ClientsLeft = "clients_left",
-    /// Bytes sent to clients, heads included.
+    /// Bytes sent to clients, heads included; those of HTTP/2 as they are before their compression.
     BytesToClients = "client_sent_bytes",
     /// Body bytes received from origins.
     BytesFromOrigins = "origin_received_bytes",

@@ -4,7 +4,8 @@ use crate::answer::{self, After, Asked, Cut, Told};
 use crate::aside::Aside;
 use crate::cache_status::{CacheStatus, HitSource};
 use crate::cached::Wanted;
-use crate::client_io::{ReadEnd, Receiver};
+use crate::client::Receiver;
+use crate::client_io::ReadEnd;
 use crate::counters::Counter;
 use crate::fields::View;
 use crate::fill::prepare;
@@ -222,7 +223,7 @@ async fn final_head(
 ) -> Result<Result<(ResponseHead, BodyLength), UpstreamError>, Cut> {
     loop {
         match exchange.head().await {
-            Ok(HeadEvent::Continue) if asked.version == Version::Http11 => {
+            Ok(HeadEvent::Continue) if asked.version != Version::Http10 => {
                 sender.head(&ResponseHead::new(100)).await?;
             }
             Ok(HeadEvent::Interim(head)) => interim(sender, asked, head).await?,

@@ -1,21 +1,42 @@
-//! From a finished request to its record in the access log.
+//! What came of a request, for the counters and the access log.
 
 use crate::access::AccessRecord;
-use crate::answer::Told;
+use crate::answer::{Cut, Told};
 use crate::cache_status::CacheStatus;
+use crate::counters::Counter;
+use crate::serve::Ended;
 use crate::worker::Worker;
 use foxy_base::{Instant, clock};
 use foxy_http::RequestHead;
 use std::net::SocketAddr;
 
-/// Gives a finished request, or what could not be read as one, to whoever keeps the log.
+/// Counts and logs a request that is over, and how many bytes went to its client.
 pub(crate) fn record(
     worker: &Worker,
     client: SocketAddr,
     started: Instant,
     head: Option<&RequestHead>,
-    bytes: u64,
-    told: Option<Told>,
+    (ended, bytes): (&Ended, u64),
+) {
+    worker.counters.add(Counter::BytesToClients, bytes);
+    let told = match ended {
+        Ended::Answered(_, told) | Ended::Tunnelled(told) | Ended::Intercepted(_, told) => Some(told),
+        Ended::Cut(cut) => {
+            if *cut == Cut::Client {
+                worker.counters.add(Counter::ClientsLeft, 1);
+            }
+            None
+        }
+    };
+    log(worker, client, started, head, (told, bytes));
+}
+
+fn log(
+    worker: &Worker,
+    client: SocketAddr,
+    started: Instant,
+    head: Option<&RequestHead>,
+    (told, bytes): (Option<&Told>, u64),
 ) {
     let Some(sink) = &worker.shared.sink else { return };
     let outcome = told.map_or(CacheStatus::Local { detail: "cut" }, |told| told.outcome);

@@ -1,22 +1,18 @@
 //! Answers on their way to a client, in meanings: a head, bytes of a body, its end. What to answer has been decided
-//! before; here it becomes HTTP/1.1, in as few writes as the client takes it.
+//! before; what that is on the wire is up to the protocol's own sender.
 
 use crate::answer::{After, Asked};
 use crate::cache_status::CacheStatus;
-use crate::client_sides::WriteSide;
-use bytes::{Buf, BufMut, Bytes, BytesMut};
-use foxy_http::encode::{self, ChunkHeader};
-use foxy_http::{Headers, ResponseHead, Version};
-use std::io::{self, IoSlice};
+use crate::http1_sender::Http1Sender;
+use crate::http2::Http2Sender;
+use bytes::Bytes;
+use foxy_http::{Headers, ResponseHead};
 use std::time::Duration;
-
-/// Slices given to one write.
-const SLICES: usize = 8;
 
 /// Why a client gets no more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum WriteEnd {
-    /// It closed or reset the connection.
+    /// It closed or reset the connection, or the stream.
     Gone,
     /// It took nothing for too long.
     Timeout,
@@ -33,6 +29,7 @@ pub(crate) enum Taken {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Framing {
     Length(u64),
+    /// By what the protocol has for bodies of unknown length: chunks, or the end of the stream.
     Chunked,
     UntilClose,
     /// No body at all (204, 304).
@@ -53,77 +50,57 @@ pub(crate) struct Opening<'a> {
     pub(crate) framing: Framing,
 }
 
-/// The writing half of a client's connection.
-pub(crate) struct Sender<'a> {
-    half: WriteSide<'a>,
-    limit: Duration,
-    /// What goes out before anything else.
-    pending: Bytes,
-    framing: Framing,
-    /// Bytes written.
-    pub(crate) sent: u64,
+/// What answers are sent through.
+pub(crate) enum Sender<'a> {
+    Http1(Http1Sender<'a>),
+    Http2(Http2Sender<'a>),
 }
 
-impl<'a> Sender<'a> {
-    pub(crate) fn new(half: WriteSide<'a>, limit: Duration) -> Self {
-        Self { half, limit, pending: Bytes::new(), framing: Framing::Empty, sent: 0 }
-    }
-
+impl Sender<'_> {
     /// Begins an answer. The head leaves with what is sent next.
     pub(crate) fn begin(&mut self, asked: Asked, opening: Opening<'_>) -> After {
-        let mut out = if let Some(wire) = opening.wire {
-            let mut out = BytesMut::with_capacity(wire.len() + 160);
-            out.extend_from_slice(wire);
-            out
-        } else {
-            let mut out = BytesMut::with_capacity(opening.headers.wire_length() + 256);
-            encode::status_line(opening.status, opening.reason, &mut out);
-            encode::header_lines(opening.headers, &mut out);
-            out
-        };
-        let after = end_head(&mut out, asked, opening);
-        self.pending = out.freeze();
-        self.framing = opening.framing;
-        after
+        match self {
+            Self::Http1(sender) => sender.begin(asked, opening),
+            Self::Http2(sender) => sender.begin(opening),
+        }
     }
 
     /// Sends all there is to the body, framed by its length; nothing for an answer that has none.
     pub(crate) async fn finish(&mut self, body: Bytes) -> Result<(), WriteEnd> {
-        let pending = std::mem::take(&mut self.pending);
-        self.write(&mut [pending, body]).await
+        match self {
+            Self::Http1(sender) => sender.finish(body).await,
+            Self::Http2(sender) => sender.finish(body).await,
+        }
     }
 
     /// Sends more of the body; never nothing.
     pub(crate) async fn body(&mut self, data: Bytes) -> Result<(), WriteEnd> {
-        let pending = std::mem::take(&mut self.pending);
-        if self.framing == Framing::Chunked {
-            let size = Bytes::copy_from_slice(ChunkHeader::new(data.len()).as_bytes());
-            return self.write(&mut [pending, size, data, Bytes::from_static(encode::CRLF)]).await;
+        match self {
+            Self::Http1(sender) => sender.body(data).await,
+            Self::Http2(sender) => sender.body(data).await,
         }
-        self.write(&mut [pending, data]).await
     }
 
     /// Ends the body; trailers go where the framing has a place for them.
     pub(crate) async fn end(&mut self, trailers: &Headers) -> Result<(), WriteEnd> {
-        let pending = std::mem::take(&mut self.pending);
-        let mut end = BytesMut::new();
-        if self.framing == Framing::Chunked {
-            encode::last_chunk(trailers, &mut end);
+        match self {
+            Self::Http1(sender) => sender.end(trailers).await,
+            Self::Http2(sender) => sender.end(trailers),
         }
-        self.write(&mut [pending, end.freeze()]).await
     }
 
     /// Sends what waits for more to go with.
     pub(crate) async fn flush(&mut self) -> Result<(), WriteEnd> {
-        let pending = std::mem::take(&mut self.pending);
-        self.write(&mut [pending]).await
+        match self {
+            Self::Http1(sender) => sender.flush().await,
+            Self::Http2(sender) => sender.flush(),
+        }
     }
 
     /// Begins `length` bytes of the body, more than none, that come in parts.
     pub(crate) fn announce(&mut self, length: usize) {
-        if self.framing == Framing::Chunked {
-            let header = ChunkHeader::new(length);
-            self.pending = Bytes::from([&self.pending, header.as_bytes()].concat());
+        if let Self::Http1(sender) = self {
+            sender.announce(length);
         }
     }
 
@@ -134,130 +111,48 @@ impl<'a> Sender<'a> {
         part: &mut Bytes,
         patience: impl Fn() -> Duration,
     ) -> Result<Taken, WriteEnd> {
-        let mut pieces = [std::mem::take(&mut self.pending), std::mem::take(part)];
-        let taken = loop {
-            if self.write_now(&mut pieces)? == Taken::All {
-                break Taken::All;
-            }
-            match tokio::time::timeout(patience(), self.half.writable()).await {
-                Ok(Ok(())) => {}
-                Ok(Err(_)) => return Err(WriteEnd::Gone),
-                Err(_) => break Taken::Partly,
-            }
-        };
-        [self.pending, *part] = pieces;
-        Ok(taken)
+        match self {
+            Self::Http1(sender) => sender.part(part, patience).await,
+            Self::Http2(sender) => sender.part(part, patience).await,
+        }
     }
 
     /// Ends what was announced.
     pub(crate) async fn announced_is_sent(&mut self) -> Result<(), WriteEnd> {
-        if self.framing == Framing::Chunked {
-            return self.write(&mut [Bytes::from_static(encode::CRLF)]).await;
+        match self {
+            Self::Http1(sender) => sender.announced_is_sent().await,
+            Self::Http2(_) => Ok(()),
         }
-        Ok(())
     }
 
     /// Sends a head that no body follows: an interim one, or one that opens a tunnel.
     pub(crate) async fn head(&mut self, head: &ResponseHead) -> Result<(), WriteEnd> {
-        let mut out = BytesMut::new();
-        encode::response_head(head, &mut out);
-        self.write(&mut [out.freeze()]).await
+        match self {
+            Self::Http1(sender) => sender.head(head).await,
+            Self::Http2(sender) => sender.head(head),
+        }
     }
 
-    /// The body breaks off here, and the client must not take that for its end.
+    /// The body breaks off here, and the client must not take that for its end. HTTP/2 says so when the stream ends.
     pub(crate) fn break_off(&self) {
-        if self.framing == Framing::UntilClose {
-            // Should the system not make a reset of the coming close, the connection is closed as every other.
-            let _ = self.half.set_zero_linger();
+        if let Self::Http1(sender) = self {
+            sender.break_off();
         }
     }
 
     /// Waits until the client takes more.
     pub(crate) async fn writable(&mut self) -> Result<(), WriteEnd> {
-        match tokio::time::timeout(self.limit, self.half.writable()).await {
-            Ok(Ok(())) => Ok(()),
-            Ok(Err(_)) => Err(WriteEnd::Gone),
-            Err(_) => Err(WriteEnd::Timeout),
+        match self {
+            Self::Http1(sender) => sender.writable().await,
+            Self::Http2(sender) => sender.writable().await,
         }
     }
 
-    /// Writes all of `pieces`, in as few calls as the client takes them.
-    async fn write(&mut self, pieces: &mut [Bytes]) -> Result<(), WriteEnd> {
-        while self.write_now(pieces)? == Taken::Partly {
-            self.writable().await?;
+    /// Bytes sent so far; of HTTP/2 those of heads before their compression, and none of frames.
+    pub(crate) fn sent(&self) -> u64 {
+        match self {
+            Self::Http1(sender) => sender.sent,
+            Self::Http2(sender) => sender.sent(),
         }
-        Ok(())
-    }
-
-    /// Writes what the client takes without waiting.
-    fn write_now(&mut self, pieces: &mut [Bytes]) -> Result<Taken, WriteEnd> {
-        let mut first = 0;
-        loop {
-            while pieces.get(first).is_some_and(Bytes::is_empty) {
-                first += 1;
-            }
-            if first == pieces.len() {
-                return taken(self.half.try_flush());
-            }
-            let mut slices = [IoSlice::new(&[]); SLICES];
-            let mut count = 0;
-            for (slice, piece) in slices.iter_mut().zip(&pieces[first..]) {
-                *slice = IoSlice::new(piece);
-                count += 1;
-            }
-            match self.half.try_write_vectored(&slices[..count]) {
-                Ok(written) => {
-                    self.sent += written as u64;
-                    advance(&mut pieces[first..], written);
-                }
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(Taken::Partly),
-                Err(_) => return Err(WriteEnd::Gone),
-            }
-        }
-    }
-}
-
-/// Puts the end of a head: Age, Cache-Status, framing and Connection.
-fn end_head(out: &mut BytesMut, asked: Asked, opening: Opening<'_>) -> After {
-    use std::io::Write;
-    let mut out = out.writer();
-    if let Some(age) = opening.age {
-        let _ = write!(out, "Age: {age}\r\n");
-    }
-    let _ = write!(out, "Cache-Status: {}\r\n", opening.outcome);
-    let after = match opening.framing {
-        Framing::Length(length) => {
-            let _ = write!(out, "Content-Length: {length}\r\n");
-            asked.keep
-        }
-        Framing::Chunked => {
-            let _ = out.write_all(b"Transfer-Encoding: chunked\r\n");
-            asked.keep
-        }
-        Framing::UntilClose => false,
-        Framing::Empty => asked.keep,
-    };
-    let line: &[u8] = match (after, asked.version) {
-        (false, _) => b"Connection: close\r\n\r\n",
-        (true, Version::Http10) => b"Connection: keep-alive\r\n\r\n",
-        (true, Version::Http11 | Version::Http2) => b"\r\n",
-    };
-    let _ = out.write_all(line);
-    if after { After::Keep } else { After::Close }
-}
-
-fn taken(flushed: io::Result<()>) -> Result<Taken, WriteEnd> {
-    match flushed {
-        Ok(()) => Ok(Taken::All),
-        Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(Taken::Partly),
-        Err(_) => Err(WriteEnd::Gone),
-    }
-}
-
-fn advance(pieces: &mut [Bytes], mut written: usize) {
-    for piece in pieces {
-        let taken = written.min(piece.len());
-        piece.advance(taken);
-        written -= taken;
     }
 }

@@ -3,7 +3,7 @@
 use crate::access::MediaType;
 use crate::answer::{self, Asked, Cut, Told};
 use crate::cache_status::CacheStatus;
-use crate::client_io::ClientConnection;
+use crate::client::Client;
 use crate::counters::Counter;
 use crate::intercept;
 use crate::reason::{ErrorReason, ForwardReason};
@@ -16,37 +16,42 @@ use std::rc::Rc;
 
 pub(crate) async fn tunnel(
     worker: &Rc<Worker>,
-    connection: &mut ClientConnection,
+    client: &mut Client<'_>,
     asked: Asked,
     origin: Origin,
 ) -> (Ended, u64) {
-    if let Some(ended) = intercept::opened(worker, connection, asked, &origin).await {
+    if let Client::Http1(connection) = client
+        && let Some(ended) = intercept::opened(worker, connection, asked, &origin).await
+    {
         return ended;
     }
     let opened = worker.upstream.connect(&origin).await;
-    let (mut receiver, mut sender) = connection.split(worker.settings().client_write);
     let stream = match opened {
         Ok(stream) => Transport::Plain(stream),
         Err(error) => {
             let reason = ErrorReason::Upstream(error.into());
+            let (_, mut sender) = client.split(worker.settings().client_write);
             let result = answer::error(worker, &mut sender, Asked { keep: false, ..asked }, reason).await;
             let ended = result.map_or_else(Ended::Cut, |(after, told)| Ended::Answered(after, told));
-            return (ended, sender.sent);
+            return (ended, sender.sent());
         }
     };
     // The request ends with its head: what is in the buffer after it belongs to the tunnel.
-    if !matches!(receiver.ready(), Ok(Some(RequestEvent::End))) {
-        return (Ended::Cut(Cut::Client), 0);
+    if let Client::Http1(connection) = client {
+        let (mut receiver, _) = connection.split(worker.settings().client_write);
+        if !matches!(receiver.ready(), Ok(Some(RequestEvent::End))) {
+            return (Ended::Cut(Cut::Client), 0);
+        }
     }
     let outcome = forwarded(ForwardReason::Method, 200);
     let mut head = ResponseHead { reason: "Connection Established".into(), ..ResponseHead::new(200) };
     head.headers.append("Cache-Status", outcome.to_string());
-    carry(worker, connection, &head, stream, Bytes::new(), told(outcome, 200)).await
+    carry(worker, client, &head, stream, Bytes::new(), told(outcome, 200)).await
 }
 
 pub(crate) async fn switched(
     worker: &Rc<Worker>,
-    connection: &mut ClientConnection,
+    client: &mut Client<'_>,
     mut head: ResponseHead,
     stream: Transport,
     rest: Bytes,
@@ -60,7 +65,7 @@ pub(crate) async fn switched(
         head.headers.append("Upgrade", protocol);
     }
     head.headers.append("Cache-Status", outcome.to_string());
-    carry(worker, connection, &head, stream, rest, told(outcome, head.status)).await
+    carry(worker, client, &head, stream, rest, told(outcome, head.status)).await
 }
 
 const fn forwarded(reason: ForwardReason, status: u16) -> CacheStatus {
@@ -74,20 +79,28 @@ fn told(outcome: CacheStatus, status: u16) -> Told {
 /// Answers the client with `head`, then carries bytes both ways.
 async fn carry(
     worker: &Rc<Worker>,
-    connection: &mut ClientConnection,
+    client: &mut Client<'_>,
     head: &ResponseHead,
     origin: Transport,
     from_origin: Bytes,
     told: Told,
 ) -> (Ended, u64) {
-    let (_, mut sender) = connection.split(worker.settings().client_write);
+    let (_, mut sender) = client.split(worker.settings().client_write);
     if sender.head(head).await.is_err() {
-        return (Ended::Cut(Cut::Client), sender.sent);
+        return (Ended::Cut(Cut::Client), sender.sent());
     }
-    let sent = sender.sent;
+    let sent = sender.sent();
     worker.counters.add(Counter::Tunnels, 1);
-    let from_client = connection.buffer.split().freeze();
-    let tunnel = Tunnel { client: &mut connection.stream, from_client, origin, from_origin };
-    let report = tunnel.run(worker.settings().tunnel_idle).await;
+    let idle = worker.settings().tunnel_idle;
+    let report = match client {
+        Client::Http1(connection) => {
+            let from_client = connection.buffer.split().freeze();
+            Tunnel { client: &mut connection.stream, from_client, origin, from_origin }.run(idle).await
+        }
+        Client::Http2(stream) => {
+            let client = &mut stream.as_tunnel();
+            Tunnel { client, from_client: Bytes::new(), origin, from_origin }.run(idle).await
+        }
+    };
     (Ended::Tunnelled(Told { body_bytes: report.to_client, ..told }), sent + report.to_client)
 }

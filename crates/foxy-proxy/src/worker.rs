@@ -18,6 +18,7 @@ use std::cell::RefCell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize};
 use std::time::{Duration, UNIX_EPOCH};
+use tokio::sync::watch;
 
 /// What all workers share.
 pub(crate) struct Shared {
@@ -45,12 +46,19 @@ pub(crate) struct Worker {
     pub(crate) shared: Arc<Shared>,
     pub(crate) upstream: UpstreamClient,
     pub(crate) counters: Arc<Counters>,
+    /// Becomes true when the proxy is to stop.
+    pub(crate) stop: watch::Receiver<bool>,
     date: RefCell<(u64, String)>,
 }
 
 impl Worker {
-    pub(crate) fn new(shared: Arc<Shared>, upstream: UpstreamClient, counters: Arc<Counters>) -> Self {
-        Self { shared, upstream, counters, date: RefCell::new((u64::MAX, String::new())) }
+    pub(crate) fn new(
+        shared: Arc<Shared>,
+        upstream: UpstreamClient,
+        counters: Arc<Counters>,
+        stop: watch::Receiver<bool>,
+    ) -> Self {
+        Self { shared, upstream, counters, stop, date: RefCell::new((u64::MAX, String::new())) }
     }
 
     pub(crate) fn settings(&self) -> &ProxySettings {

@@ -5,6 +5,7 @@ mod chunked;
 mod connection;
 mod encode;
 mod headers;
+mod http2;
 mod limits;
 mod plain;
 mod properties;

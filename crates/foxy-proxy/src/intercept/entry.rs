@@ -7,6 +7,7 @@ use crate::cache_status::CacheStatus;
 use crate::client_io::ClientConnection;
 use crate::counters::Counter;
 use crate::reason::ErrorReason;
+use crate::sender::Sender;
 use crate::serve::Ended;
 use crate::upstream::{ConnectError, Origin, Transport};
 use crate::worker::Worker;
@@ -66,12 +67,13 @@ pub(crate) async fn opened(
         Err(error @ ConnectError::Forbidden(_)) => Some(error),
         Ok(()) | Err(_) => None,
     };
-    let (mut receiver, mut sender) = connection.split(worker.settings().client_write);
+    let (mut receiver, sender) = connection.split(worker.settings().client_write);
+    let mut sender = Sender::Http1(sender);
     if let Some(error) = refusal {
         let reason = ErrorReason::Upstream(error.into());
         let result = answer::error(worker, &mut sender, Asked { keep: false, ..asked }, reason).await;
         let ended = result.map_or_else(Ended::Cut, |(after, told)| Ended::Answered(after, told));
-        return Some((ended, sender.sent));
+        return Some((ended, sender.sent()));
     }
     // The request ends with its head: what is in the buffer after it belongs to the tunnel.
     if !matches!(receiver.ready(), Ok(Some(RequestEvent::End))) {
@@ -88,7 +90,7 @@ pub(crate) async fn opened(
             Ended::Intercepted(Inside::new(origin), told)
         }
     };
-    Some((ended, sender.sent))
+    Some((ended, sender.sent()))
 }
 
 /// Goes through the handshake with the client, within its time. Gives the connection inside, if there is one.

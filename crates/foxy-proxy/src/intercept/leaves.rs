@@ -23,7 +23,7 @@ const KEPT: usize = 1024;
 const LEFT: Duration = Duration::from_secs(86_400);
 
 /// What is spoken inside the TLS of an intercepted client (RFC 7301), the best first.
-const PROTOCOLS: [&[u8]; 1] = [b"http/1.1"];
+const PROTOCOLS: [&[u8]; 2] = [b"h2", b"http/1.1"];
 
 /// The table.
 pub(super) struct Leaves {

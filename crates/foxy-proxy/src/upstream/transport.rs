@@ -35,6 +35,22 @@ impl Transport {
         }
     }
 
+    /// Tells the peer of a coming close, as far as that takes no waiting (RFC 8446 §6.1).
+    pub(crate) fn say_goodbye(&mut self) {
+        if let Self::Tls(stream) = self {
+            let mut nobody_waits = Context::from_waker(Waker::noop());
+            let _as_far_as_it_goes = Pin::new(stream.get_mut()).poll_shutdown(&mut nobody_waits);
+        }
+    }
+
+    /// What both sides agreed in TLS to speak (RFC 7301), if they did.
+    pub(crate) fn agreed_protocol(&self) -> Option<Vec<u8>> {
+        match self {
+            Self::Plain(_) => None,
+            Self::Tls(stream) => stream.borrow().get_ref().1.alpn_protocol().map(<[u8]>::to_vec),
+        }
+    }
+
     /// The TCP connection at the bottom, for what is asked of or set on sockets.
     pub fn with_socket<T>(&self, act: impl FnOnce(&TcpStream) -> T) -> T {
         match self {

@@ -14,6 +14,7 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio_rustls::TlsConnector;
 
 type TlsClient = StreamOwned<ClientConnection, TcpStream>;
 
@@ -48,15 +49,19 @@ fn tcp(proxy: &TestProxy) -> TcpStream {
 }
 
 fn connect(proxy: &TestProxy, authority: &TestAuthority, name: &str) -> TlsClient {
+    let name = name.to_owned().try_into().expect("a name");
+    let session = ClientConnection::new(Arc::new(trusting(authority)), name).expect("a session");
+    StreamOwned::new(session, tcp(proxy))
+}
+
+fn trusting(authority: &TestAuthority) -> ClientConfig {
     let mut roots = RootCertStore::empty();
     roots.add(authority.certificate()).expect("an authority");
-    let config = ClientConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
+    ClientConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
         .with_safe_default_protocol_versions()
         .expect("the usual versions")
         .with_root_certificates(roots)
-        .with_no_client_auth();
-    let name = name.to_owned().try_into().expect("a name");
-    StreamOwned::new(ClientConnection::new(Arc::new(config), name).expect("a session"), tcp(proxy))
+        .with_no_client_auth()
 }
 
 /// One GET, read until the proxy closes.
@@ -169,4 +174,45 @@ fn clients_that_do_not_finish_their_handshake_are_let_go() {
         std::thread::yield_now();
     }
     assert_eq!(proxy.count(Counter::TlsFailures), 3);
+}
+
+#[test]
+fn a_connection_that_stays_idle_is_closed_as_tls_closes() {
+    let authority = TestAuthority::new();
+    let origin = TestOrigin::start(|_, _| ok("", b"x"));
+    let proxy = proxy(&origin, &[&authority.sign(&["a.test"])], |settings| {
+        settings.client_idle = Duration::from_millis(50);
+    });
+    let mut client = connect(&proxy, &authority, "a.test");
+    client.write_all(b"GET / HTTP/1.1\r\nHost: a.test\r\n\r\n").expect("taken");
+    let mut answer = String::new();
+    client.read_to_string(&mut answer).expect("closed as TLS closes");
+    assert!(answer.ends_with('x'), "{answer}");
+}
+
+#[tokio::test]
+async fn a_client_that_offers_http_2_speaks_it() {
+    let authority = TestAuthority::new();
+    let origin = TestOrigin::start(|_, _| ok("Cache-Control: max-age=60\r\n", b"x"));
+    let proxy = proxy(&origin, &[&authority.sign(&["a.test"])], |_| {});
+    let mut config = trusting(&authority);
+    config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+    let tcp = tokio::net::TcpStream::connect(proxy.proxy.addresses()[1]).await.expect("the proxy accepts");
+    let name = "a.test".try_into().expect("a name");
+    let stream = TlsConnector::from(Arc::new(config)).connect(name, tcp).await.expect("a handshake");
+    assert_eq!(stream.get_ref().1.alpn_protocol(), Some(&b"h2"[..]));
+    let (requests, connection) = h2::client::handshake(stream).await.expect("HTTP/2");
+    let asking = async {
+        let mut requests = requests.ready().await.expect("a connection");
+        let request = http::Request::get("https://a.test/").body(()).expect("a request");
+        let (answer, _) = requests.send_request(request, true).expect("sent");
+        let mut answer = answer.await.expect("an answer");
+        (answer.status().as_u16(), answer.body_mut().data().await.expect("a body").expect("whole"))
+    };
+    let answer = tokio::select! {
+        answer = asking => answer,
+        end = connection => panic!("closed: {end:?}"),
+    };
+    assert_eq!(answer, (200, "x".into()));
+    assert_eq!(proxy.count(Counter::Http2Connections), 1);
 }

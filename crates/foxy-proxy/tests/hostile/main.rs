@@ -5,6 +5,8 @@ mod bodies;
 mod clients;
 mod faulty_disk;
 mod flights;
+mod http2;
+mod http2_clients;
 mod lost_parts;
 mod origins;
 mod stalled;

@@ -1,5 +1,6 @@
 //! Origins that do just what a script says, on loopback. They speak raw bytes, so they can misbehave in any way.
 
+pub mod http2;
 pub mod proxy;
 pub mod requests;
 pub mod store;

@@ -1,0 +1,186 @@
+//! Requests that came as HTTP/2 fields (RFC 9113 §8.3), through the same rules as those that came as HTTP/1.1 text: what
+//! follows must not be able to tell them apart, least of all the HTTP/1.1 origin they may go on to. Frames, HPACK and
+//! flow control are somebody else's.
+
+use crate::chunked::drop_forbidden_trailers;
+use crate::error::DecodeError;
+use crate::framing::{self, BodyLength};
+use crate::headers::{Headers, InvalidHeader};
+use crate::limits::Limits;
+use crate::message::{Method, RequestHead, Version};
+use crate::parse::check_host;
+use crate::target::{Target, is_scheme};
+
+/// Bytes that each line of a list is reckoned to take beside its name and value, as HTTP/1.1 would write it.
+const LINE: usize = 4;
+
+/// What stands in the pseudo-header fields of a request.
+#[derive(Clone, Copy, Debug)]
+pub struct PseudoFields<'a> {
+    /// `:method`
+    pub method: &'a str,
+    /// `:scheme`; a CONNECT has none.
+    pub scheme: Option<&'a str>,
+    /// `:authority`
+    pub authority: Option<&'a str>,
+    /// `:path`; a CONNECT has none.
+    pub path: Option<&'a str>,
+}
+
+/// Whether a request has content.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Content {
+    /// Its stream ended with its head.
+    None,
+    /// More may come.
+    Some,
+}
+
+/// The head of a request, and how much content it announces. One without Content-Length is framed by the end of its
+/// stream, which goes on as chunks.
+///
+/// # Errors
+/// [`DecodeError`]: whatever a request line or a header line would be refused for, fields that concern a connection, and
+/// a Host that names another authority. The stream must end then; the connection may go on.
+pub fn request<'a>(
+    pseudo: PseudoFields<'_>,
+    fields: impl Iterator<Item = (&'a str, &'a [u8])>,
+    content: Content,
+    limits: &Limits,
+) -> Result<(RequestHead, BodyLength), DecodeError> {
+    let method = Method::parse(pseudo.method)?;
+    let target = target(&method, pseudo)?;
+    if target.raw().len() > limits.request_line {
+        return Err(DecodeError::RequestLineTooLong);
+    }
+    let mut headers = Headers::new();
+    if let Some(authority) = pseudo.authority {
+        headers.append("Host", authority);
+    }
+    let bytes = take(&mut headers, fields, Place::Head(pseudo.authority), limits)?;
+    if target.raw().len() + bytes > limits.head {
+        return Err(DecodeError::HeadTooLarge);
+    }
+    check_host(&target, Version::Http2, &mut headers)?;
+    let head = RequestHead { method, target, version: Version::Http2, headers };
+    let length = match (framing::request(&head)?, content) {
+        (BodyLength::Length(length), Content::None) if length > 0 => {
+            return Err(DecodeError::TruncatedBody);
+        }
+        (BodyLength::None, Content::Some) if head.method != Method::Connect => BodyLength::Chunked,
+        (length, _) => length,
+    };
+    Ok((head, length))
+}
+
+/// Trailers, without the fields trailers must not have.
+///
+/// # Errors
+/// [`DecodeError`], as for a request's own fields.
+pub fn trailers<'a>(
+    fields: impl Iterator<Item = (&'a str, &'a [u8])>,
+    limits: &Limits,
+) -> Result<Headers, DecodeError> {
+    let mut trailers = Headers::new();
+    if take(&mut trailers, fields, Place::Trailers, limits)? > limits.trailers {
+        return Err(DecodeError::TrailersTooLarge);
+    }
+    drop_forbidden_trailers(&mut trailers);
+    Ok(trailers)
+}
+
+/// Where fields stand; in a head, what `:authority` says.
+#[derive(Clone, Copy)]
+enum Place<'a> {
+    Head(Option<&'a str>),
+    Trailers,
+}
+
+/// Takes fields over; says how many bytes they are as header lines.
+fn take<'a>(
+    headers: &mut Headers,
+    fields: impl Iterator<Item = (&'a str, &'a [u8])>,
+    place: Place<'_>,
+    limits: &Limits,
+) -> Result<usize, DecodeError> {
+    let mut crumbs = Vec::new();
+    let (mut count, mut bytes) = (0, headers.wire_length());
+    for (name, value) in fields {
+        count += 1;
+        bytes += name.len() + value.len() + LINE;
+        if count > limits.headers {
+            return Err(DecodeError::TooManyHeaders);
+        }
+        if is_of_a_connection(name, value) {
+            return Err(DecodeError::ConnectionField);
+        }
+        if matches!(value, [b' ' | b'\t', ..] | [.., b' ' | b'\t']) {
+            return Err(DecodeError::InvalidHeaderValue);
+        }
+        match (name, place) {
+            // RFC 9113 §8.3.1: a Host that says something else makes the request malformed.
+            ("host", Place::Head(Some(authority))) => {
+                if !value.eq_ignore_ascii_case(authority.as_bytes()) {
+                    return Err(DecodeError::HostDiffers);
+                }
+            }
+            ("cookie", Place::Head(_)) => crumbs.push(value),
+            _ => append(headers, name, value)?,
+        }
+    }
+    if !crumbs.is_empty() {
+        // RFC 9113 §8.2.3: several Cookie fields are one, in pieces.
+        append(headers, "cookie", &crumbs.join(&b"; "[..]))?;
+    }
+    Ok(bytes)
+}
+
+fn append(headers: &mut Headers, name: &str, value: &[u8]) -> Result<(), DecodeError> {
+    if name.bytes().any(|byte| byte.is_ascii_uppercase()) {
+        return Err(DecodeError::InvalidHeaderName);
+    }
+    headers.try_append(name, value).map_err(|error| match error {
+        InvalidHeader::Name => DecodeError::InvalidHeaderName,
+        InvalidHeader::Value if value.contains(&0) => DecodeError::NulByte,
+        InvalidHeader::Value => DecodeError::InvalidHeaderValue,
+    })
+}
+
+/// RFC 9113 §8.2.2: what HTTP/1.1 says of a connection has no place in HTTP/2, but for `TE: trailers`.
+fn is_of_a_connection(name: &str, value: &[u8]) -> bool {
+    match name {
+        "connection" | "keep-alive" | "proxy-connection" | "transfer-encoding" | "upgrade" => true,
+        "te" => !value.eq_ignore_ascii_case(b"trailers"),
+        _ => false,
+    }
+}
+
+/// The target as a client of HTTP/1.1 would write it to a proxy; without an authority, as to an origin.
+fn target(method: &Method, pseudo: PseudoFields<'_>) -> Result<Target, DecodeError> {
+    if pseudo.scheme.is_some_and(|scheme| !is_scheme(scheme.as_bytes())) {
+        return Err(DecodeError::InvalidTarget);
+    }
+    let text = match pseudo {
+        PseudoFields { scheme: None, authority: Some(authority), path: None, .. }
+            if *method == Method::Connect =>
+        {
+            authority.to_owned()
+        }
+        _ if *method == Method::Connect => return Err(DecodeError::InvalidTarget),
+        PseudoFields { path: Some("*"), scheme: Some(scheme), authority: Some(authority), .. }
+            if *method == Method::Options =>
+        {
+            format!("{scheme}://{authority}")
+        }
+        PseudoFields { path: Some("*"), .. } if *method == Method::Options => "*".to_owned(),
+        PseudoFields { path: Some(path), .. } if !path.starts_with('/') => {
+            return Err(DecodeError::InvalidTarget);
+        }
+        PseudoFields { scheme: Some(scheme), authority: Some(authority), path: Some(path), .. } => {
+            format!("{scheme}://{authority}{path}")
+        }
+        PseudoFields { authority: None, path: Some(path), .. } => path.to_owned(),
+        _ => return Err(DecodeError::InvalidTarget),
+    };
+    Target::parse(method, text.into())
+}

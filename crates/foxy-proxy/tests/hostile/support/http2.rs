@@ -1,0 +1,194 @@
+//! Clients that speak HTTP/2: a polite one, and one that sends raw frames.
+
+use crate::support::proxy::Proxy;
+use bytes::Bytes;
+use h2::client::{Builder, SendRequest};
+use http::{HeaderMap, Request};
+use std::time::Duration;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+
+/// Far more than anything takes; a test that reaches it has failed.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// A connection that does as it should.
+#[derive(Clone)]
+pub struct Http2Client {
+    pub requests: SendRequest<Bytes>,
+}
+
+/// An answer as a client sees it.
+#[derive(Debug)]
+pub struct Answer {
+    pub status: u16,
+    pub headers: HeaderMap,
+    pub body: Vec<u8>,
+    pub trailers: Option<HeaderMap>,
+    /// Why it did not come to its end.
+    pub broken: Option<h2::Error>,
+}
+
+impl Answer {
+    pub fn header(&self, name: &str) -> &str {
+        self.headers.get(name).map_or("", |value| value.to_str().expect("text"))
+    }
+}
+
+impl Http2Client {
+    pub async fn connect(proxy: &Proxy) -> Self {
+        Self::with(proxy, &Builder::new()).await
+    }
+
+    pub async fn with(proxy: &Proxy, builder: &Builder) -> Self {
+        let stream = TcpStream::connect(("127.0.0.1", proxy.port)).await.expect("the proxy accepts");
+        let (requests, connection) = builder.handshake(stream).await.expect("a connection");
+        tokio::task::spawn_local(connection);
+        Self { requests }
+    }
+
+    /// Sends a request and reads its answer as far as it comes.
+    pub async fn ask(&self, request: Request<()>, body: &[&str]) -> Result<Answer, h2::Error> {
+        let mut requests = self.requests.clone().ready().await?;
+        let (answer, mut sending) = requests.send_request(request, body.is_empty())?;
+        for (index, piece) in body.iter().enumerate() {
+            sending.send_data(Bytes::copy_from_slice(piece.as_bytes()), index + 1 == body.len())?;
+        }
+        read(answer).await
+    }
+
+    pub async fn get(&self, url: &str) -> Answer {
+        self.ask(get(url, &[]), &[]).await.expect("an answer")
+    }
+}
+
+/// A GET with further fields.
+pub fn get(url: &str, fields: &[(&str, &str)]) -> Request<()> {
+    let request = Request::builder().uri(url);
+    fields
+        .iter()
+        .fold(request, |request, (name, value)| request.header(*name, *value))
+        .body(())
+        .expect("valid")
+}
+
+/// Reads an answer as far as it comes.
+pub async fn read(answer: h2::client::ResponseFuture) -> Result<Answer, h2::Error> {
+    let (head, mut body) = timeout(PATIENCE, answer).await.expect("an answer in time")?.into_parts();
+    let mut read = Answer {
+        status: head.status.as_u16(),
+        headers: head.headers,
+        body: Vec::new(),
+        trailers: None,
+        broken: None,
+    };
+    while let Some(data) = timeout(PATIENCE, body.data()).await.expect("a body in time") {
+        match data {
+            Ok(data) => {
+                body.flow_control().release_capacity(data.len()).expect("as much as came");
+                read.body.extend_from_slice(&data);
+            }
+            Err(error) => {
+                read.broken = Some(error);
+                return Ok(read);
+            }
+        }
+    }
+    match body.trailers().await {
+        Ok(trailers) => read.trailers = trailers,
+        Err(error) => read.broken = Some(error),
+    }
+    Ok(read)
+}
+
+/// Types of frames (RFC 9113 §6).
+pub mod kind {
+    pub const DATA: u8 = 0;
+    pub const HEADERS: u8 = 1;
+    pub const RST_STREAM: u8 = 3;
+    pub const SETTINGS: u8 = 4;
+    pub const PING: u8 = 6;
+    pub const GOAWAY: u8 = 7;
+    pub const CONTINUATION: u8 = 9;
+}
+
+pub const END_STREAM: u8 = 1;
+pub const END_HEADERS: u8 = 4;
+
+/// A frame as it came.
+#[derive(Debug)]
+pub struct Frame {
+    pub kind: u8,
+    pub stream: u32,
+    pub payload: Vec<u8>,
+}
+
+impl Frame {
+    /// The error code of a RST_STREAM or a GOAWAY.
+    pub fn reason(&self) -> u32 {
+        let at = if self.kind == kind::GOAWAY { 4 } else { 0 };
+        u32::from_be_bytes(self.payload[at..at + 4].try_into().expect("four bytes"))
+    }
+}
+
+/// A connection that sends any frames.
+pub struct RawHttp2 {
+    pub stream: TcpStream,
+}
+
+impl RawHttp2 {
+    /// Connects, and says nothing but the preface and these settings.
+    pub async fn connect(proxy: &Proxy, settings: &[(u16, u32)]) -> Self {
+        let mut stream = TcpStream::connect(("127.0.0.1", proxy.port)).await.expect("the proxy accepts");
+        stream.set_nodelay(true).expect("set");
+        stream.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n").await.expect("taken");
+        let pair = |(id, value): &(u16, u32)| [&id.to_be_bytes()[..], &value.to_be_bytes()].concat();
+        let payload: Vec<u8> = settings.iter().flat_map(pair).collect();
+        let mut client = Self { stream };
+        client.send(&frame(kind::SETTINGS, 0, 0, &payload)).await;
+        client
+    }
+
+    /// Sends bytes; whether they were taken.
+    pub async fn send(&mut self, bytes: &[u8]) -> bool {
+        timeout(PATIENCE, self.stream.write_all(bytes)).await.expect("taken or refused in time").is_ok()
+    }
+
+    /// The next frame; `None` at the end of the connection.
+    pub async fn frame(&mut self) -> Option<Frame> {
+        let mut head = [0; 9];
+        timeout(PATIENCE, self.stream.read_exact(&mut head)).await.expect("a frame in time").ok()?;
+        let length = u32::from_be_bytes([0, head[0], head[1], head[2]]) as usize;
+        let mut payload = vec![0; length];
+        self.stream.read_exact(&mut payload).await.ok()?;
+        let stream = u32::from_be_bytes([head[5], head[6], head[7], head[8]]);
+        Some(Frame { kind: head[3], stream, payload })
+    }
+
+    /// The next frame for which that holds; `None` at the end of the connection.
+    pub async fn find(&mut self, wanted: impl Fn(&Frame) -> bool) -> Option<Frame> {
+        loop {
+            let frame = self.frame().await?;
+            if wanted(&frame) {
+                return Some(frame);
+            }
+        }
+    }
+}
+
+/// A frame's bytes.
+pub fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
+    let length = u32::try_from(payload.len()).expect("short").to_be_bytes();
+    [&length[1..], &[kind, flags], &stream.to_be_bytes(), payload].concat()
+}
+
+/// Fields as HPACK literals that nobody remembers (RFC 7541 §6.2.2), each shorter than 127 bytes.
+pub fn block(fields: &[(&str, &str)]) -> Vec<u8> {
+    let text = |text: &str| [&[u8::try_from(text.len()).expect("short")][..], text.as_bytes()].concat();
+    fields.iter().flat_map(|(name, value)| [vec![0], text(name), text(value)].concat()).collect()
+}
+
+/// The fields of a GET of `/` there.
+pub fn get_block(authority: &str) -> Vec<u8> {
+    block(&[(":method", "GET"), (":scheme", "http"), (":authority", authority), (":path", "/")])
+}
