@@ -103,7 +103,21 @@ fn is_package(target: &[u8]) -> bool {
         b".msi",
     ];
     let path = target.split(|&byte| byte == b'\n').next().unwrap_or_default();
-    !path.contains(&b'?') && ENDINGS.iter().any(|ending| path.to_ascii_lowercase().ends_with(ending))
+    let ends = || ENDINGS.iter().any(|ending| path.to_ascii_lowercase().ends_with(ending));
+    !path.contains(&b'?') && (ends() || is_crate(path))
+}
+
+/// Whether a path ends in `/crates/NAME/VERSION/download`, as registries of cargo name their files unless they say
+/// otherwise.
+fn is_crate(path: &[u8]) -> bool {
+    let mut parts = path.rsplit(|&byte| byte == b'/');
+    let is_version = |part: &[u8]| {
+        part.first().is_some_and(u8::is_ascii_digit) && part.iter().filter(|&&byte| byte == b'.').count() >= 2
+    };
+    parts.next() == Some(b"download")
+        && parts.next().is_some_and(is_version)
+        && parts.next().is_some_and(|name| !name.is_empty())
+        && parts.next() == Some(b"crates")
 }
 
 /// The Date of a response, or when it was received if it has none that can be read (RFC 9110 §6.6.1).
@@ -206,7 +220,15 @@ mod tests {
         assert_eq!(of("http://a/pool/x-1.0.TAR.GZ", &[]), Lifetime::Heuristic(86_400));
         assert_eq!(of("http://a/pool/x.deb", &[("Cache-Control", "max-age=5")]), Lifetime::Explicit(5));
         assert_eq!(of("http://a/pool/x.deb", &[("Expires", "0")]), Lifetime::Explicit(0));
-        for other in ["http://a/x.deb?file=1", "http://a/Packages", "http://a/deb", "http://a/x.zip/"] {
+        assert_eq!(of("https://a/v1/crates/x/1.0.3/download", &[]), Lifetime::Heuristic(86_400));
+        for other in [
+            "http://a/x.deb?file=1",
+            "http://a/Packages",
+            "http://a/deb",
+            "http://a/x.zip/",
+            "http://a/crates/x/latest/download",
+            "http://a/x/1.0.3/download",
+        ] {
             assert_eq!(of(other, &[]), Lifetime::None, "{other}");
         }
     }
