@@ -197,7 +197,8 @@ fn start(worker: &Rc<Worker>, wanted: &Wanted<'_>, miss: &Miss, flight: Arc<Flig
     let outgoing = outgoing::for_cache(worker, wanted.head, wanted.origin.clone(), validated);
     let exchange = worker.upstream.exchange(outgoing);
     let request = FillRequest {
-        request: wanted.head.headers.clone(),
+        request: wanted.head.clone(),
+        origin: wanted.origin.clone(),
         base: wanted.key.clone(),
         list: miss.list.clone(),
         stale: miss.stale.clone(),

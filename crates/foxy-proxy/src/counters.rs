@@ -91,7 +91,7 @@ counters! {
     StoreTimeouts = "store_timeouts",
     /// Stored objects of which a part was gone when it was needed.
     LostParts = "lost_parts",
-    /// Stored responses of which the rest was fetched from the origin, because a part was gone.
+    /// Responses of which the rest was fetched from the origin, because it broke off or a stored part was gone.
     Resumed = "resumed",
     /// Stored responses removed because of an unsafe request.
     Invalidations = "invalidations",

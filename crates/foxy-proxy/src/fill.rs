@@ -5,17 +5,17 @@ use crate::cache::Cache;
 use crate::epoch::Epoch;
 use crate::exchange::{Next, decide};
 use crate::fields::View;
-use crate::fill_body;
+use crate::fill_body::Incoming;
 use crate::flight::{Flight, FlightHead, Outcome};
 use crate::freshen::Described;
 use crate::keeper::Keeper;
 use crate::not_kept::{NotKept, Refused};
 use crate::stale::Stale;
 use crate::stored::{CacheKey, Stored, VaryList, strip};
-use crate::upstream::{HeadEvent, UpstreamError, UpstreamExchange};
+use crate::upstream::{HeadEvent, Origin, UpstreamError, UpstreamExchange};
 use crate::worker::Worker;
 use foxy_base::{WallTime, clock};
-use foxy_http::{BodyLength, Headers, ResponseHead, strip_hop_by_hop};
+use foxy_http::{BodyLength, Headers, RequestHead, ResponseHead, strip_hop_by_hop};
 use foxy_rules::storable::Exchange;
 use foxy_rules::validate::is_about;
 use foxy_rules::{Failure, NotStoredReason, RequestControl, Storability, StoredTimes, Vary, storability};
@@ -24,8 +24,9 @@ use std::sync::Arc;
 
 /// What a fill is about.
 pub(crate) struct FillRequest {
-    /// The client's request fields, which choose the variant and may forbid storing.
-    pub(crate) request: Headers,
+    /// The client's request, whose fields choose the variant and may forbid storing.
+    pub(crate) request: RequestHead,
+    pub(crate) origin: Origin,
     /// The URL's key.
     pub(crate) base: CacheKey,
     /// The Vary list in force.
@@ -117,7 +118,7 @@ pub(crate) async fn answered(
         let outcome = if is_about(&View(&head.headers), &View(&stored.head.headers)) {
             let (base, stored, key) = (fill.base.clone(), Arc::clone(stored), key.clone());
             let described = Described { base, stored, key, epoch: fill.epoch };
-            let (fresh, not_stored) = described.confirmed(worker, &fill.request, &head, times);
+            let (fresh, not_stored) = described.confirmed(worker, &fill.request.headers, &head, times);
             Outcome::Revalidated(fresh, not_stored)
         } else {
             // The origin has something else by now; the next request is not to ask about this again.
@@ -136,7 +137,7 @@ pub(crate) async fn answered(
     prepare(&mut head, worker, times.1);
     strip(&mut head.headers);
     let cache = &worker.shared.cache;
-    let (key, list) = placed(cache, &fill.base, fill.list.as_ref(), &head, &fill.request);
+    let (key, list) = placed(cache, &fill.base, fill.list.as_ref(), &head, &fill.request.headers);
     let shown = FlightHead {
         head: head.clone(),
         length,
@@ -158,7 +159,11 @@ pub(crate) async fn answered(
     }
     flight.publish(Outcome::Response(Arc::new(shown)));
     let keeper = not_stored.is_none().then(|| Keeper::new(worker, &fill.base, &key));
-    let (result, keeper) = fill_body::carry(worker, flight, &mut exchange, (length, keeper), &refused).await;
+    let body = Incoming { worker, flight, fill: &fill, head: &head, length };
+    let (result, keeper) = body.carry(exchange, keeper, &refused).await;
+    if let (Err(_), None, Some(keeper)) = (&result, &list, &keeper) {
+        body.leave_slices(keeper, initial);
+    }
     let kept = keeper.filter(|_| result.is_ok());
     if kept.as_ref().is_some_and(Keeper::is_in_parts) {
         // Readers do not wait until the store has confirmed every part.
@@ -217,14 +222,15 @@ fn why_not_stored(
     let verdict = storability(Exchange {
         method: "GET",
         target: &fill.base.text,
-        request: &View(&fill.request),
+        request: &View(&fill.request.headers),
         status: head.status,
         response: &View(&head.headers),
         received,
         policy: worker.settings().policy(),
     });
-    let answers_better =
-        |stale: &Stale| stale.permit_after(Failure::Status(head.status), &fill.request, received).is_some();
+    let answers_better = |stale: &Stale| {
+        stale.permit_after(Failure::Status(head.status), &fill.request.headers, received).is_some()
+    };
     match verdict {
         Storability::DoNotStore(reason) => Some(NotKept::Rule(reason)),
         Storability::Store if fill.ranged && head.status == 416 => {

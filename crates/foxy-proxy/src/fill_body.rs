@@ -1,58 +1,155 @@
-//! A fill's body on its way from the origin to the flight's readers and the keeper. What is done with the head is in `fill`.
+//! A fill's body on its way from the origin to the flight's readers and the keeper. Where the origin breaks off it is asked
+//! for the rest, if it has exactly that response still, and the readers notice nothing. What is done with the head is in
+//! `fill`.
 
 use crate::behind::Keeping;
 use crate::counters::Counter;
+use crate::fields::View;
+use crate::fill::{FillRequest, final_head, known_length};
 use crate::flight::Flight;
 use crate::keeper::{Keeper, Kept};
+use crate::memory::Cached;
 use crate::not_kept::NotKept;
+use crate::outgoing;
+use crate::storage::PART;
+use crate::stored::{Stored, StoredBody};
 use crate::upstream::{BodyEvent, UpstreamError, UpstreamExchange};
 use crate::worker::Worker;
-use foxy_http::Headers;
+use foxy_http::{DecodeError, Headers, ResponseHead};
+use foxy_rules::slice::{SliceAnswer, slice_answer, strong_validator};
+use foxy_rules::{Span, StoredTimes};
+use std::sync::Arc;
 
 /// A fill without readers goes on when at most this many bytes are missing, or one part in twenty (as Squid's
 /// quick_abort does).
 const QUICK_ABORT: u64 = 64 << 10;
 
-/// Carries the body to the readers and the keeper. Should the keeper keep it no longer, `refused` is told.
-pub(crate) async fn carry(
-    worker: &Worker,
-    flight: &Flight,
-    exchange: &mut UpstreamExchange,
-    (length, mut keeper): (Option<u64>, Option<Keeper>),
-    refused: impl Fn(NotKept),
-) -> (Result<Headers, UpstreamError>, Option<Keeper>) {
-    let mut trailers = Headers::new();
-    let mut received = 0;
-    loop {
-        let event = tokio::select! {
-            biased;
-            () = flight.deserted(), if !worth_finishing(keeper.as_ref(), received, length) => {
-                return (Err(UpstreamError::NoResponse), None);
-            }
-            event = exchange.next() => event,
-        };
-        match event {
-            Ok(BodyEvent::Data(data)) => {
-                received += data.len() as u64;
-                worker.counters.add(Counter::BytesFromOrigins, data.len() as u64);
-                if let Some(kept) = &mut keeper {
-                    match kept.take(&data) {
-                        Kept::Yes => drop(flight.keeping.send_if_modified(|keeping| keeping.advance(kept))),
-                        Kept::No(why) => {
-                            refused(why);
-                            keeper = None;
+/// Times a body that breaks off is asked for again before it is given up. Those that brought a part do not count.
+const RESUMES: u32 = 3;
+
+/// What became of the rest of a body that broke off.
+enum Rest {
+    /// It is on its way.
+    Comes(Box<UpstreamExchange>),
+    /// The origin gave no answer.
+    NotNow,
+    /// The origin has something else, or nothing tells that it has not.
+    Never,
+}
+
+/// A body that is coming.
+#[derive(Clone, Copy)]
+pub(crate) struct Incoming<'a> {
+    pub(crate) worker: &'a Worker,
+    pub(crate) flight: &'a Flight,
+    pub(crate) fill: &'a FillRequest,
+    /// The response's head, as it is stored.
+    pub(crate) head: &'a ResponseHead,
+    /// The body's length, where the origin said it.
+    pub(crate) length: Option<u64>,
+}
+
+impl Incoming<'_> {
+    /// Carries the body to the readers and the keeper. Should the keeper keep it no longer, `refused` is told. The keeper
+    /// comes back also of a body that broke off.
+    pub(crate) async fn carry(
+        self,
+        mut exchange: UpstreamExchange,
+        mut keeper: Option<Keeper>,
+        refused: impl Fn(NotKept),
+    ) -> (Result<Headers, UpstreamError>, Option<Keeper>) {
+        const WRONG_LENGTH: UpstreamError = UpstreamError::BadResponse(DecodeError::TruncatedBody);
+        let Self { worker, flight, length, .. } = self;
+        let mut trailers = Headers::new();
+        let (mut received, mut last_break, mut breaks) = (0, 0, 0);
+        loop {
+            let event = tokio::select! {
+                biased;
+                () = flight.deserted(), if !worth_finishing(keeper.as_ref(), received, length) => {
+                    return (Err(UpstreamError::NoResponse), keeper);
+                }
+                event = exchange.next() => event,
+            };
+            let error = match event {
+                Ok(BodyEvent::Data(data)) => {
+                    received += data.len() as u64;
+                    worker.counters.add(Counter::BytesFromOrigins, data.len() as u64);
+                    if length.is_some_and(|length| received > length) {
+                        return (Err(WRONG_LENGTH), None);
+                    }
+                    if let Some(kept) = &mut keeper {
+                        match kept.take(&data) {
+                            Kept::Yes => {
+                                flight.keeping.send_if_modified(|keeping| keeping.advance(kept));
+                            }
+                            Kept::No(why) => {
+                                refused(why);
+                                keeper = None;
+                            }
                         }
                     }
+                    if keeper.is_none() {
+                        flight.keeping.send_if_modified(Keeping::end);
+                    }
+                    flight.write(data).await;
+                    continue;
                 }
-                if keeper.is_none() {
-                    flight.keeping.send_if_modified(Keeping::end);
+                Ok(BodyEvent::Trailers(found)) => {
+                    trailers = found;
+                    continue;
                 }
-                flight.write(data).await;
+                Ok(BodyEvent::End) if length.is_none_or(|length| received == length) => {
+                    return (Ok(trailers), keeper);
+                }
+                Ok(BodyEvent::End) => WRONG_LENGTH,
+                Err(error) => error,
+            };
+            breaks = if received - last_break < PART as u64 { breaks + 1 } else { 1 };
+            last_break = received;
+            match if breaks <= RESUMES { self.rest(received).await } else { Rest::NotNow } {
+                Rest::Comes(rest) => exchange = *rest,
+                Rest::NotNow => return (Err(error), keeper),
+                Rest::Never => return (Err(error), None),
             }
-            Ok(BodyEvent::Trailers(found)) => trailers = found,
-            Ok(BodyEvent::End) => return (Ok(trailers), keeper),
-            Err(error) => return (Err(error), None),
         }
+    }
+
+    /// Asks for the bytes from `received` on.
+    async fn rest(self, received: u64) -> Rest {
+        let Self { worker, flight, fill, head, length } = self;
+        let complete = length.filter(|length| head.status == 200 && received < *length);
+        let Some(complete) = complete.filter(|_| strong_validator(&View(&head.headers)).is_some()) else {
+            return Rest::Never;
+        };
+        let span = Span { first: received, last: complete - 1 };
+        let request = outgoing::for_range(worker, &fill.request, fill.origin.clone(), span, Some(head));
+        worker.counters.add(Counter::Forwarded, 1);
+        let mut exchange = worker.upstream.exchange(request);
+        let Ok((answer, length)) = final_head(flight, &mut exchange).await else { return Rest::NotNow };
+        let (known, fields) = (View(&head.headers), View(&answer.headers));
+        let found =
+            slice_answer(span, answer.status, &fields, known_length(length), Some((&known, complete)));
+        if !matches!(found, SliceAnswer::Slice(_)) {
+            return Rest::Never;
+        }
+        worker.counters.add(Counter::Resumed, 1);
+        Rest::Comes(Box::new(exchange))
+    }
+
+    /// Leaves what the store has of a body that broke off as slices of its object, for those who come later.
+    pub(crate) fn leave_slices(self, keeper: &Keeper, times: StoredTimes) {
+        let Self { worker, fill, head, length, .. } = self;
+        let (number, confirmed) = keeper.confirmed_so_far();
+        let Some(length) = length.filter(|_| head.status == 200 && confirmed > 0) else { return };
+        let key = fill.base.part();
+        let cache = &worker.shared.cache;
+        let known = matches!(cache.held(&key), Some(Cached::Response(set)) if set.is_of_slices());
+        if known || strong_validator(&View(&head.headers)).is_none() {
+            return;
+        }
+        let (policy, body) = (worker.settings().policy(), StoredBody::Parts { fill: number });
+        let set = Stored::new(key.text.clone(), head.clone(), policy, times, length, body);
+        cache.add(&fill.base, &key, &Arc::new(set), None, fill.epoch, &worker.counters);
     }
 }
 

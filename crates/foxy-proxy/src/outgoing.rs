@@ -6,7 +6,8 @@ use crate::upstream::{Origin, RequestBody, UpstreamRequest};
 use crate::worker::Worker;
 use bytes::Bytes;
 use foxy_http::{
-    Headers, Method, RequestHead, accepts_trailers, expects_continue, strip_hop_by_hop, upgrade_protocol,
+    Headers, Method, RequestHead, ResponseHead, accepts_trailers, expects_continue, strip_hop_by_hop,
+    upgrade_protocol,
 };
 use foxy_rules::slice::strong_validator;
 use foxy_rules::upstream_range::range_value;
@@ -67,23 +68,32 @@ pub(crate) fn for_cache(
     UpstreamRequest { origin, method: Method::Get, target: target(head), headers, body: RequestBody::none() }
 }
 
-/// A GET of one slice for the cache: of what is known of the object and of nothing else, or with the question if that is
-/// still good.
-pub(crate) fn for_slice(
+/// A GET of these bytes for the cache: of what `of` is the head of and of nothing else, where that has a strong validator.
+pub(crate) fn for_range(
     worker: &Worker,
     head: &RequestHead,
     origin: Origin,
-    slice: Span,
-    set: Option<(&Stored, bool)>,
+    span: Span,
+    of: Option<&ResponseHead>,
 ) -> UpstreamRequest {
-    let validated = set.filter(|(_, validate)| *validate).map(|(set, _)| set);
-    let mut request = for_cache(worker, head, origin, validated);
-    request.headers.append("Range", range_value(RangeSpec::Span(slice)));
-    if let Some((set, false)) = set
-        && let Some(validator) = strong_validator(&View(&set.head.headers))
-    {
+    let mut request = for_cache(worker, head, origin, None);
+    request.headers.append("Range", range_value(RangeSpec::Span(span)));
+    if let Some(validator) = of.and_then(|of| strong_validator(&View(&of.headers)).map(<[u8]>::to_vec)) {
         request.headers.append("If-Range", validator);
     }
+    request
+}
+
+/// The same with the question if what is stored is still good.
+pub(crate) fn for_validated_range(
+    worker: &Worker,
+    head: &RequestHead,
+    origin: Origin,
+    span: Span,
+    stored: &Stored,
+) -> UpstreamRequest {
+    let mut request = for_cache(worker, head, origin, Some(stored));
+    request.headers.append("Range", range_value(RangeSpec::Span(span)));
     request
 }
 

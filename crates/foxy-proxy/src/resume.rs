@@ -4,12 +4,15 @@
 use crate::answer::{After, Cut, Rest, Told};
 use crate::cached::Wanted;
 use crate::counters::Counter;
+use crate::fields::View;
 use crate::outgoing;
 use crate::sender::Sender;
 use crate::upstream::{BodyEvent, HeadEvent, UpstreamExchange};
 use crate::worker::Worker;
 use bytes::Bytes;
 use foxy_http::{Headers, ResponseHead};
+use foxy_rules::Span;
+use foxy_rules::slice::strong_validator;
 
 /// Sends the rest of a body of `length` bytes whose response has that head.
 pub(crate) async fn rest(
@@ -19,11 +22,11 @@ pub(crate) async fn rest(
     (head, length): (&ResponseHead, u64),
     rest: Rest,
 ) -> Result<(After, Told), Cut> {
-    let etag = strong_etag(head).ok_or(Cut::Source)?;
+    let fields = View(&head.headers);
+    let validator = strong_validator(&fields).ok_or(Cut::Source)?;
     worker.counters.add(Counter::Forwarded, 1);
-    let mut request = outgoing::for_cache(worker, wanted.head, wanted.origin.clone(), None);
-    request.headers.append("Range", format!("bytes={}-{}", rest.at, rest.end - 1));
-    request.headers.append("If-Range", etag);
+    let span = Span { first: rest.at, last: rest.end - 1 };
+    let request = outgoing::for_range(worker, wanted.head, wanted.origin.clone(), span, Some(head));
     let mut exchange = worker.upstream.exchange(request);
     let answer = loop {
         match exchange.head().await {
@@ -32,23 +35,18 @@ pub(crate) async fn rest(
             Err(_) => return Err(Cut::Source),
         }
     };
-    let skipped = before_the_rest(length, etag, &answer, &rest).ok_or(Cut::Source)?;
+    let skipped = before_the_rest(length, validator, &answer, &rest).ok_or(Cut::Source)?;
     carry(worker, sender, &mut exchange, skipped, rest.end - rest.at).await?;
     worker.counters.add(Counter::Resumed, 1);
     Ok(rest.answered)
 }
 
-/// A validator that stands for the very bytes (RFC 9110 §8.8.1).
-fn strong_etag(head: &ResponseHead) -> Option<&[u8]> {
-    head.headers.get("etag").filter(|etag| etag.starts_with(b"\""))
-}
-
 /// How many bytes of an answer come before the rest; `None` if it is not of the same response.
-fn before_the_rest(length: u64, etag: &[u8], head: &ResponseHead, rest: &Rest) -> Option<u64> {
+fn before_the_rest(length: u64, validator: &[u8], head: &ResponseHead, rest: &Rest) -> Option<u64> {
     let says = |name: &str, value: String| head.headers.get(name) == Some(value.as_bytes());
     let range = || format!("bytes {}-{}/{}", rest.at, rest.end - 1, length);
     match head.status {
-        _ if head.headers.get("etag") != Some(etag) => None,
+        _ if strong_validator(&View(&head.headers)) != Some(validator) => None,
         206 if says("content-range", range()) => Some(0),
         200 if !head.headers.contains("content-length") => Some(rest.at),
         200 if says("content-length", length.to_string()) => Some(rest.at),

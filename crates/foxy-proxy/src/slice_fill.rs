@@ -12,12 +12,12 @@ use crate::not_kept::{NotKept, Refused};
 use crate::stale::Stale;
 use crate::storage::{PART, part_key};
 use crate::stored::{CacheKey, Stored, StoredBody, strip};
-use crate::upstream::{BodyEvent, UpstreamError, UpstreamExchange};
+use crate::upstream::{BodyEvent, Origin, UpstreamError, UpstreamExchange};
 use crate::windows::Collected;
 use crate::worker::Worker;
 use bytes::{Bytes, BytesMut};
 use foxy_base::{WallTime, clock};
-use foxy_http::{BodyLength, DecodeError, Headers, ResponseHead};
+use foxy_http::{BodyLength, DecodeError, Headers, RequestHead, ResponseHead};
 use foxy_rules::partial::are_of_one;
 use foxy_rules::slice::{SliceAnswer, slice_answer, strong_validator};
 use foxy_rules::storable::Exchange;
@@ -28,8 +28,9 @@ use std::sync::Arc;
 
 /// What a fetch of a slice is about.
 pub(crate) struct SliceRequest {
-    /// The client's request fields, which may forbid storing.
-    pub(crate) request: Headers,
+    /// The client's request, whose fields may forbid storing.
+    pub(crate) request: RequestHead,
+    pub(crate) origin: Origin,
     /// The URL's key.
     pub(crate) base: CacheKey,
     /// The name of the flight.
@@ -110,8 +111,8 @@ async fn other(
         worker.shared.flights.also(slice.base.hash, flight);
     }
     let stale = slice.set.filter(|_| slice.validate).map(|stored| Stale { stored, key, validate: true });
-    let SliceRequest { request, base, epoch, .. } = slice;
-    let request = FillRequest { request, base, list: None, stale, epoch, ranged: true };
+    let SliceRequest { request, origin, base, epoch, .. } = slice;
+    let request = FillRequest { request, origin, base, list: None, stale, epoch, ranged: true };
     fill::answered(worker, flight, request, exchange, (head, length), times).await;
 }
 
@@ -188,7 +189,7 @@ fn why_not_kept(
     let verdict = storability(Exchange {
         method: "GET",
         target: &slice.base.text,
-        request: &View(&slice.request),
+        request: &View(&slice.request.headers),
         status: 200,
         response: &View(&head.headers),
         received,

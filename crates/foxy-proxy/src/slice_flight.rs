@@ -102,10 +102,16 @@ fn name(wanted: &Wanted<'_>, ask: Ask<'_>) -> CacheKey {
 
 fn start(worker: &Rc<Worker>, wanted: &Wanted<'_>, epoch: Epoch, ask: Ask<'_>, flight: Arc<Flight>) {
     worker.counters.add(Counter::Forwarded, 1);
-    let set = ask.set.map(|set| (&**set, ask.validate));
-    let outgoing = outgoing::for_slice(worker, wanted.head, wanted.origin.clone(), ask.asked, set);
+    let origin = wanted.origin.clone();
+    let outgoing = match ask.set {
+        Some(set) if ask.validate => {
+            outgoing::for_validated_range(worker, wanted.head, origin, ask.asked, set)
+        }
+        set => outgoing::for_range(worker, wanted.head, origin, ask.asked, set.map(|set| &set.head)),
+    };
     let request = SliceRequest {
-        request: wanted.head.headers.clone(),
+        request: wanted.head.clone(),
+        origin: wanted.origin.clone(),
         base: wanted.key.clone(),
         name: name(wanted, ask),
         asked: ask.asked,

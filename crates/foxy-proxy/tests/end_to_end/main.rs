@@ -2,6 +2,7 @@
 
 mod balanced;
 mod bench;
+mod broken_fetches;
 mod caching;
 mod certificates;
 mod client_tls;

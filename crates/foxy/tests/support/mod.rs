@@ -64,6 +64,15 @@ impl Foxy {
         assert!(status.success());
     }
 
+    /// Bytes of memory it has held at most (`VmHWM`).
+    pub fn peak_memory(&self) -> u64 {
+        let path = format!("/proc/{}/status", self.child.id());
+        let status = std::fs::read_to_string(path).expect("it runs");
+        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("a peak");
+        let kilobytes: u64 = line.trim().trim_end_matches(" kB").parse().expect("a number");
+        kilobytes << 10
+    }
+
     /// Waits until it reports a line with this in it.
     pub fn report_containing(&mut self, part: &str) {
         let mut line = String::new();

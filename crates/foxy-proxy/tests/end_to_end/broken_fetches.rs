@@ -1,0 +1,98 @@
+//! Origins that break off in the middle of a whole response: the rest is asked for where it broke, of the same response only.
+
+use crate::bench::{TestOrigin, TestProxy, forward_proxy, header};
+use crate::sparse::{SLICE, Sparse, bytes};
+use foxy_proxy::counters::Counter;
+use std::io::Read;
+
+/// An object whose origin closes after each answer, so that what is cut short ends there.
+fn closing(length: u64) -> Sparse {
+    let object = Sparse::fresh(length);
+    Sparse { lines: format!("{}Connection: close\r\n", object.lines), ..object }
+}
+
+/// So many bytes of an answer's body, and its head.
+fn cut(mut answer: Vec<u8>, body: u64) -> Vec<u8> {
+    let head = answer.windows(4).position(|four| four == b"\r\n\r\n").expect("a head") + 4;
+    answer.truncate(head + usize::try_from(body).expect("small"));
+    answer
+}
+
+/// The body that a client gets until the proxy closes.
+fn until_the_end(proxy: &TestProxy, url: &str) -> Vec<u8> {
+    let mut client = proxy.connect();
+    client.send(format!("GET {url} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n").as_bytes());
+    let mut got = Vec::new();
+    client.stream.read_to_end(&mut got).expect("a close");
+    let end = got.windows(4).position(|four| four == b"\r\n\r\n").expect("a head");
+    got.split_off(end + 4)
+}
+
+#[test]
+fn a_body_that_breaks_off_again_and_again_goes_on_where_it_broke() {
+    let length = 6 * SLICE;
+    let object = closing(length);
+    let origin = TestOrigin::start(move |head, _| cut(object.answer(head), SLICE + 70_000));
+    let proxy = forward_proxy();
+    let url = origin.url("/x");
+    assert!(until_the_end(&proxy, &url) == bytes(0, length - 1));
+    let heads = origin.heads.lock().expect("not poisoned").clone();
+    let asked: Vec<_> = heads.iter().map(|head| (header(head, "range"), header(head, "if-range"))).collect();
+    let rest = |n: u64| format!("bytes={}-{}", n * (SLICE + 70_000), length - 1);
+    let rests: Vec<_> = (1..6).map(rest).collect();
+    assert_eq!(asked[0], (None, None));
+    assert_eq!(asked.len(), 6);
+    for (asked, rest) in asked[1..].iter().zip(&rests) {
+        assert_eq!(*asked, (Some(rest.as_str()), Some("\"one\"")));
+    }
+    assert_eq!(proxy.count(Counter::Resumed), 5);
+    while proxy.store.len() < 7 {
+        std::thread::yield_now();
+    }
+    let answer = proxy.get(&url, "Range: bytes=5000000-5000100\r\n");
+    assert!(answer.cache_status().starts_with("foxy; hit") && answer.body == bytes(5_000_000, 5_000_100));
+}
+
+#[test]
+fn a_body_that_does_not_come_is_given_up() {
+    let object = closing(3 * SLICE);
+    let origin = TestOrigin::start(move |head, _| cut(object.answer(head), 1000));
+    let proxy = forward_proxy();
+    assert!(until_the_end(&proxy, &origin.url("/x")) == bytes(0, 3999));
+    assert_eq!(origin.requests(), 4);
+}
+
+#[test]
+fn the_rest_of_something_else_is_not_taken() {
+    for (etag, length) in [("\"two\"", 3 * SLICE), ("\"one\"", 4 * SLICE), ("W/\"one\"", 3 * SLICE)] {
+        let (first, then) = (closing(3 * SLICE), Sparse { etag: etag.into(), ..closing(length) });
+        let origin = TestOrigin::start(move |head, number| match number {
+            0 => cut(first.answer(head), SLICE + 5),
+            _ => then.answer(head),
+        });
+        let proxy = forward_proxy();
+        let got = until_the_end(&proxy, &origin.url("/x"));
+        assert!(got == bytes(0, SLICE + 4), "{etag}: {}", got.len());
+        assert!(
+            until_the_end(&proxy, &origin.url("/x")) == bytes(0, length - 1),
+            "{etag}: the next gets all of it"
+        );
+    }
+}
+
+#[test]
+fn what_came_before_a_break_is_there_for_the_next() {
+    let object = closing(4 * SLICE);
+    let origin = TestOrigin::start(move |head, number| match number {
+        0 => cut(object.answer(head), 2 * SLICE + 500_000),
+        1 => Vec::new(),
+        _ => object.answer(head),
+    });
+    let proxy = forward_proxy();
+    let url = origin.url("/x");
+    assert!(until_the_end(&proxy, &url) == bytes(0, 2 * SLICE + 499_999));
+    assert!(until_the_end(&proxy, &url) == bytes(0, 4 * SLICE - 1));
+    let heads = origin.heads.lock().expect("not poisoned").clone();
+    let asked: Vec<_> = heads[2..].iter().map(|head| header(head, "range").unwrap_or("")).collect();
+    assert_eq!(asked, ["bytes=2097152-3145727", "bytes=3145728-4194303"]);
+}

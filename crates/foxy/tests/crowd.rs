@@ -1,0 +1,156 @@
+//! A crowd that asks a real foxy for one cold object at the same time: one fetch from the origin, bounded memory, every byte
+//! right for everybody.
+//!
+//! `FOXY_CROWD=1000x1G` runs it with that many clients and an object of that size, and says what came of it; run it with
+//! `--release`, `--nocapture` and enough descriptors for two sockets a client.
+
+mod support;
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, channel};
+use std::thread::{self, Builder, JoinHandle};
+use std::time::{Duration, Instant};
+use support::Foxy;
+
+/// Bytes after which the body repeats: a prime number, so that no byte stands at its place in another buffer or part too.
+const PERIOD: usize = 65_521;
+
+/// Bytes that are read and written at a time.
+const PIECE: usize = 64 << 10;
+
+/// What foxy may have held at its peak. Of this, 8 MiB are the memory it is told to use; parts and flights have about as much
+/// each, the shards their buffers, and each client a few kilobytes.
+const PEAK: u64 = 128 << 20;
+
+/// The body over and over again: any piece of it begins within the first period.
+fn pattern() -> Arc<Vec<u8>> {
+    let byte = |at: usize| ((at % PERIOD).wrapping_mul(0x9e37_79b9) >> 13) as u8;
+    Arc::new((0..PERIOD + PIECE).map(byte).collect())
+}
+
+fn piece(pattern: &[u8], at: u64, most: u64) -> &[u8] {
+    let start = usize::try_from(at % PERIOD as u64).expect("small");
+    let length = usize::try_from(most.min(PIECE as u64)).expect("small");
+    &pattern[start..start + length]
+}
+
+/// An origin of one object, which answers when it is told to; gives where it is and how often it was asked.
+fn origin(length: u64, pattern: Arc<Vec<u8>>, go: Receiver<()>) -> (SocketAddr, Arc<AtomicU64>) {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("bound");
+    let address = listener.local_addr().expect("bound");
+    let asked = Arc::new(AtomicU64::new(0));
+    let counter = Arc::clone(&asked);
+    thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.expect("accepted");
+            let mut head = Vec::new();
+            let mut byte = [0];
+            while !head.ends_with(b"\r\n\r\n") && stream.read(&mut byte).expect("readable") > 0 {
+                head.extend(byte);
+            }
+            counter.fetch_add(1, Ordering::SeqCst);
+            go.recv().expect("the test goes on");
+            let head = format!(
+                "HTTP/1.1 200 OK\r\nCache-Control: max-age=3600\r\nETag: \"one\"\r\nContent-Length: {length}\r\n\r\n"
+            );
+            stream.write_all(head.as_bytes()).expect("foxy reads");
+            let mut at = 0;
+            while at < length {
+                let piece = piece(&pattern, at, length - at);
+                stream.write_all(piece).expect("foxy reads");
+                at += piece.len() as u64;
+            }
+        }
+    });
+    (address, asked)
+}
+
+/// A client that has asked; gives how many bytes of the body it got, all of which were right.
+fn client(proxy: SocketAddr, url: String, length: u64, pattern: Arc<Vec<u8>>) -> JoinHandle<u64> {
+    let run = move || {
+        let mut stream = TcpStream::connect(proxy).expect("connected");
+        stream.set_read_timeout(Some(10 * support::PATIENCE)).expect("set");
+        let request = format!("GET {url} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+        stream.write_all(request.as_bytes()).expect("sent");
+        let mut buffer = vec![0; PIECE];
+        let mut head = Vec::new();
+        let mut filled = loop {
+            let count = stream.read(&mut buffer).expect("readable");
+            assert!(count > 0, "closed within the head");
+            let before = head.len();
+            head.extend_from_slice(&buffer[..count]);
+            if let Some(end) = head.windows(4).position(|four| four == b"\r\n\r\n") {
+                let body = end + 4 - before;
+                buffer.copy_within(body..count, 0);
+                break count - body;
+            }
+        };
+        assert!(head.starts_with(b"HTTP/1.1 200 OK\r\n"));
+        let mut at = 0;
+        loop {
+            let right = piece(&pattern, at, filled as u64);
+            assert!(buffer[..filled] == *right, "a wrong byte between {at} and {}", at + filled as u64);
+            at += filled as u64;
+            filled = stream.read(&mut buffer).expect("readable");
+            if filled == 0 {
+                assert_eq!(at, length, "not whole");
+                return at;
+            }
+        }
+    };
+    Builder::new().stack_size(128 << 10).spawn(run).expect("a thread")
+}
+
+fn counter(foxy: &Foxy, name: &str) -> u64 {
+    let text = foxy.admin("/metrics").body;
+    let line = text.lines().find(|line| line.split([' ', '{']).next() == Some(name));
+    let line = line.unwrap_or_else(|| panic!("no {name} in {text}"));
+    line.rsplit(' ').next().and_then(|value| value.parse().ok()).expect("a number")
+}
+
+/// How many clients, bytes each, and whether to say how it went.
+#[expect(clippy::disallowed_methods, reason = "says how large the crowd is; without it the usual one")]
+fn crowd() -> (u64, u64, bool) {
+    let Ok(text) = std::env::var("FOXY_CROWD") else { return (100, 24 << 20, false) };
+    let (clients, size) = text.split_once('x').expect("CLIENTSxSIZE");
+    let size: foxy_base::ByteSize = size.parse().expect("a size");
+    (clients.parse().expect("a number of clients"), size.0, true)
+}
+
+#[test]
+fn a_crowd_that_asks_for_one_cold_object_is_one_fetch_and_bounded_memory() {
+    let (clients, length, tell) = crowd();
+    let pattern = pattern();
+    let folder = tempfile::tempdir().expect("a folder");
+    let size = (2 * length).max(64 << 20).to_string();
+    let limit = length.to_string();
+    let foxy = Foxy::start_plain(folder.path(), &["--size", &size, "--object-limit", &limit]);
+    let (go, wait) = channel();
+    let (address, asked) = origin(length, Arc::clone(&pattern), wait);
+    let url = format!("http://{address}/large");
+    #[expect(clippy::disallowed_methods, reason = "how long it took is told, nothing depends on it")]
+    let started = Instant::now();
+    let readers: Vec<_> =
+        (0..clients).map(|_| client(foxy.proxy, url.clone(), length, Arc::clone(&pattern))).collect();
+    while counter(&foxy, "foxy_proxy_collapsed_total") + 1 < clients {
+        thread::sleep(Duration::from_millis(20));
+    }
+    go.send(()).expect("the origin waits");
+    let total: u64 = readers.into_iter().map(|reader| reader.join().expect("every byte is right")).sum();
+    assert_eq!(total, clients * length);
+    assert_eq!(asked.load(Ordering::SeqCst), 1);
+    let peak = foxy.peak_memory();
+    if tell {
+        let seconds = started.elapsed().as_secs_f64();
+        let fetched = counter(&foxy, "foxy_proxy_origin_received_bytes_total");
+        writeln!(
+            std::io::stdout(),
+            "{clients} clients, {length} bytes each: {seconds:.1} s; 1 request to the origin, {fetched} bytes from it; at most {peak} bytes held"
+        )
+        .expect("printed");
+    }
+    assert!(peak <= PEAK, "foxy held {peak} bytes");
+}
