@@ -1,123 +1,13 @@
 //! CONNECTs that are intercepted, those that are not, and what is refused inside. Origins are behind TLS of their own.
 
-use crate::bench::{Answered, Client, TestOrigin, TestProxy, header, ok, proxy_with};
-use crate::certificates::TestAuthority;
-use foxy_base::clock;
+use crate::bench::{Client, header};
+use crate::intercept_bench::{Bench, HOST, ask, config, session};
 use foxy_proxy::counters::Counter;
-use foxy_proxy::intercept::{Authority, HostPattern, Interception, MadeAuthority, NewAuthority, make};
-use foxy_proxy::settings::ProxySettings;
-use foxy_proxy::upstream::{Authorities, OriginTls};
-use rustls::crypto::aws_lc_rs;
-use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, ServerName};
-use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
+use rustls::StreamOwned;
+use rustls::pki_types::ServerName;
 use std::io::{ErrorKind, Read, Write};
-use std::net::TcpStream;
 use std::sync::Arc;
 use std::time::Duration;
-
-type TlsClient = StreamOwned<ClientConnection, TcpStream>;
-
-const HOST: &str = "localhost";
-
-/// An origin behind TLS, its authority, and a proxy that trusts it and intercepts what is listed.
-struct Bench {
-    origin: TestOrigin,
-    signs_origin: TestAuthority,
-    own: MadeAuthority,
-    proxy: TestProxy,
-}
-
-impl Bench {
-    fn new(permitted: &str, listed: &[&str]) -> Self {
-        Self::with(permitted, listed, HOST, |_| {})
-    }
-
-    fn with(
-        permitted: &str,
-        listed: &[&str],
-        origin_name: &str,
-        change: impl FnOnce(&mut ProxySettings),
-    ) -> Self {
-        let signs_origin = TestAuthority::new();
-        let answer = |_: &str, number: usize| {
-            ok("Cache-Control: max-age=60\r\n", format!("answer {number}").as_bytes())
-        };
-        let origin = TestOrigin::start_tls(signs_origin.sign(&[origin_name]).server(), answer);
-        let hosts = [permitted.parse::<HostPattern>().expect("a host")];
-        let (now, validity) = (clock::wall(), Duration::from_secs(86_400));
-        let own = make(&NewAuthority { name: "foxy", hosts: &hosts, now, validity }).expect("made");
-        let authority = Authority::read(own.certificate.as_bytes(), &own.key, now).expect("usable");
-        let listed = listed.iter().map(|host| host.parse().expect("a host")).collect();
-        let proxy = proxy_with(|settings| {
-            let mut trusted = Authorities::none();
-            trusted.add_pem(signs_origin.pem().as_bytes()).expect("a certificate");
-            settings.upstream.tls = OriginTls::trusting(trusted);
-            settings.destinations.connect_ports = vec![origin.address.port()];
-            settings.interception = Some(Interception::new(authority, listed).expect("a key"));
-            change(settings);
-        });
-        Self { origin, signs_origin, own, proxy }
-    }
-
-    fn authority(&self, host: &str) -> String {
-        format!("{host}:{}", self.origin.address.port())
-    }
-
-    fn ours(&self) -> CertificateDer<'static> {
-        CertificateDer::from_pem_slice(self.own.certificate.as_bytes()).expect("PEM")
-    }
-
-    /// What a CONNECT is answered, and the connection after it.
-    fn connect(&self, host: &str) -> (Answered, TcpStream) {
-        let authority = self.authority(host);
-        let mut client = self.proxy.connect();
-        client.send(format!("CONNECT {authority} HTTP/1.1\r\nHost: {authority}\r\n\r\n").as_bytes());
-        let answer = client.answer(true);
-        (answer, client.stream)
-    }
-
-    /// A client inside a CONNECT to `host` that trusts `root` and asks for `name`.
-    fn enter(&self, host: &str, root: CertificateDer<'static>, name: &str) -> TlsClient {
-        let (answer, stream) = self.connect(host);
-        assert_eq!(answer.status, 200, "{}", answer.head);
-        StreamOwned::new(session(root, name), stream)
-    }
-
-    /// One GET inside a CONNECT of its own.
-    fn get(&self, path: &str) -> String {
-        let mut client = self.enter(HOST, self.ours(), HOST);
-        ask(&mut client, &format!("GET {path} HTTP/1.1\r\nHost: {}", self.authority(HOST)))
-    }
-
-    fn wait_for(&self, counter: Counter, count: u64) {
-        let given_up = clock::monotonic() + Duration::from_secs(10);
-        while self.proxy.count(counter) < count && clock::monotonic() < given_up {
-            std::thread::yield_now();
-        }
-        assert_eq!(self.proxy.count(counter), count, "{counter:?}");
-    }
-}
-
-fn session(root: CertificateDer<'static>, name: &str) -> ClientConnection {
-    let mut roots = RootCertStore::empty();
-    roots.add(root).expect("an authority");
-    let config = ClientConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
-        .with_safe_default_protocol_versions()
-        .expect("the usual versions")
-        .with_root_certificates(roots)
-        .with_no_client_auth();
-    let name = ServerName::try_from(name.to_owned()).expect("a name");
-    ClientConnection::new(Arc::new(config), name).expect("a session")
-}
-
-/// One request, read until the proxy closes.
-fn ask(client: &mut TlsClient, lines: &str) -> String {
-    write!(client, "{lines}\r\nConnection: close\r\n\r\n").expect("taken");
-    let mut answer = String::new();
-    client.read_to_string(&mut answer).expect("closed as TLS closes");
-    answer
-}
 
 /// Whether the proxy closes without a word.
 fn is_closed(stream: &mut impl Read) -> bool {
@@ -223,6 +113,31 @@ fn a_request_for_another_host_is_misdirected_and_reaches_nobody() {
         assert_eq!(header(&answer, "cache-status"), Some(format!("foxy; detail={reason}").as_str()));
     }
     assert_eq!((bench.origin.requests(), bench.proxy.store.len()), (0, 0));
+}
+
+#[test]
+fn http_2_inside_is_cached_and_held_to_the_authority_as_well() {
+    let bench = Bench::new(HOST, &[HOST]);
+    let (_, stream) = bench.connect(HOST);
+    stream.set_nonblocking(true).expect("a socket");
+    let mut config = config(bench.ours());
+    config.alpn_protocols = vec![b"h2".to_vec()];
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+    runtime.block_on(async {
+        let stream = tokio::net::TcpStream::from_std(stream).expect("a socket");
+        let name = ServerName::try_from(HOST).expect("a name");
+        let tls = tokio_rustls::TlsConnector::from(Arc::new(config)).connect(name, stream).await;
+        let (client, connection) = h2::client::handshake(tls.expect("trusted")).await.expect("HTTP/2");
+        tokio::spawn(connection);
+        for (host, expected) in [(HOST, 200), ("other.test", 421), (HOST, 200)] {
+            let mut client = client.clone().ready().await.expect("room for a stream");
+            let url = format!("https://{}/x", bench.authority(host));
+            let request = http::Request::get(url).body(()).expect("a request");
+            let (response, _) = client.send_request(request, true).expect("taken");
+            assert_eq!(response.await.expect("an answer").status(), expected, "{host}");
+        }
+    });
+    assert_eq!((bench.origin.requests(), bench.proxy.count(Counter::MemoryHits)), (1, 1));
 }
 
 #[test]

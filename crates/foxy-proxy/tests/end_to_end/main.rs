@@ -8,6 +8,7 @@ mod certificates;
 mod client_tls;
 mod explaining;
 mod forwarding;
+mod intercept_bench;
 mod intercepting;
 mod multipart;
 mod origin;

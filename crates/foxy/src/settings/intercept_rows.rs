@@ -24,5 +24,5 @@ pub const INTERCEPT_HOSTS: Setting = Setting {
     doc: "Hosts whose HTTPS is cached for clients that reach them with CONNECT. \
           `example.org` means this name and all below it, `*.example.org` only those below, `192.0.2.0/24` addresses. \
           foxy ends the client's TLS itself, with a certificate that `intercept-ca` signed, and verifies the origin server's as always. \
-          CONNECT to any other host, or over `listen-tls`, is carried unseen; one to a listed host that is not followed by TLS is closed.",
+          CONNECT to any other host, or over `listen-tls` or HTTP/2, is carried unseen; one to a listed host that is not followed by TLS is closed.",
 };

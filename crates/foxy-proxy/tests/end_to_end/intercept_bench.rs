@@ -1,0 +1,123 @@
+//! What tests of interception stand on: an origin behind TLS, a proxy that intercepts it, and clients inside a CONNECT.
+
+use crate::bench::{Answered, TestOrigin, TestProxy, ok, proxy_with};
+use crate::certificates::TestAuthority;
+use foxy_base::clock;
+use foxy_proxy::counters::Counter;
+use foxy_proxy::intercept::{Authority, HostPattern, Interception, MadeAuthority, NewAuthority, make};
+use foxy_proxy::settings::ProxySettings;
+use foxy_proxy::upstream::{Authorities, OriginTls};
+use rustls::crypto::aws_lc_rs;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, ServerName};
+use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::sync::Arc;
+use std::time::Duration;
+
+pub type TlsClient = StreamOwned<ClientConnection, TcpStream>;
+
+pub const HOST: &str = "localhost";
+
+/// An origin behind TLS, its authority, and a proxy that trusts it and intercepts what is listed.
+pub struct Bench {
+    pub origin: TestOrigin,
+    pub signs_origin: TestAuthority,
+    own: MadeAuthority,
+    pub proxy: TestProxy,
+}
+
+impl Bench {
+    pub fn new(permitted: &str, listed: &[&str]) -> Self {
+        Self::with(permitted, listed, HOST, |_| {})
+    }
+
+    pub fn with(
+        permitted: &str,
+        listed: &[&str],
+        origin_name: &str,
+        change: impl FnOnce(&mut ProxySettings),
+    ) -> Self {
+        let signs_origin = TestAuthority::new();
+        let answer = |_: &str, number: usize| {
+            ok("Cache-Control: max-age=60\r\n", format!("answer {number}").as_bytes())
+        };
+        let origin = TestOrigin::start_tls(signs_origin.sign(&[origin_name]).server(), answer);
+        let hosts = [permitted.parse::<HostPattern>().expect("a host")];
+        let (now, validity) = (clock::wall(), Duration::from_secs(86_400));
+        let own = make(&NewAuthority { name: "foxy", hosts: &hosts, now, validity }).expect("made");
+        let authority = Authority::read(own.certificate.as_bytes(), &own.key, now).expect("usable");
+        let listed = listed.iter().map(|host| host.parse().expect("a host")).collect();
+        let proxy = proxy_with(|settings| {
+            let mut trusted = Authorities::none();
+            trusted.add_pem(signs_origin.pem().as_bytes()).expect("a certificate");
+            settings.upstream.tls = OriginTls::trusting(trusted);
+            settings.destinations.connect_ports = vec![origin.address.port()];
+            settings.interception = Some(Interception::new(authority, listed).expect("a key"));
+            change(settings);
+        });
+        Self { origin, signs_origin, own, proxy }
+    }
+
+    pub fn authority(&self, host: &str) -> String {
+        format!("{host}:{}", self.origin.address.port())
+    }
+
+    pub fn ours(&self) -> CertificateDer<'static> {
+        CertificateDer::from_pem_slice(self.own.certificate.as_bytes()).expect("PEM")
+    }
+
+    /// What a CONNECT is answered, and the connection after it.
+    pub fn connect(&self, host: &str) -> (Answered, TcpStream) {
+        let authority = self.authority(host);
+        let mut client = self.proxy.connect();
+        client.send(format!("CONNECT {authority} HTTP/1.1\r\nHost: {authority}\r\n\r\n").as_bytes());
+        let answer = client.answer(true);
+        (answer, client.stream)
+    }
+
+    /// A client inside a CONNECT to `host` that trusts `root` and asks for `name`.
+    pub fn enter(&self, host: &str, root: CertificateDer<'static>, name: &str) -> TlsClient {
+        let (answer, stream) = self.connect(host);
+        assert_eq!(answer.status, 200, "{}", answer.head);
+        StreamOwned::new(session(root, name), stream)
+    }
+
+    /// One GET inside a CONNECT of its own.
+    pub fn get(&self, path: &str) -> String {
+        let mut client = self.enter(HOST, self.ours(), HOST);
+        ask(&mut client, &format!("GET {path} HTTP/1.1\r\nHost: {}", self.authority(HOST)))
+    }
+
+    pub fn wait_for(&self, counter: Counter, count: u64) {
+        let given_up = clock::monotonic() + Duration::from_secs(10);
+        while self.proxy.count(counter) < count && clock::monotonic() < given_up {
+            std::thread::yield_now();
+        }
+        assert_eq!(self.proxy.count(counter), count, "{counter:?}");
+    }
+}
+
+pub fn session(root: CertificateDer<'static>, name: &str) -> ClientConnection {
+    let name = ServerName::try_from(name.to_owned()).expect("a name");
+    ClientConnection::new(Arc::new(config(root)), name).expect("a session")
+}
+
+pub fn config(root: CertificateDer<'static>) -> ClientConfig {
+    let mut roots = RootCertStore::empty();
+    roots.add(root).expect("an authority");
+    ClientConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
+        .with_safe_default_protocol_versions()
+        .expect("the usual versions")
+        .with_root_certificates(roots)
+        .with_no_client_auth()
+}
+
+/// One request, read until the proxy closes.
+pub fn ask(client: &mut TlsClient, lines: &str) -> String {
+    write!(client, "{lines}\r\nConnection: close\r\n\r\n").expect("taken");
+    let mut answer = String::new();
+    client.read_to_string(&mut answer).expect("closed as TLS closes");
+    answer
+}
