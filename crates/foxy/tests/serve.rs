@@ -192,6 +192,20 @@ fn a_disk_that_fills_up_is_told_by_health_metrics_and_log_while_clients_are_serv
 }
 
 #[test]
+fn a_helper_that_is_gone_is_told_by_health_and_log_while_clients_are_served() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let origin = Origin::start();
+    let mut foxy = Foxy::start(folder.path(), &["--scheme", "diskd"]);
+    foxy.kill_children();
+    for page in 0..12 {
+        assert_eq!(foxy.get(&origin.url(&format!("{page}"))).status, 200);
+    }
+    let health = until("trouble", || Some(foxy.admin("/healthz")).filter(|health| health.status == 503));
+    assert!(health.body.contains("reads and writes fail"), "{health:?}");
+    foxy.report_containing("reads and writes fail");
+}
+
+#[test]
 fn metrics_are_sound_and_grow() {
     let folder = tempfile::tempdir().expect("a folder");
     let origin = Origin::start();

@@ -3,8 +3,8 @@
 use super::admin::{Facts, Later};
 use super::admin_explain::Asked;
 use super::admin_purge::Wanted;
+use super::disk_health::DiskHealth;
 use super::exposition::{Exposition, FamilyKind};
-use super::fullness::Fullness;
 use super::log_queue::LogQueue;
 use super::{metrics, process};
 use foxy_base::{WallTime, clock};
@@ -26,7 +26,7 @@ pub struct RunningFacts {
     /// What whoever purges must know.
     pub token: Option<Token>,
     /// Each store with its folder, and what is known of its disk.
-    pub stores: Vec<(String, StoreHandle, Fullness)>,
+    pub stores: Vec<(String, StoreHandle, DiskHealth)>,
     /// Lines of the access log that wait.
     pub log: Option<Arc<LogQueue>>,
     /// When it became ready.
@@ -40,7 +40,7 @@ impl Facts for RunningFacts {
         let mut exposition = Exposition::default();
         metrics::build(&mut exposition);
         metrics::proxy(&mut exposition, &self.proxy);
-        let snapshot = |(folder, store, _): &(String, StoreHandle, Fullness)| {
+        let snapshot = |(folder, store, _): &(String, StoreHandle, DiskHealth)| {
             (folder.clone(), store.observer().statistics.snapshot())
         };
         metrics::stores(&mut exposition, &self.stores.iter().map(snapshot).collect::<Vec<_>>());
@@ -55,23 +55,17 @@ impl Facts for RunningFacts {
 
     fn troubles(&self) -> Vec<String> {
         let now = clock::monotonic();
-        let full = |store: &StoreHandle, fullness: &Fullness| {
-            fullness.judge(store.observer().statistics.no_room.get(), now)
-        };
-        let trouble = |(folder, store, fullness): &(String, StoreHandle, Fullness)| match store
-            .observer()
-            .status
-            .get()
-        {
-            StoreStatus::Unusable(error) => Some(format!("store {folder}: {error}")),
-            StoreStatus::Panicked => Some(format!("store {folder}: its thread failed; restart foxy")),
-            StoreStatus::Rebuilding | StoreStatus::Serving if full(store, fullness) => Some(format!(
-                "store {folder}: the disk is full, so new responses are not stored; free some space or give the \
-                 store a smaller --size"
-            )),
-            StoreStatus::Opening | StoreStatus::Rebuilding | StoreStatus::Serving | StoreStatus::Closed => {
-                None
-            }
+        let trouble = |(folder, store, health): &(String, StoreHandle, DiskHealth)| {
+            let observer = store.observer();
+            let trouble = match observer.status.get() {
+                StoreStatus::Unusable(error) => error.to_string(),
+                StoreStatus::Panicked => "its thread failed; restart foxy".into(),
+                StoreStatus::Rebuilding | StoreStatus::Serving => {
+                    health.judge(&observer.statistics, now)?.to_string()
+                }
+                StoreStatus::Opening | StoreStatus::Closed => return None,
+            };
+            Some(format!("store {folder}: {trouble}"))
         };
         let stopping = self.stopping.get().then(|| "foxy is stopping".to_owned());
         stopping.into_iter().chain(self.stores.iter().filter_map(trouble)).collect()

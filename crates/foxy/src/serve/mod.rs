@@ -10,9 +10,9 @@ mod authorities;
 mod certificates;
 mod directory;
 pub mod disk;
+mod disk_health;
 mod exposition;
 mod facts;
-mod fullness;
 mod interception;
 mod listeners;
 mod log_queue;
@@ -37,9 +37,9 @@ use crate::signals::{Signals, Wish};
 use crate::terminal::{self, Level};
 use admin::Facts;
 use certificates::Reloadable;
+use disk_health::DiskHealth;
 use facts::RunningFacts;
 use foxy_base::clock;
-use fullness::Fullness;
 use listeners::listen;
 use std::cell::Cell;
 use std::net::TcpListener;
@@ -118,8 +118,8 @@ async fn operate(loaded: &Loaded, running: Running, admin: Option<TcpListener>) 
 fn facts(running: &Running) -> RunningFacts {
     let store = |store: &RunningStore| {
         let handle = store.shard.handle();
-        let fullness = Fullness::after(handle.observer().statistics.no_room.get());
-        (store.facts.folder.display().to_string(), handle, fullness)
+        let health = DiskHealth::of(&handle.observer().statistics);
+        (store.facts.folder.display().to_string(), handle, health)
     };
     RunningFacts {
         proxy: running.proxy.gauges(),

@@ -24,6 +24,17 @@ pub enum Wish {
 }
 
 impl Wish {
+    /// What follows from the size that was asked for, if any was, and that of the store that is there, if one is. A store
+    /// that has the size it is asked for is kept although its disk has filled up since: a proxy that does not start serves
+    /// nobody. `grows` says whether its size may change.
+    pub fn of(asked: Option<ByteSize>, existing: Option<ByteSize>, grows: bool) -> Self {
+        match (asked, existing) {
+            (Some(asked), existing) if existing != Some(asked) => Self::Exactly(asked),
+            (_, Some(size)) => Self::Kept { size, fixed: !grows },
+            (_, None) => Self::Anything,
+        }
+    }
+
     /// Bytes it wants at least.
     pub const fn bytes(self) -> ByteSize {
         match self {
@@ -135,6 +146,16 @@ mod tests {
             .map(|sizes| sizes.iter().map(|size| ByteSize(size * MIB)).collect())
             .map_err(|(store, available)| NoRoom { store, available: ByteSize(available * MIB) });
         assert_eq!(sizes(claims, |_, _| taken * MIB), expected, "{claims:?}");
+    }
+
+    #[test]
+    fn a_store_of_the_size_that_is_asked_for_is_kept() {
+        let [small, large] = [16, 32].map(|mebibytes| ByteSize(mebibytes * MIB));
+        assert_eq!(Wish::of(None, None, true), Wish::Anything);
+        assert_eq!(Wish::of(Some(large), None, true), exactly(32));
+        assert_eq!(Wish::of(Some(large), Some(small), true), exactly(32));
+        assert_eq!(Wish::of(Some(large), Some(large), true), kept(32, false));
+        assert_eq!(Wish::of(None, Some(large), false), kept(32, true));
     }
 
     #[test]

@@ -83,11 +83,8 @@ fn place<'a>(settings: &Settings, store: &'a StoreChoice) -> Result<Place<'a>, F
     let scheme = store.scheme.unwrap_or(settings.scheme);
     let root = patiently(|error| matches!(error, RootError::InUse(_)), || Root::open(folder));
     let root = root.map_err(|error| Failure::Unusable(error.to_string()))?;
-    let kept = |size| Wish::Kept { size, fixed: !scheme.row().grows() };
-    let wish = match store.size.or(settings.size) {
-        Some(size) => Wish::Exactly(size),
-        None => existing_size(folder, scheme).map_or(Wish::Anything, kept),
-    };
+    let asked = store.size.or(settings.size);
+    let wish = Wish::of(asked, existing_size(folder, scheme), scheme.row().grows());
     Ok(Place { store, scheme, root, wish })
 }
 

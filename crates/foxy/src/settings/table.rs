@@ -79,7 +79,8 @@ pub static SETTINGS: &[Setting] = &[
             "the size the store has; for a new one 10 % of the free disk, at most 10 GiB",
         ),
         doc: "Bytes of disk each store may take. \
-              Where the disk does not have them, what the store has taken there already counted in, foxy does not start.",
+              Where the disk does not have them, what the store has taken there already counted in, foxy does not start, \
+              unless a store of that size is there already.",
     },
     Setting {
         key: "scheme",

@@ -73,6 +73,16 @@ impl Foxy {
         kilobytes << 10
     }
 
+    /// Ends the processes it has started, without warning.
+    pub fn kill_children(&self) {
+        let id = self.child.id().to_string();
+        let children = std::fs::read_to_string(format!("/proc/{id}/task/{id}/children")).expect("Linux");
+        assert!(!children.is_empty(), "it has none");
+        for child in children.split_whitespace() {
+            assert!(Command::new("kill").args(["-KILL", child]).status().expect("kill runs").success());
+        }
+    }
+
     /// Waits until it reports a line with this in it.
     pub fn report_containing(&mut self, part: &str) {
         let mut line = String::new();
