@@ -83,6 +83,8 @@ counters! {
     BytesToClients = "client_sent_bytes",
     /// Body bytes received from origins.
     BytesFromOrigins = "origin_received_bytes",
+    /// Responses that came over HTTP/2 from origins.
+    OriginHttp2Responses = "origin_http2_responses",
     /// Responses handed to the store.
     StorePuts = "store_puts",
     /// Responses the store refused or failed to keep.

@@ -54,6 +54,7 @@ pub(crate) async fn run(
             finish(&worker, &flight, &fill.base, Err(error));
         }
         Ok((head, length)) => {
+            worker.count_response(head.version);
             let times = (requested, clock::wall());
             answered(&worker, &flight, fill, exchange, (head, length), times).await;
         }

@@ -146,6 +146,7 @@ async fn respond(
             return Ok(Forwarded::Answered(after, told));
         }
     };
+    worker.count_response(head.version);
     if length == BodyLength::Tunnel {
         let Some((stream, rest)) = exchange.into_tunnel() else { return Err(Cut::Source) };
         return Ok(Forwarded::Switched(head, stream, rest));

@@ -1,7 +1,7 @@
 //! The `Proxy-Status` field (RFC 9209) of answers that the proxy makes itself: what kept it from passing on another's.
 
 use crate::reason::ErrorReason;
-use crate::upstream::{ConnectError, DestinationRefusal, ResolveError, TlsError, UpstreamError};
+use crate::upstream::{ConnectError, DestinationRefusal, Http2Error, ResolveError, TlsError, UpstreamError};
 use foxy_http::DecodeError;
 
 /// The field's value: this proxy and the error's type.
@@ -41,6 +41,16 @@ const fn upstream(error: UpstreamError) -> &'static str {
         }
         UpstreamError::BadResponse(_) => "http_protocol_error",
         UpstreamError::RequestBodyBroken => "http_request_error",
+        UpstreamError::Http2(error) => http2(error),
+    }
+}
+
+const fn http2(error: Http2Error) -> &'static str {
+    match error {
+        Http2Error::Protocol | Http2Error::Flood => "http_protocol_error",
+        Http2Error::StreamReset => "http_response_incomplete",
+        Http2Error::Refused => "destination_unavailable",
+        Http2Error::Crowded => "connection_limit_reached",
     }
 }
 
@@ -89,6 +99,8 @@ mod tests {
             (upstream(ConnectError::from(TlsError::Expired).into()), "foxy; error=tls_certificate_error"),
             (upstream(UpstreamError::HeadTimeout), "foxy; error=http_response_timeout"),
             (upstream(DecodeError::TruncatedHead.into()), "foxy; error=http_response_incomplete"),
+            (upstream(Http2Error::StreamReset.into()), "foxy; error=http_response_incomplete"),
+            (upstream(Http2Error::Crowded.into()), "foxy; error=connection_limit_reached"),
             (upstream(DecodeError::InvalidStatusLine.into()), "foxy; error=http_protocol_error"),
         ];
         for (found, expected) in cases {

@@ -4,7 +4,7 @@
 use crate::access::AccessSink;
 use crate::body_parts::PartPlaces;
 use crate::cache::Cache;
-use crate::counters::Counters;
+use crate::counters::{Counter, Counters};
 use crate::epoch::Epoch;
 use crate::flights::{Boarding, Flights};
 use crate::not_kept::Refusals;
@@ -72,6 +72,13 @@ impl Worker {
             *date = (now.seconds(), httpdate::fmt_http_date(UNIX_EPOCH + Duration::from_secs(now.seconds())));
         }
         date.1.clone()
+    }
+
+    /// Counts a response that came with `version` from an origin.
+    pub(crate) fn count_response(&self, version: Version) {
+        if version == Version::Http2 {
+            self.counters.add(Counter::OriginHttp2Responses, 1);
+        }
     }
 
     /// Adds this proxy to a message that came with `version` (RFC 9110 §7.6.3).

@@ -1,5 +1,5 @@
 //! The body of a request on its way to an origin: pieces from the client's side, bounded in number, framed for the
-//! wire. It reads no client and writes no socket.
+//! wire of HTTP/1.1. It reads no client and writes no socket.
 
 use crate::upstream::error::UpstreamError;
 use bytes::{Buf, Bytes, BytesMut};
@@ -34,6 +34,17 @@ pub struct RequestBody {
     length: BodyLength,
     left: Left,
     pieces: Option<mpsc::Receiver<BodyPiece>>,
+}
+
+/// A piece that fits the body.
+#[derive(Debug)]
+pub(crate) enum Accepted {
+    /// Bytes; whether they are the last ones of a body of known length.
+    Data { data: Bytes, last: bool },
+    /// The end of a body of unknown length, with its trailers.
+    End(Headers),
+    /// The end of a body that was complete before.
+    Nothing,
 }
 
 /// What is still to come.
@@ -88,36 +99,46 @@ impl RequestBody {
         }
     }
 
-    /// Puts a piece on the wire's queue; `None` is a client that left.
+    /// Judges a piece; `None` is a client that left.
+    pub(crate) fn accept(&mut self, piece: Option<BodyPiece>) -> Result<Accepted, UpstreamError> {
+        match (piece, self.left) {
+            (Some(BodyPiece::Data(data)), Left::Chunks) => Ok(Accepted::Data { data, last: false }),
+            (Some(BodyPiece::End(trailers)), Left::Chunks) => {
+                self.pieces = None;
+                Ok(Accepted::End(trailers))
+            }
+            (Some(BodyPiece::Data(data)), Left::Bytes(left)) if data.len() as u64 <= left => {
+                let left = left - data.len() as u64;
+                self.left = Left::Bytes(left);
+                Ok(Accepted::Data { data, last: left == 0 })
+            }
+            (Some(BodyPiece::End(_)), Left::Bytes(0)) => Ok(Accepted::Nothing),
+            _ => Err(UpstreamError::RequestBodyBroken),
+        }
+    }
+
+    /// Puts a piece on the wire's queue as HTTP/1.1 frames it; `None` is a client that left.
     pub(crate) fn frame(
         &mut self,
         piece: Option<BodyPiece>,
         out: &mut Outgoing,
     ) -> Result<(), UpstreamError> {
-        match (piece, self.left) {
-            (Some(BodyPiece::Data(data)), Left::Chunks) => {
-                if !data.is_empty() {
-                    out.push(Bytes::copy_from_slice(encode::ChunkHeader::new(data.len()).as_bytes()));
-                    out.push(data);
-                    out.push(Bytes::from_static(encode::CRLF));
-                }
-                Ok(())
+        match self.accept(piece)? {
+            Accepted::Data { data, .. } if self.left != Left::Chunks => out.push(data),
+            Accepted::Data { data, .. } if data.is_empty() => {}
+            Accepted::Data { data, .. } => {
+                out.push(Bytes::copy_from_slice(encode::ChunkHeader::new(data.len()).as_bytes()));
+                out.push(data);
+                out.push(Bytes::from_static(encode::CRLF));
             }
-            (Some(BodyPiece::End(trailers)), Left::Chunks) => {
+            Accepted::End(trailers) => {
                 let mut end = BytesMut::new();
                 encode::last_chunk(&trailers, &mut end);
                 out.push(end.freeze());
-                self.pieces = None;
-                Ok(())
             }
-            (Some(BodyPiece::Data(data)), Left::Bytes(left)) if data.len() as u64 <= left => {
-                self.left = Left::Bytes(left - data.len() as u64);
-                out.push(data);
-                Ok(())
-            }
-            (Some(BodyPiece::End(_)), Left::Bytes(0)) => Ok(()),
-            _ => Err(UpstreamError::RequestBodyBroken),
+            Accepted::Nothing => {}
         }
+        Ok(())
     }
 }
 

@@ -3,13 +3,13 @@
 
 use crate::upstream::body::RequestBody;
 use crate::upstream::destination::DestinationPolicy;
-use crate::upstream::dial::{Dialer, Origin};
+use crate::upstream::dial::{Dialer, Dialled, Origin, Spoken};
 use crate::upstream::error::ConnectError;
 use crate::upstream::exchange::UpstreamExchange;
+use crate::upstream::http2::{Line, Lines};
 use crate::upstream::pool::{Connection, Pool, PoolLimits};
 use crate::upstream::resolve::{Lookups, Resolve};
 use crate::upstream::settings::UpstreamSettings;
-use crate::upstream::transport::Transport;
 use bytes::Bytes;
 use foxy_http::{Headers, Method};
 use std::cell::{Cell, RefCell};
@@ -43,8 +43,10 @@ pub struct UpstreamCounts {
     pub connect_failures: u64,
     /// Requests sent on a connection used before.
     pub reused: u64,
-    /// Requests sent again because a kept connection had died.
+    /// Requests sent again because a kept connection had died, or because the origin did nothing of them.
     pub retried: u64,
+    /// Requests sent over HTTP/2.
+    pub http2: u64,
 }
 
 /// Begins exchanges with origins. Clones share everything; it belongs to one current-thread runtime.
@@ -57,6 +59,7 @@ pub(crate) struct Shared {
     pub(crate) settings: UpstreamSettings,
     dialer: Dialer,
     pool: RefCell<Pool>,
+    lines: RefCell<Lines>,
     counts: Cell<UpstreamCounts>,
 }
 
@@ -74,10 +77,11 @@ impl UpstreamClient {
         let shared = Rc::new(Shared {
             dialer: Dialer::new(lookups, policy, settings.tls.clone(), settings.connect_timeout),
             pool: RefCell::new(Pool::new(limits)),
+            lines: RefCell::default(),
             counts: Cell::default(),
             settings,
         });
-        tokio::task::spawn_local(sweep(Rc::downgrade(&shared), limits.idle));
+        tokio::task::spawn_local(sweep(Rc::downgrade(&shared), limits));
         Self { shared }
     }
 
@@ -114,14 +118,19 @@ impl UpstreamClient {
     /// Connections kept for their next request.
     #[must_use]
     pub fn idle_connections(&self) -> usize {
-        self.shared.pool.borrow().len()
+        self.shared.pool.borrow().len() + self.shared.lines.borrow().idle()
     }
 }
 
 impl Shared {
     /// A new connection.
-    pub(crate) async fn dial(&self, origin: &Origin) -> Result<Transport, ConnectError> {
-        self.counted(self.dialer.dial(origin).await)
+    pub(crate) async fn dial(&self, origin: &Origin, offered: Spoken) -> Result<Dialled, ConnectError> {
+        self.counted(self.dialer.dial(origin, offered).await)
+    }
+
+    /// What is known of the HTTP/2 connections to `origin`.
+    pub(crate) fn line(&self, origin: &Origin) -> Rc<Line> {
+        self.lines.borrow_mut().line(origin)
     }
 
     fn counted<T>(&self, dialled: Result<T, ConnectError>) -> Result<T, ConnectError> {
@@ -152,11 +161,12 @@ impl Shared {
 }
 
 /// Closes old connections until the client is gone.
-async fn sweep(shared: Weak<Shared>, idle: Duration) {
-    let pause = (idle / 4).clamp(Duration::from_millis(100), Duration::from_secs(5));
+async fn sweep(shared: Weak<Shared>, limits: PoolLimits) {
+    let pause = (limits.idle / 4).clamp(Duration::from_millis(100), Duration::from_secs(5));
     loop {
         tokio::time::sleep(pause).await;
         let Some(shared) = shared.upgrade() else { return };
         shared.pool.borrow_mut().sweep(Instant::now());
+        shared.lines.borrow_mut().sweep(Instant::now(), limits.idle, limits.total);
     }
 }

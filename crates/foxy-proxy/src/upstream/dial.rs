@@ -1,8 +1,9 @@
 //! Connections to origins: Happy Eyeballs (RFC 8305, without its sorting by history) over the addresses the policy
 //! allows, then TLS where it is asked for. It speaks no HTTP and keeps no connection.
 
+use crate::upstream::connect_error::connect_failure;
 use crate::upstream::destination::{ChosenBy, DestinationPolicy};
-use crate::upstream::error::{ConnectError, ResolveError, TlsError, connect_failure};
+use crate::upstream::error::{ConnectError, ResolveError, TlsError};
 use crate::upstream::resolve::Lookups;
 use crate::upstream::tls::OriginTls;
 use crate::upstream::transport::Transport;
@@ -78,6 +79,19 @@ impl Origin {
     }
 }
 
+/// Which HTTP goes over a connection, or may go over one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Spoken {
+    Http1,
+    Http2,
+}
+
+/// A new connection, and what is spoken on it.
+pub(crate) struct Dialled {
+    pub(crate) stream: Transport,
+    pub(crate) spoken: Spoken,
+}
+
 /// Connects to origins.
 pub(crate) struct Dialer {
     lookups: Lookups,
@@ -100,13 +114,14 @@ impl Dialer {
         &self.policy
     }
 
-    /// A new connection to `origin` that a request can be sent on. TCP and TLS share one time limit.
-    pub(crate) async fn dial(&self, origin: &Origin) -> Result<Transport, ConnectError> {
+    /// A new connection to `origin` that a request can be sent on. TCP and TLS share one time limit. Without TLS what is
+    /// offered is what is spoken.
+    pub(crate) async fn dial(&self, origin: &Origin, offered: Spoken) -> Result<Dialled, ConnectError> {
         let (stream, deadline) = self.dial_tcp(origin).await?;
         match origin.scheme {
-            Scheme::Http => Ok(Transport::Plain(stream)),
+            Scheme::Http => Ok(Dialled { stream: Transport::Plain(stream), spoken: offered }),
             Scheme::Https => {
-                let handshake = timeout_at(deadline, self.tls.connect(&origin.host, stream));
+                let handshake = timeout_at(deadline, self.tls.connect(&origin.host, stream, offered));
                 Ok(handshake.await.unwrap_or(Err(TlsError::TimedOut))?)
             }
         }

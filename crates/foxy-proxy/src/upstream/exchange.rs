@@ -1,25 +1,21 @@
-//! One request to an origin and its response, over a kept or a new connection. Sending and reading go on at the same
-//! time, so an early answer is seen. It caches nothing, and never takes an incomplete response for a whole one.
+//! One request to an origin and its response, over a kept or a new connection of either version. Sending and reading go
+//! on at the same time, so an early answer is seen. It caches nothing, and never takes an incomplete response for a
+//! whole one.
 
-use crate::upstream::body::{Outgoing, RequestBody};
 use crate::upstream::client::{Shared, UpstreamRequest};
 use crate::upstream::dial::Origin;
 use crate::upstream::error::UpstreamError;
-use crate::upstream::pool::Connection;
+use crate::upstream::http1::Http1Link;
+use crate::upstream::http2::{self, Http2Error, Http2Stream};
+use crate::upstream::reach::{Reached, Wanted};
+use crate::upstream::sending::{Again, Sending, Stage, Turn};
 use crate::upstream::transport::Transport;
-use bytes::{Bytes, BytesMut};
-use foxy_http::{BodyLength, Headers, Method, ResponseEvent, ResponseHead, encode, framing};
-use std::future::poll_fn;
-use std::io;
-use std::pin::{Pin, pin};
+use bytes::Bytes;
+use foxy_http::{BodyLength, Headers, ResponseEvent, ResponseHead};
 use std::rc::Rc;
-use std::task::{Context, Poll, ready};
-use std::time::Duration;
-use tokio::io::{AsyncReadExt, AsyncWrite};
-use tokio::time::Instant;
 
-/// Bytes a read has room for.
-const READ: usize = 32 << 10;
+/// How often a request is sent again over HTTP/2 before its failure is told.
+const REPEATS: usize = 3;
 
 /// What comes before the body of a response.
 #[derive(Debug)]
@@ -39,81 +35,43 @@ pub enum HeadEvent {
 pub enum BodyEvent {
     /// Bytes of the body; never none.
     Data(Bytes),
-    /// Trailers after a chunked body; never none.
+    /// Trailers after a body of unknown length; never none.
     Trailers(Headers),
     /// The response is complete, exactly as the origin announced it.
     End,
 }
 
-/// An exchange with an origin. Dropping it closes the connection unless it came to its end.
+/// An exchange with an origin. Dropping it before its end closes the connection of HTTP/1.1, or resets the stream of
+/// HTTP/2.
 pub struct UpstreamExchange {
     shared: Rc<Shared>,
     origin: Origin,
-    method: Method,
-    upgrade: bool,
-    head: Bytes,
-    body: RequestBody,
-    waits_for_continue: bool,
-    out: Outgoing,
+    request: Sending,
     link: Option<Link>,
     stage: Stage,
+    over_http1: bool,
+    repeats: usize,
 }
 
-/// A connection in use.
-struct Link {
-    connection: Connection,
-    /// Whether it served another request before.
-    kept: bool,
-    /// Whether any byte of a response arrived.
-    answered: bool,
-    /// Whether writing failed: an answer may still be there to read.
-    deaf: bool,
-    /// Whether nothing that was written waits within TLS.
-    flushed: bool,
-    /// When the origin last took a byte, or last sent one in a body.
-    active: Instant,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Stage {
-    Head,
-    Body,
-    Done,
-}
-
-/// What a connection did.
-enum Moved {
-    /// It gave so many bytes.
-    Read(io::Result<usize>),
-    /// It took some of what is to be sent.
-    Wrote(io::Result<()>),
-}
-
-/// What ended a wait for the origin.
-enum Turn {
-    Event(ResponseEvent),
-    ContinueTimeout,
-    /// A kept connection turned out dead before it gave any answer.
-    Stale,
+/// What the exchange goes over.
+enum Link {
+    Http1(Box<Http1Link>),
+    Http2(Box<Http2Stream>),
 }
 
 impl UpstreamExchange {
     pub(crate) fn new(shared: Rc<Shared>, request: UpstreamRequest) -> Self {
-        let UpstreamRequest { origin, method, target, mut headers, body } = request;
-        framing::set_body_length(&mut headers, body.length());
-        let mut head = BytesMut::new();
-        encode::request_head(&method, &target, &headers, &mut head);
+        let UpstreamRequest { origin, method, target, headers, body } = request;
+        let upgrade = headers.contains("upgrade");
+        let waits_for_continue = !body.is_complete() && headers.has_token("expect", "100-continue");
         Self {
-            upgrade: headers.contains("upgrade"),
-            waits_for_continue: !body.is_complete() && headers.has_token("expect", "100-continue"),
             shared,
             origin,
-            method,
-            head: head.freeze(),
-            body,
-            out: Outgoing::default(),
+            request: Sending { method, target, headers, body, upgrade, waits_for_continue, taken: false },
             link: None,
             stage: Stage::Head,
+            over_http1: upgrade,
+            repeats: 0,
         }
     }
 
@@ -127,18 +85,15 @@ impl UpstreamExchange {
         loop {
             self.connect().await?;
             match self.turn().await? {
-                Turn::Stale => {
-                    self.link = None;
-                    self.shared.count(|counts| counts.retried += 1);
-                }
+                Turn::Again(why) => self.again(why)?,
                 Turn::ContinueTimeout => {
-                    self.waits_for_continue = false;
+                    self.request.waits_for_continue = false;
                     return Ok(HeadEvent::Continue);
                 }
                 Turn::Event(ResponseEvent::Interim(head))
-                    if head.status == 100 && self.waits_for_continue =>
+                    if head.status == 100 && self.request.waits_for_continue =>
                 {
-                    self.waits_for_continue = false;
+                    self.request.waits_for_continue = false;
                     return Ok(HeadEvent::Continue);
                 }
                 Turn::Event(ResponseEvent::Interim(head)) => return Ok(HeadEvent::Interim(head)),
@@ -146,7 +101,7 @@ impl UpstreamExchange {
                     self.stage = Stage::Body;
                     return Ok(HeadEvent::Final(head, length));
                 }
-                Turn::Event(_) => unreachable!("the decoder gives heads first"),
+                Turn::Event(_) => unreachable!("heads come first"),
             }
         }
     }
@@ -161,8 +116,10 @@ impl UpstreamExchange {
         if self.stage == Stage::Done {
             return Ok(BodyEvent::End);
         }
-        if let Some(link) = &mut self.link {
-            link.active = Instant::now();
+        match &mut self.link {
+            Some(Link::Http1(link)) => link.touch(),
+            Some(Link::Http2(stream)) => stream.touch(),
+            None => {}
         }
         match self.turn().await? {
             Turn::Event(ResponseEvent::Body(bytes)) => Ok(BodyEvent::Data(bytes)),
@@ -173,176 +130,97 @@ impl UpstreamExchange {
             }
             Turn::Event(ResponseEvent::Interim(_) | ResponseEvent::Head(..))
             | Turn::ContinueTimeout
-            | Turn::Stale => unreachable!("the decoder gives heads first"),
+            | Turn::Again(_) => unreachable!("heads come first"),
         }
     }
 
     /// The connection after a head with [`BodyLength::Tunnel`], and the tunnel's bytes that came with that head.
     #[must_use]
     pub fn into_tunnel(mut self) -> Option<(Transport, Bytes)> {
-        self.link.take().map(|link| (link.connection.stream, link.connection.buffer.freeze()))
+        match self.link.take()? {
+            Link::Http1(link) => Some(link.into_tunnel()),
+            Link::Http2(_) => None,
+        }
     }
 
     /// Makes sure that there is a connection and that the request's head is on its way.
     ///
-    /// Only a request that may be sent twice is given a kept connection: such a one can turn out dead, and a request
-    /// that cannot be repeated would then be lost (RFC 9112 §9.3.1).
+    /// Over HTTP/1.1 only a request that may be sent twice is given a kept connection: such a one can turn out dead,
+    /// and a request that cannot be repeated would then be lost (RFC 9112 §9.3.1).
     async fn connect(&mut self) -> Result<(), UpstreamError> {
-        if self.link.is_some() {
-            return Ok(());
-        }
-        let repeatable = self.method.is_idempotent() && self.body.is_complete() && !self.upgrade;
-        let kept = if repeatable { self.shared.take_idle(&self.origin) } else { None };
-        let (mut connection, kept) = match kept {
-            Some(connection) => (connection, true),
-            None => {
-                let stream = self.shared.dial(&self.origin).await?;
-                (Connection::new(stream, self.shared.settings.limits), false)
+        while self.link.is_none() {
+            let Sending { method, target, headers, body, .. } = &self.request;
+            let head = (!self.over_http1)
+                .then(|| http2::request(&self.origin, method, target, headers, body.length()));
+            let head = head.flatten();
+            let wanted = Wanted {
+                http2: head.is_some(),
+                kept: method.is_idempotent() && body.is_complete() && !self.request.upgrade,
+            };
+            self.link = match (self.shared.reach(&self.origin, wanted).await?, head) {
+                (Reached::Http2(lease), Some(head)) => {
+                    let stream = Http2Stream::open(lease, head, body.is_complete());
+                    stream.map(|stream| Link::Http2(Box::new(stream)))
+                }
+                (Reached::Http2(_), None) => None,
+                (Reached::Http1(connection, kept), _) => {
+                    Some(Link::Http1(Box::new(Http1Link::open(*connection, kept, &self.request))))
+                }
+            };
+            if self.link.is_none() {
+                self.repeat(Http2Error::Refused)?;
             }
-        };
-        if self.upgrade {
-            connection.decoder.expect_upgrade(&self.method);
-        } else {
-            connection.decoder.expect(&self.method);
         }
-        self.out.clear();
-        self.out.push(self.head.clone());
-        self.link = Some(Link {
-            connection,
-            kept,
-            answered: false,
-            deaf: false,
-            flushed: true,
-            active: Instant::now(),
-        });
         Ok(())
     }
 
-    /// Sends and reads until something is to be told.
     async fn turn(&mut self) -> Result<Turn, UpstreamError> {
-        loop {
-            let sending = !self.out.is_empty() || self.link.as_ref().is_some_and(|link| !link.flushed);
-            let wants_piece = !sending && !self.waits_for_continue && !self.body.is_complete();
-            let deadline = self.deadline(sending, wants_piece);
-            let Some(link) = &mut self.link else { return Err(UpstreamError::NoResponse) };
-            let Connection { decoder, buffer, .. } = &mut link.connection;
-            if let Some(event) = decoder.next(buffer)? {
-                return Ok(Turn::Event(event));
-            }
-            tokio::select! {
-                biased;
-                moved = poll_fn(|context| link.poll(context, &mut self.out, sending)) => match moved {
-                    Moved::Read(read) => {
-                        if let Some(turn) = link.read(read, self.stage)? {
-                            return Ok(turn);
-                        }
-                    }
-                    Moved::Wrote(Ok(())) => link.active = Instant::now(),
-                    Moved::Wrote(Err(_)) => {
-                        (link.deaf, link.flushed) = (true, true);
-                        self.out.clear();
-                        self.body.refuse();
-                    }
-                },
-                piece = self.body.next(), if wants_piece => self.body.frame(piece, &mut self.out)?,
-                () = at(deadline) => return self.timed_out(),
-            }
+        let (request, settings) = (&mut self.request, &self.shared.settings);
+        match &mut self.link {
+            Some(Link::Http1(link)) => link.turn(request, self.stage, settings).await,
+            Some(Link::Http2(stream)) => stream.turn(request, self.stage, settings).await,
+            None => Err(UpstreamError::NoResponse),
         }
     }
 
-    /// Until when the origin must have done something; `None` while it is the client's turn.
-    fn deadline(&self, sending: bool, wants_piece: bool) -> Option<Instant> {
-        let settings = &self.shared.settings;
-        let active = self.link.as_ref()?.active;
-        let wait: Duration = match self.stage {
-            Stage::Head if self.waits_for_continue && !sending => settings.continue_timeout,
-            Stage::Head if wants_piece => return None,
-            Stage::Head => settings.head_timeout,
-            Stage::Body | Stage::Done => settings.body_timeout,
+    /// Makes ready to send the request again, if it may be.
+    fn again(&mut self, why: Again) -> Result<(), UpstreamError> {
+        let link = self.link.take();
+        let request = &self.request;
+        let may = match why {
+            Again::Lost => request.method.is_idempotent() && request.body.is_complete() && !request.taken,
+            Again::Refused | Again::OverHttp1 => !request.taken,
         };
-        Some(active + wait)
+        let error = match why {
+            Again::Lost => UpstreamError::NoResponse,
+            Again::Refused | Again::OverHttp1 => Http2Error::Refused.into(),
+        };
+        if !may {
+            return Err(error);
+        }
+        if matches!(link, Some(Link::Http2(_))) {
+            self.repeat(error)?;
+        }
+        self.over_http1 |= why == Again::OverHttp1;
+        self.shared.count(|counts| counts.retried += 1);
+        Ok(())
     }
 
-    fn timed_out(&mut self) -> Result<Turn, UpstreamError> {
-        match self.stage {
-            Stage::Head if self.waits_for_continue && self.out.is_empty() => Ok(Turn::ContinueTimeout),
-            Stage::Head => Err(UpstreamError::HeadTimeout),
-            Stage::Body | Stage::Done => Err(UpstreamError::BodyTimeout),
-        }
+    /// Counts another attempt over HTTP/2; after too many it is the error.
+    fn repeat(&mut self, error: impl Into<UpstreamError>) -> Result<(), UpstreamError> {
+        self.repeats += 1;
+        if self.repeats > REPEATS { Err(error.into()) } else { Ok(()) }
     }
 
     /// Keeps the connection if request and response both came to their end on it.
     fn finish(&mut self) {
         self.stage = Stage::Done;
-        let sent = self.out.is_empty() && self.body.is_complete();
-        self.body.refuse();
-        if let Some(link) = self.link.take() {
-            let Link { connection, deaf, flushed, .. } = link;
-            if sent && flushed && !deaf && connection.decoder.reusable(&connection.buffer).is_ok() {
-                self.shared.keep(&self.origin, connection);
-            }
+        let sent = self.request.body.is_complete();
+        self.request.body.refuse();
+        if let Some(Link::Http1(link)) = self.link.take()
+            && let Some(connection) = link.finish(sent)
+        {
+            self.shared.keep(&self.origin, connection);
         }
-    }
-}
-
-impl Link {
-    /// Reads before it writes, so that an early answer is seen.
-    fn poll(&mut self, context: &mut Context<'_>, out: &mut Outgoing, sending: bool) -> Poll<Moved> {
-        let Connection { stream, buffer, .. } = &mut self.connection;
-        if buffer.capacity() - buffer.len() < READ / 8 {
-            buffer.reserve(READ);
-        }
-        if let Poll::Ready(read) = pin!(stream.read_buf(buffer)).poll(context) {
-            return Poll::Ready(Moved::Read(read));
-        }
-        if sending { self.poll_write(context, out).map(Moved::Wrote) } else { Poll::Pending }
-    }
-
-    /// Writes what fits, and sends what TLS holds once all is written.
-    fn poll_write(&mut self, context: &mut Context<'_>, out: &mut Outgoing) -> Poll<io::Result<()>> {
-        let mut stream = Pin::new(&mut self.connection.stream);
-        if !out.is_empty() {
-            let (slices, count) = out.slices();
-            let written = ready!(stream.as_mut().poll_write_vectored(context, &slices[..count]))?;
-            if written == 0 {
-                return Poll::Ready(Err(io::ErrorKind::WriteZero.into()));
-            }
-            out.written(written);
-            self.flushed = false;
-            if !out.is_empty() {
-                return Poll::Ready(Ok(()));
-            }
-        }
-        ready!(stream.poll_flush(context))?;
-        self.flushed = true;
-        Poll::Ready(Ok(()))
-    }
-
-    /// Judges what a read gave. `None` if the decoder should look again.
-    fn read(&mut self, read: io::Result<usize>, stage: Stage) -> Result<Option<Turn>, UpstreamError> {
-        match read {
-            Ok(0) if self.answered => Ok(self.connection.decoder.eof()?.map(Turn::Event)),
-            Ok(0) => self.unanswered(),
-            Ok(_) => {
-                self.answered = true;
-                if stage == Stage::Body {
-                    self.active = Instant::now();
-                }
-                Ok(None)
-            }
-            Err(_) if self.answered => Err(UpstreamError::Reset),
-            Err(_) => self.unanswered(),
-        }
-    }
-
-    fn unanswered(&self) -> Result<Option<Turn>, UpstreamError> {
-        if self.kept { Ok(Some(Turn::Stale)) } else { Err(UpstreamError::NoResponse) }
-    }
-}
-
-async fn at(deadline: Option<Instant>) {
-    match deadline {
-        Some(deadline) => tokio::time::sleep_until(deadline).await,
-        None => std::future::pending().await,
     }
 }

@@ -1,5 +1,6 @@
 //! How long the upstream side waits and how much it keeps. Values only: the binary reads them from its settings.
 
+use crate::upstream::http2::OriginHttp2;
 use crate::upstream::tls::OriginTls;
 use std::time::Duration;
 
@@ -10,6 +11,8 @@ pub struct UpstreamSettings {
     pub resolve_timeout: Duration,
     /// How TLS is spoken, and whose certificates are trusted.
     pub tls: OriginTls,
+    /// With whom HTTP/2 is spoken.
+    pub http2: OriginHttp2,
     /// The longest wait for a connection, all addresses of the origin and TLS included.
     pub connect_timeout: Duration,
     /// The longest wait for a final response head after the last byte of the request went out, and for the origin
@@ -21,9 +24,9 @@ pub struct UpstreamSettings {
     pub continue_timeout: Duration,
     /// How long a connection is kept for the next request.
     pub idle_timeout: Duration,
-    /// Connections kept to one origin.
+    /// Connections of HTTP/1.1 kept to one origin.
     pub idle_per_origin: usize,
-    /// Connections kept to all origins together.
+    /// Connections kept to all origins together; those of HTTP/2 are counted apart.
     pub idle_total: usize,
     /// Names being looked up at the same time; more are refused.
     pub lookups: usize,
@@ -35,6 +38,7 @@ impl Default for UpstreamSettings {
     fn default() -> Self {
         Self {
             tls: OriginTls::default(),
+            http2: OriginHttp2::default(),
             resolve_timeout: Duration::from_secs(10),
             connect_timeout: Duration::from_secs(10),
             head_timeout: Duration::from_secs(60),

@@ -1,6 +1,7 @@
 //! TLS to origins: whose certificates are trusted, the handshake, and what its failures are called. It opens no
 //! connection and reads no file.
 
+use crate::upstream::dial::{Dialled, Spoken};
 use crate::upstream::error::TlsError;
 use crate::upstream::transport::Transport;
 use rustls::crypto::{CryptoProvider, aws_lc_rs};
@@ -12,6 +13,10 @@ use std::io;
 use std::sync::Arc;
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
+
+/// As ALPN names them.
+const HTTP1: &[u8] = b"http/1.1";
+const HTTP2: &[u8] = b"h2";
 
 /// Authorities that may sign the certificates of origins.
 #[derive(Clone, Debug)]
@@ -73,7 +78,10 @@ impl Authorities {
 /// How TLS is spoken to origins. Clones share what is known of earlier sessions.
 #[derive(Clone, Debug)]
 pub struct OriginTls {
-    config: Arc<ClientConfig>,
+    /// Offers HTTP/1.1 alone.
+    http1: Arc<ClientConfig>,
+    /// Offers HTTP/2 too.
+    both: Arc<ClientConfig>,
 }
 
 impl Default for OriginTls {
@@ -91,17 +99,32 @@ impl OriginTls {
             .expect("the provider speaks TLS 1.2 and 1.3")
             .with_root_certificates(authorities.roots)
             .with_no_client_auth();
-        config.alpn_protocols = vec![b"http/1.1".to_vec()];
-        Self { config: Arc::new(config) }
+        config.alpn_protocols = vec![HTTP1.to_vec()];
+        let mut both = config.clone();
+        both.alpn_protocols.insert(0, HTTP2.to_vec());
+        Self { http1: Arc::new(config), both: Arc::new(both) }
     }
 
     /// The handshake. The name is sent (SNI, RFC 6066 §3) unless it is an address, and must stand in the certificate.
-    pub(crate) async fn connect(&self, host: &str, stream: TcpStream) -> Result<Transport, TlsError> {
+    /// HTTP/1.1 is always offered; the origin chooses, and one that does not choose gets that (ALPN, RFC 7301).
+    pub(crate) async fn connect(
+        &self,
+        host: &str,
+        stream: TcpStream,
+        offered: Spoken,
+    ) -> Result<Dialled, TlsError> {
         let bare = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
         let name = ServerName::try_from(bare.trim_end_matches('.').to_owned());
         let name = name.map_err(|_| TlsError::WrongName)?;
-        let connector = TlsConnector::from(Arc::clone(&self.config));
-        connector.connect(name, stream).await.map(Transport::tls).map_err(|error| failure(&error))
+        let config = match offered {
+            Spoken::Http1 => &self.http1,
+            Spoken::Http2 => &self.both,
+        };
+        let connector = TlsConnector::from(Arc::clone(config));
+        let stream = connector.connect(name, stream).await.map_err(|error| failure(&error))?;
+        let chose_http2 = stream.get_ref().1.alpn_protocol() == Some(HTTP2);
+        let spoken = if chose_http2 { Spoken::Http2 } else { Spoken::Http1 };
+        Ok(Dialled { stream: Transport::tls(stream), spoken })
     }
 }
 

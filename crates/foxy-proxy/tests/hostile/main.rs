@@ -2,12 +2,19 @@
 //! the scripted origins and the raw client in `support`.
 
 mod bodies;
+#[path = "../end_to_end/certificates.rs"]
+#[expect(dead_code, reason = "shared with tests that need more of it")]
+mod certificates;
 mod clients;
 mod faulty_disk;
 mod flights;
 mod http2;
 mod http2_clients;
 mod lost_parts;
+mod origin_http2;
+mod origin_http2_connections;
+mod origin_http2_hostile;
+mod origin_http2_proxied;
 mod origins;
 mod stalled;
 mod support;

@@ -23,7 +23,7 @@ impl Resolve for NoNames {
 /// Long enough for a slow machine to answer, short enough to wait for.
 const SOON: Duration = Duration::from_millis(150);
 
-fn client_with(change: impl FnOnce(&mut UpstreamSettings)) -> UpstreamClient {
+pub fn client_with(change: impl FnOnce(&mut UpstreamSettings)) -> UpstreamClient {
     let mut settings = UpstreamSettings::default();
     change(&mut settings);
     let allowed = vec!["127.0.0.0/8".parse().expect("block")];
@@ -53,13 +53,13 @@ fn get(client: &UpstreamClient, origin: &ScriptedOrigin) -> UpstreamExchange {
 
 /// Everything of a response but interim heads.
 #[derive(Debug, PartialEq, Eq)]
-struct Answer {
-    status: u16,
-    body: Vec<u8>,
-    trailers: usize,
+pub struct Answer {
+    pub status: u16,
+    pub body: Vec<u8>,
+    pub trailers: usize,
 }
 
-async fn answer(exchange: &mut UpstreamExchange) -> Result<Answer, UpstreamError> {
+pub async fn answer(exchange: &mut UpstreamExchange) -> Result<Answer, UpstreamError> {
     let status = loop {
         if let HeadEvent::Final(head, _) = exchange.head().await? {
             break head.status;
@@ -75,7 +75,7 @@ async fn answer(exchange: &mut UpstreamExchange) -> Result<Answer, UpstreamError
     }
 }
 
-fn whole(status: u16, body: &str) -> Result<Answer, UpstreamError> {
+pub fn whole(status: u16, body: &str) -> Result<Answer, UpstreamError> {
     Ok(Answer { status, body: body.into(), trailers: 0 })
 }
 

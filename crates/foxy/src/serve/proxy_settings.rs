@@ -4,7 +4,7 @@ use crate::settings::Settings;
 use crate::settings::kind::OriginUrl;
 use foxy_http::Limits;
 use foxy_proxy::settings::{Mode, ProxySettings, ReverseOrigin};
-use foxy_proxy::upstream::{DestinationPolicy, OriginTls, UpstreamSettings};
+use foxy_proxy::upstream::{DestinationPolicy, OriginHttp2, OriginTls, UpstreamSettings};
 use std::net::SocketAddr;
 
 /// Settings for the proxy. `tls` is how origins are spoken with; `own` are further addresses of this process, which
@@ -61,8 +61,17 @@ fn upstream_settings(settings: &Settings, limits: Limits) -> UpstreamSettings {
         idle_timeout: waits.origin_idle,
         idle_per_origin: settings.limits.idle_connections_per_origin,
         idle_total: settings.limits.idle_connections,
+        http2: origin_http2(settings.origin_http2),
         limits,
         ..UpstreamSettings::default()
+    }
+}
+
+fn origin_http2(word: &str) -> OriginHttp2 {
+    match word {
+        "off" => OriginHttp2::Off,
+        "prior-knowledge" => OriginHttp2::PriorKnowledge,
+        _ => OriginHttp2::Auto,
     }
 }
 

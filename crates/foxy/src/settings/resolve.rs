@@ -52,6 +52,8 @@ pub struct Settings {
     pub origin: Option<OriginUrl>,
     /// Files of authorities that sign certificates of origin servers.
     pub origin_ca: Vec<PathBuf>,
+    /// With whom HTTP/2 is spoken: `auto`, `off` or `prior-knowledge`.
+    pub origin_http2: &'static str,
     /// Threads that serve clients.
     pub workers: usize,
     /// Networks that may be relayed to although they are not public.
@@ -200,6 +202,7 @@ pub fn resolve(written: &Written) -> Result<Settings, Complaints> {
         purge_from: set(&written.purge_from),
         origin: written.origin.clone(),
         origin_ca: set(&written.origin_ca),
+        origin_http2: set(&written.origin_http2),
         workers: set(&written.workers),
         allow_destination: set(&written.allow_destination),
         connect_ports: set(&written.connect_ports),

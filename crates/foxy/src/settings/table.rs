@@ -35,6 +35,7 @@ pub static SETTINGS: &[Setting] = &[
               Requests are then answered for the host they name and fetched from here, whatever address it has.",
     },
     tls_rows::ORIGIN_CA,
+    tls_rows::ORIGIN_HTTP2,
     Setting {
         key: "workers",
         flag: Some("workers"),
@@ -227,7 +228,7 @@ pub static SETTINGS: &[Setting] = &[
         100_000,
         &["1024"],
         |w| &mut w.idle_connections,
-        "Unused connections each worker keeps to all origin servers together.",
+        "Unused connections each worker keeps to all origin servers together; those of HTTP/2 count apart.",
     ),
     count(
         "limits.idle-connections-per-origin",
@@ -235,7 +236,7 @@ pub static SETTINGS: &[Setting] = &[
         100_000,
         &["64"],
         |w| &mut w.idle_connections_per_origin,
-        "Unused connections each worker keeps to one origin server.",
+        "Unused connections of HTTP/1.1 each worker keeps to one origin server.",
     ),
     Setting {
         key: "access-log",

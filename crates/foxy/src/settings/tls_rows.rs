@@ -48,6 +48,28 @@ pub const ORIGIN_CA: Setting = Setting {
           besides those the system trusts. SSL_CERT_FILE and SSL_CERT_DIR say where the system's are, as they do for OpenSSL.",
 };
 
+/// Which version of HTTP is spoken with origin servers.
+pub const ORIGIN_HTTP2: Setting = Setting {
+    key: "origin-http2",
+    flag: Some("origin-http2"),
+    area: Area::Network,
+    kind: Kind::Choice {
+        slot: |w| &mut w.origin_http2,
+        words: &[
+            ("auto", "with https origins that choose it in the TLS handshake; all others get HTTP/1.1"),
+            ("off", "never"),
+            (
+                "prior-knowledge",
+                "as auto, and with every http origin at once, without asking; one that speaks HTTP/1.1 alone then answers nothing",
+            ),
+        ],
+    },
+    default: Preset::Fixed(&["auto"]),
+    doc: "Whether HTTP/2 is spoken with origin servers. \
+          Each worker then sends what it asks of an origin over one connection, or a few when that is full. \
+          Upgrades, such as those of WebSocket, go over HTTP/1.1 whatever is set here.",
+};
+
 /// Who speaks for clients.
 pub const PROXY_PROTOCOL_FROM: Setting = Setting {
     key: "proxy-protocol-from",

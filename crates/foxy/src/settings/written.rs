@@ -28,6 +28,7 @@ pub struct Written {
     pub purge_from: Option<Vec<Cidr>>,
     pub origin: Option<OriginUrl>,
     pub origin_ca: Option<Vec<PathBuf>>,
+    pub origin_http2: Option<&'static str>,
     pub workers: Option<usize>,
     pub allow_destination: Option<Vec<Cidr>>,
     pub connect_ports: Option<Vec<u16>>,

@@ -1,6 +1,8 @@
 //! Origins that do just what a script says, on loopback. They speak raw bytes, so they can misbehave in any way.
 
 pub mod http2;
+pub mod http2_frames;
+pub mod http2_origin;
 pub mod proxy;
 pub mod requests;
 pub mod store;

@@ -1,0 +1,171 @@
+//! One exchange over HTTP/1.1: a connection of its own for as long as it lasts. Sending and reading go on at the same
+//! time. It opens no connection and keeps none.
+
+use crate::upstream::body::Outgoing;
+use crate::upstream::error::UpstreamError;
+use crate::upstream::pool::Connection;
+use crate::upstream::sending::{Again, Sending, Stage, Turn, at};
+use crate::upstream::settings::UpstreamSettings;
+use crate::upstream::transport::Transport;
+use bytes::{Bytes, BytesMut};
+use foxy_http::{encode, framing};
+use std::future::{Future, poll_fn};
+use std::io;
+use std::pin::{Pin, pin};
+use std::task::{Context, Poll, ready};
+use tokio::io::{AsyncReadExt, AsyncWrite};
+use tokio::time::Instant;
+
+/// Bytes a read has room for.
+const READ: usize = 32 << 10;
+
+/// A connection in use.
+pub(crate) struct Http1Link {
+    connection: Connection,
+    out: Outgoing,
+    /// Whether it served another request before.
+    kept: bool,
+    /// Whether any byte of a response arrived.
+    answered: bool,
+    /// Whether writing failed: an answer may still be there to read.
+    deaf: bool,
+    /// Whether nothing that was written waits within TLS.
+    flushed: bool,
+    /// When the origin last took a byte, or last sent one in a body.
+    active: Instant,
+}
+
+/// What a connection did.
+enum Moved {
+    /// It gave so many bytes.
+    Read(io::Result<usize>),
+    /// It took some of what is to be sent.
+    Wrote(io::Result<()>),
+}
+
+impl Http1Link {
+    /// Puts the head of a request on its way. `kept` says that the connection served another one before.
+    pub(crate) fn open(mut connection: Connection, kept: bool, request: &Sending) -> Self {
+        if request.upgrade {
+            connection.decoder.expect_upgrade(&request.method);
+        } else {
+            connection.decoder.expect(&request.method);
+        }
+        let mut headers = request.headers.clone();
+        framing::set_body_length(&mut headers, request.body.length());
+        let mut head = BytesMut::new();
+        encode::request_head(&request.method, &request.target, &headers, &mut head);
+        let mut out = Outgoing::default();
+        out.push(head.freeze());
+        Self { connection, out, kept, answered: false, deaf: false, flushed: true, active: Instant::now() }
+    }
+
+    /// The reader asks for more; the origin's time begins.
+    pub(crate) fn touch(&mut self) {
+        self.active = Instant::now();
+    }
+
+    /// Sends and reads until something is to be told.
+    pub(crate) async fn turn(
+        &mut self,
+        request: &mut Sending,
+        stage: Stage,
+        settings: &UpstreamSettings,
+    ) -> Result<Turn, UpstreamError> {
+        loop {
+            let sending = !self.out.is_empty() || !self.flushed;
+            let wants_piece = !sending && request.wants_piece();
+            let deadline = request.wait(stage, sending, settings).map(|wait| self.active + wait);
+            let Connection { decoder, buffer, .. } = &mut self.connection;
+            if let Some(event) = decoder.next(buffer)? {
+                return Ok(Turn::Event(event));
+            }
+            tokio::select! {
+                biased;
+                moved = poll_fn(|context| self.poll(context, sending)) => match moved {
+                    Moved::Read(read) => {
+                        if let Some(turn) = self.read(read, stage)? {
+                            return Ok(turn);
+                        }
+                    }
+                    Moved::Wrote(Ok(())) => self.active = Instant::now(),
+                    Moved::Wrote(Err(_)) => {
+                        (self.deaf, self.flushed) = (true, true);
+                        self.out.clear();
+                        request.body.refuse();
+                    }
+                },
+                piece = request.body.next(), if wants_piece => {
+                    request.taken = true;
+                    request.body.frame(piece, &mut self.out)?;
+                }
+                () = at(deadline) => return request.timed_out(stage, self.out.is_empty()),
+            }
+        }
+    }
+
+    /// The connection, if request and response both came to their end on it, so that it can serve another.
+    pub(crate) fn finish(self, body_is_complete: bool) -> Option<Connection> {
+        let sent = self.out.is_empty() && body_is_complete && self.flushed && !self.deaf;
+        let Connection { decoder, buffer, .. } = &self.connection;
+        (sent && decoder.reusable(buffer).is_ok()).then_some(self.connection)
+    }
+
+    /// The connection, and what was read from it and not yet understood.
+    pub(crate) fn into_tunnel(self) -> (Transport, Bytes) {
+        (self.connection.stream, self.connection.buffer.freeze())
+    }
+
+    /// Reads before it writes, so that an early answer is seen.
+    fn poll(&mut self, context: &mut Context<'_>, sending: bool) -> Poll<Moved> {
+        let Connection { stream, buffer, .. } = &mut self.connection;
+        if buffer.capacity() - buffer.len() < READ / 8 {
+            buffer.reserve(READ);
+        }
+        if let Poll::Ready(read) = pin!(stream.read_buf(buffer)).poll(context) {
+            return Poll::Ready(Moved::Read(read));
+        }
+        if sending { self.poll_write(context).map(Moved::Wrote) } else { Poll::Pending }
+    }
+
+    /// Writes what fits, and sends what TLS holds once all is written.
+    fn poll_write(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let mut stream = Pin::new(&mut self.connection.stream);
+        if !self.out.is_empty() {
+            let (slices, count) = self.out.slices();
+            let written = ready!(stream.as_mut().poll_write_vectored(context, &slices[..count]))?;
+            if written == 0 {
+                return Poll::Ready(Err(io::ErrorKind::WriteZero.into()));
+            }
+            self.out.written(written);
+            self.flushed = false;
+            if !self.out.is_empty() {
+                return Poll::Ready(Ok(()));
+            }
+        }
+        ready!(stream.poll_flush(context))?;
+        self.flushed = true;
+        Poll::Ready(Ok(()))
+    }
+
+    /// Judges what a read gave. `None` if the decoder should look again.
+    fn read(&mut self, read: io::Result<usize>, stage: Stage) -> Result<Option<Turn>, UpstreamError> {
+        match read {
+            Ok(0) if self.answered => Ok(self.connection.decoder.eof()?.map(Turn::Event)),
+            Ok(0) => self.unanswered(),
+            Ok(_) => {
+                self.answered = true;
+                if stage == Stage::Body {
+                    self.active = Instant::now();
+                }
+                Ok(None)
+            }
+            Err(_) if self.answered => Err(UpstreamError::Reset),
+            Err(_) => self.unanswered(),
+        }
+    }
+
+    fn unanswered(&self) -> Result<Option<Turn>, UpstreamError> {
+        if self.kept { Ok(Some(Turn::Again(Again::Lost))) } else { Err(UpstreamError::NoResponse) }
+    }
+}

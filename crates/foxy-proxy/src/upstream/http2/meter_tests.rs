@@ -1,0 +1,104 @@
+//! Tests of the count of frames, on frames made by hand.
+
+use super::*;
+
+const DATA: u8 = 0;
+const HEADERS: u8 = 1;
+const SETTINGS: u8 = 4;
+const PING: u8 = 6;
+const GOAWAY: u8 = 7;
+
+fn frame(kind: u8, flags: u8, stream: u32, payload: usize) -> Vec<u8> {
+    let mut bytes = u32::try_from(payload).expect("short").to_be_bytes()[1..].to_vec();
+    bytes.extend([kind, flags]);
+    bytes.extend(stream.to_be_bytes());
+    bytes.resize(HEADER + payload, kind);
+    bytes
+}
+
+fn meter() -> (Meter, Instant) {
+    let now = Instant::now();
+    (Meter::new(now), now)
+}
+
+#[test]
+fn frames_are_found_however_they_are_cut() {
+    let stream: Vec<u8> = [frame(DATA, 0, 1, 300), frame(SETTINGS, 0, 0, 6), frame(GOAWAY, 0, 0, 8)].concat();
+    for size in [1, 2, 8, 9, 10, 64, stream.len()] {
+        let (mut meter, now) = meter();
+        assert!(!meter.settled() && !meter.leaving());
+        for piece in stream.chunks(size) {
+            meter.received(piece, now).expect("little");
+        }
+        assert!(meter.settled() && meter.leaving(), "pieces of {size}");
+    }
+}
+
+#[test]
+fn an_acknowledgement_of_settings_is_none() {
+    let (mut meter, now) = meter();
+    meter.received(&frame(SETTINGS, 1, 0, 0), now).expect("little");
+    assert!(!meter.settled());
+}
+
+#[test]
+fn frames_without_a_message_are_a_flood_once_they_are_too_many_for_the_time() {
+    let (mut meter, now) = meter();
+    let ping = frame(PING, 0, 0, 8);
+    for _ in 0..FRAMES_AT_ONCE {
+        meter.received(&ping, now).expect("not yet too many");
+    }
+    let later = now + Duration::from_secs(1);
+    for _ in 0..FRAMES_A_SECOND {
+        meter.received(&ping, later).expect("time has passed");
+    }
+    assert_eq!(meter.received(&ping, later), Err(Flood::Frames));
+    assert_eq!(meter.flood(), Some(Flood::Frames));
+}
+
+#[test]
+fn a_ping_is_not_paid_for_by_its_answer_but_an_upload_pays_for_its_windows() {
+    let run = |sent: usize| {
+        let (mut meter, now) = meter();
+        let frames = (0..100 * FRAMES_AT_ONCE).map(|_| {
+            let received = meter.received(&frame(PING, 0, 0, 8), now);
+            meter.sent(sent);
+            received
+        });
+        frames.collect::<Result<Vec<()>, Flood>>().map(|_| ())
+    };
+    assert_eq!(run(HEADER + 8), Err(Flood::Frames));
+    assert_eq!(run(1024), Ok(()));
+}
+
+#[test]
+fn data_is_not_counted_here() {
+    let (mut meter, now) = meter();
+    for _ in 0..10 * FRAMES_AT_ONCE {
+        meter.received(&frame(DATA, 0, 1, 3), now).expect("under flow control");
+    }
+}
+
+#[test]
+fn heads_nobody_reads_are_a_flood_and_heads_that_are_read_are_not() {
+    let (mut meter, now) = meter();
+    meter.opened(5);
+    for _ in 0..10 * UNREAD_HEADS {
+        meter.received(&frame(HEADERS, 4, 5, 1), now).expect("read at once");
+        meter.read_head(5);
+    }
+    for _ in 0..UNREAD_HEADS {
+        meter.received(&frame(HEADERS, 4, 5, 1), now).expect("may wait");
+    }
+    assert_eq!(meter.received(&frame(HEADERS, 4, 5, 1), now), Err(Flood::Heads));
+}
+
+#[test]
+fn late_heads_of_a_stream_that_was_left_are_no_flood_of_heads() {
+    let (mut meter, now) = meter();
+    meter.opened(5);
+    meter.closed(5);
+    for _ in 0..2 * UNREAD_HEADS {
+        meter.received(&frame(HEADERS, 4, 5, 1), now).expect("dropped by the library");
+    }
+}

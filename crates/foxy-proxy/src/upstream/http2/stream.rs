@@ -1,0 +1,288 @@
+//! One exchange over HTTP/2: a stream of a shared connection. Reading and sending go on at the same time. Dropping it
+//! before its end resets the stream with CANCEL; the connection goes on.
+
+use crate::upstream::body::Accepted;
+use crate::upstream::error::UpstreamError;
+use crate::upstream::http2::connection::Lease;
+use crate::upstream::http2::error::Http2Error;
+use crate::upstream::http2::message;
+use crate::upstream::sending::{Again, Sending, Stage, Turn, at};
+use crate::upstream::settings::UpstreamSettings;
+use bytes::Bytes;
+use foxy_http::{DecodeError, Limits, Method, ResponseEvent};
+use h2::client::ResponseFuture;
+use h2::{Reason, RecvStream, SendStream};
+use http::HeaderMap;
+use std::future::{Future, poll_fn};
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+use tokio::time::Instant;
+
+/// A request and its response.
+pub(crate) struct Http2Stream {
+    // Dropped before the lease, so that the connection knows of the end before anyone is told that there is room.
+    reading: Reading,
+    sender: SendStream<Bytes>,
+    lease: Lease,
+    out: Bytes,
+    end: End,
+    interim: usize,
+    answered: bool,
+    active: Instant,
+}
+
+/// What of the response comes next.
+enum Reading {
+    Heads(ResponseFuture),
+    Body { body: RecvStream, allowed: bool },
+    Trailers(RecvStream),
+    Done,
+}
+
+/// How the request ends.
+enum End {
+    /// More is to come from the client.
+    Open,
+    /// With the last byte of what is on its way.
+    Data,
+    /// With these.
+    Trailers(HeaderMap),
+    /// It has, or the origin takes no more.
+    Sent,
+}
+
+/// What moved.
+enum Moved {
+    Read(Result<ResponseEvent, Failure>),
+    Sent(Result<(), h2::Error>),
+}
+
+/// Why reading failed.
+enum Failure {
+    Library(h2::Error),
+    Ours(UpstreamError),
+}
+
+impl Http2Stream {
+    /// Sends the head of a request; `None` if the connection takes no further one.
+    pub(crate) fn open(mut lease: Lease, head: http::Request<()>, body_is_complete: bool) -> Option<Self> {
+        let (response, sender) = lease.send(head, body_is_complete).ok()?;
+        Some(Self {
+            reading: Reading::Heads(response),
+            sender,
+            lease,
+            out: Bytes::new(),
+            end: if body_is_complete { End::Sent } else { End::Open },
+            interim: 0,
+            answered: false,
+            active: Instant::now(),
+        })
+    }
+
+    /// The reader asks for more; the origin's time begins.
+    pub(crate) fn touch(&mut self) {
+        self.active = Instant::now();
+    }
+
+    /// Sends and reads until something is to be told.
+    pub(crate) async fn turn(
+        &mut self,
+        request: &mut Sending,
+        stage: Stage,
+        settings: &UpstreamSettings,
+    ) -> Result<Turn, UpstreamError> {
+        loop {
+            let sending = !self.out.is_empty() || matches!(self.end, End::Data | End::Trailers(_));
+            let wants_piece = !sending && request.wants_piece();
+            let deadline = request.wait(stage, sending, settings).map(|wait| self.active + wait);
+            let Sending { method, body, .. } = request;
+            tokio::select! {
+                biased;
+                moved = poll_fn(|context| self.poll(context, method, &settings.limits, sending)) => match moved {
+                    Moved::Read(Ok(event)) => {
+                        self.answered = true;
+                        return Ok(Turn::Event(event));
+                    }
+                    Moved::Read(Err(failure)) => return self.failed(failure),
+                    Moved::Sent(Ok(())) => self.active = Instant::now(),
+                    Moved::Sent(Err(_)) => {
+                        (self.out, self.end) = (Bytes::new(), End::Sent);
+                        body.refuse();
+                    }
+                },
+                piece = body.next(), if wants_piece => {
+                    request.taken = true;
+                    self.take(request.body.accept(piece)?);
+                }
+                () = at(deadline) => {
+                    let turn = request.timed_out(stage, !sending);
+                    if turn.is_err() {
+                        self.lease.timed_out(self.active);
+                    }
+                    return turn;
+                }
+            }
+        }
+    }
+
+    fn take(&mut self, piece: Accepted) {
+        match piece {
+            Accepted::Data { data, last } => {
+                self.out = data;
+                if last {
+                    self.end = End::Data;
+                }
+            }
+            Accepted::End(trailers) if trailers.is_empty() => self.end = End::Data,
+            Accepted::End(trailers) => self.end = End::Trailers(message::request_trailers(&trailers)),
+            Accepted::Nothing => {}
+        }
+    }
+
+    /// Reads before it sends, so that an early answer is seen.
+    fn poll(
+        &mut self,
+        context: &mut Context<'_>,
+        method: &Method,
+        limits: &Limits,
+        sending: bool,
+    ) -> Poll<Moved> {
+        if let Poll::Ready(read) = self.poll_read(context, method, limits) {
+            return Poll::Ready(Moved::Read(read));
+        }
+        if sending { self.poll_send(context).map(Moved::Sent) } else { Poll::Pending }
+    }
+
+    fn poll_read(
+        &mut self,
+        context: &mut Context<'_>,
+        method: &Method,
+        limits: &Limits,
+    ) -> Poll<Result<ResponseEvent, Failure>> {
+        loop {
+            match &mut self.reading {
+                Reading::Heads(response) => match ready!(response.poll_informational(context)) {
+                    Some(head) => {
+                        self.lease.read_head();
+                        self.interim += 1;
+                        if self.interim > limits.interim_responses {
+                            return Poll::Ready(Err(DecodeError::TooManyInterimResponses.into()));
+                        }
+                        let head = message::interim(&head?, limits)?;
+                        return Poll::Ready(Ok(ResponseEvent::Interim(head)));
+                    }
+                    None => {
+                        let response = ready!(Pin::new(response).poll(context))?;
+                        self.lease.read_head();
+                        let ended = response.body().is_end_stream();
+                        let (head, length) = message::response(method, &response, ended, limits)?;
+                        let allowed = *method != Method::Head && !matches!(head.status, 204 | 304);
+                        self.reading = Reading::Body { body: response.into_body(), allowed };
+                        return Poll::Ready(Ok(ResponseEvent::Head(head, length)));
+                    }
+                },
+                Reading::Body { body, allowed } => match ready!(body.poll_data(context)).transpose()? {
+                    Some(data) if data.is_empty() => {}
+                    Some(_) if !*allowed => {
+                        return Poll::Ready(Err(Failure::Ours(Http2Error::Protocol.into())));
+                    }
+                    Some(data) => {
+                        // The window opens again only as the body is read: what waits is never more than a window.
+                        body.flow_control().release_capacity(data.len())?;
+                        return Poll::Ready(Ok(ResponseEvent::Body(data)));
+                    }
+                    None => {
+                        let Reading::Body { body, .. } = std::mem::replace(&mut self.reading, Reading::Done)
+                        else {
+                            continue;
+                        };
+                        self.reading = Reading::Trailers(body);
+                    }
+                },
+                Reading::Trailers(body) => {
+                    let trailers = ready!(poll_trailers(body, context))?;
+                    self.reading = Reading::Done;
+                    let trailers =
+                        trailers.map(|trailers| message::trailers(&trailers, limits)).transpose()?;
+                    if let Some(trailers) = trailers.filter(|trailers| !trailers.is_empty()) {
+                        return Poll::Ready(Ok(ResponseEvent::Trailers(trailers)));
+                    }
+                }
+                Reading::Done => return Poll::Ready(Ok(ResponseEvent::End)),
+            }
+        }
+    }
+
+    /// Hands over what the window has room for.
+    fn poll_send(&mut self, context: &mut Context<'_>) -> Poll<Result<(), h2::Error>> {
+        if !self.out.is_empty() {
+            self.sender.reserve_capacity(self.out.len());
+            let mut room = self.sender.capacity();
+            if room == 0 {
+                room = match ready!(self.sender.poll_capacity(context)) {
+                    Some(room) => room?,
+                    None => return Poll::Ready(Err(Reason::CANCEL.into())),
+                };
+            }
+            let data = self.out.split_to(room.min(self.out.len()));
+            let last = self.out.is_empty() && matches!(self.end, End::Data);
+            self.sender.send_data(data, last)?;
+            if last {
+                self.end = End::Sent;
+            }
+            return Poll::Ready(Ok(()));
+        }
+        match std::mem::replace(&mut self.end, End::Sent) {
+            End::Data => self.sender.send_data(Bytes::new(), true)?,
+            End::Trailers(trailers) => self.sender.send_trailers(trailers)?,
+            End::Open | End::Sent => {}
+        }
+        Poll::Ready(Ok(()))
+    }
+
+    /// What a failure means for the exchange. A stream that GOAWAY ends, and one that was refused, was not processed
+    /// (RFC 9113 §8.7).
+    fn failed(&self, failure: Failure) -> Result<Turn, UpstreamError> {
+        let error = match failure {
+            Failure::Ours(error) => return Err(error),
+            Failure::Library(error) => error,
+        };
+        if self.lease.flood().is_some() {
+            return Err(Http2Error::Flood.into());
+        }
+        let again = match error.reason() {
+            _ if self.answered => None,
+            Some(_) if error.is_go_away() && error.is_remote() => Some(Again::Refused),
+            Some(Reason::REFUSED_STREAM) if error.is_remote() => Some(Again::Refused),
+            Some(Reason::HTTP_1_1_REQUIRED) if error.is_remote() => Some(Again::OverHttp1),
+            None if self.lease.kept() => Some(Again::Lost),
+            _ => None,
+        };
+        match again {
+            Some(again) => Ok(Turn::Again(again)),
+            None if error.is_library() => Err(Http2Error::Protocol.into()),
+            None if error.is_reset() => Err(Http2Error::StreamReset.into()),
+            None if self.answered => Err(UpstreamError::Reset),
+            None => Err(UpstreamError::NoResponse),
+        }
+    }
+}
+
+fn poll_trailers(
+    body: &mut RecvStream,
+    context: &mut Context<'_>,
+) -> Poll<Result<Option<HeaderMap>, h2::Error>> {
+    std::pin::pin!(body.trailers()).poll(context)
+}
+
+impl From<h2::Error> for Failure {
+    fn from(error: h2::Error) -> Self {
+        Self::Library(error)
+    }
+}
+
+impl From<DecodeError> for Failure {
+    fn from(error: DecodeError) -> Self {
+        Self::Ours(error.into())
+    }
+}

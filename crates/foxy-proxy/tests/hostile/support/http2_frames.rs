@@ -1,0 +1,132 @@
+//! An origin that speaks HTTP/2 frame by frame, so that it can break every rule.
+
+use std::cell::Cell;
+use std::rc::Rc;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+
+pub const DATA: u8 = 0;
+pub const HEADERS: u8 = 1;
+pub const RST_STREAM: u8 = 3;
+pub const SETTINGS: u8 = 4;
+pub const PUSH_PROMISE: u8 = 5;
+pub const PING: u8 = 6;
+pub const GOAWAY: u8 = 7;
+pub const CONTINUATION: u8 = 9;
+
+/// Flags of HEADERS and DATA.
+pub const END_STREAM: u8 = 1;
+pub const END_HEADERS: u8 = 4;
+
+/// The opening of a connection, as if it were a frame.
+pub const OPENED: u8 = 255;
+
+/// The beginning of a request over HTTP/1.1, as if it were a frame.
+pub const HTTP1: u8 = 254;
+
+/// `:status: 200` (RFC 7541, appendix A).
+pub const STATUS_200: u8 = 0x88;
+
+/// What the origin does when a frame came.
+pub enum React {
+    /// Sends these bytes, perhaps none.
+    Send(Vec<u8>),
+    /// Sends them again and again.
+    Forever(Vec<u8>),
+    /// Sends them and closes.
+    Close(Vec<u8>),
+}
+
+/// A frame that came.
+pub struct Frame {
+    pub connection: usize,
+    pub kind: u8,
+    pub stream: u32,
+}
+
+/// A frame.
+pub fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
+    let length = u32::try_from(payload.len()).expect("a short payload");
+    let mut bytes = length.to_be_bytes()[1..].to_vec();
+    bytes.extend([kind, flags]);
+    bytes.extend(stream.to_be_bytes());
+    bytes.extend(payload);
+    bytes
+}
+
+/// No settings.
+pub fn settings() -> Vec<u8> {
+    frame(SETTINGS, 0, 0, &[])
+}
+
+/// A header line without compression.
+pub fn line(name: &str, value: &str) -> Vec<u8> {
+    let length = |text: &str| u8::try_from(text.len()).ok().filter(|&length| length < 127).expect("short");
+    [&[0, length(name)], name.as_bytes(), &[length(value)], value.as_bytes()].concat()
+}
+
+/// The head of a 200 with these lines.
+pub fn head(stream: u32, flags: u8, lines: &[(&str, &str)]) -> Vec<u8> {
+    let mut block = vec![STATUS_200];
+    block.extend(lines.iter().flat_map(|(name, value)| line(name, value)));
+    frame(HEADERS, END_HEADERS | flags, stream, &block)
+}
+
+/// The origin.
+pub struct FrameOrigin {
+    /// Its port on 127.0.0.1.
+    pub port: u16,
+    connections: Rc<Cell<usize>>,
+}
+
+impl FrameOrigin {
+    /// Starts it on the current `LocalSet`. It does what `react` says of every frame.
+    pub async fn start(react: impl Fn(Frame) -> React + 'static) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a loopback listener");
+        let port = listener.local_addr().expect("bound").port();
+        let origin = Self { port, connections: Rc::default() };
+        let (connections, react) = (Rc::clone(&origin.connections), Rc::new(react));
+        tokio::task::spawn_local(async move {
+            loop {
+                let (stream, _) = listener.accept().await.expect("a connection");
+                let number = connections.replace(connections.get() + 1);
+                let react = Rc::clone(&react);
+                tokio::task::spawn_local(async move {
+                    let _ =
+                        speak(stream, |kind, stream| react(Frame { connection: number, kind, stream })).await;
+                });
+            }
+        });
+        origin
+    }
+
+    /// Connections so far.
+    pub fn connections(&self) -> usize {
+        self.connections.get()
+    }
+}
+
+async fn speak(mut socket: TcpStream, react: impl Fn(u8, u32) -> React) -> std::io::Result<()> {
+    let mut preface = [0; 24];
+    socket.read_exact(&mut preface).await?;
+    let mut kind = if preface.starts_with(b"PRI * HTTP/2.0") { OPENED } else { HTTP1 };
+    let mut stream = 0;
+    loop {
+        match react(kind, stream) {
+            React::Send(bytes) => socket.write_all(&bytes).await?,
+            React::Forever(bytes) => loop {
+                socket.write_all(&bytes).await?;
+            },
+            React::Close(bytes) => {
+                socket.write_all(&bytes).await?;
+                return socket.shutdown().await;
+            }
+        }
+        let mut header = [0; 9];
+        socket.read_exact(&mut header).await?;
+        let [high, middle, low, found, _, id @ ..] = header;
+        let length = u32::from_be_bytes([0, high, middle, low]) as usize;
+        socket.read_exact(&mut vec![0; length]).await?;
+        (kind, stream) = (found, u32::from_be_bytes(id));
+    }
+}
