@@ -1,26 +1,59 @@
-//! What the tests need beside a Rust toolchain: Node.js, which runs the public suite of caching checks. Where it is
-//! missing and the system's package manager may be used, it is installed; where not, that is said aloud.
+//! What the tests need beside a Rust toolchain: programs that run public suites of checks. Where one is missing and can be
+//! installed, it is; where not, that is said aloud.
 
+use crate::workspace;
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-const PROGRAMS: [&str; 2] = ["node", "npm"];
+/// The checks for HTTP/2. Go takes no later version of them.
+const H2SPEC: &str = "github.com/summerwind/h2spec/cmd/h2spec@v2.2.1+incompatible";
 
-/// Looks, and installs what is missing if this user may.
+/// A program that a test needs.
+struct Tool {
+    name: &'static str,
+    is_here: fn() -> bool,
+    install: fn(),
+    /// What a person can do where that does not help.
+    otherwise: &'static str,
+}
+
+const TOOLS: [Tool; 2] = [
+    Tool {
+        name: "Node.js, for the suite of caching checks,",
+        is_here: || ["node", "npm"].iter().all(|program| succeeds(program, &["--version"])),
+        install: || from_the_system(&["nodejs", "npm"]),
+        otherwise: "install Node.js 18 or later",
+    },
+    Tool {
+        name: "h2spec, for the checks of HTTP/2,",
+        is_here: || succeeds(&place().join("h2spec").to_string_lossy(), &["--version"]),
+        install: || {
+            if !succeeds("go", &["version"]) {
+                from_the_system(&["golang-go"]);
+            }
+            let mut go = Command::new("go");
+            quiet(go.args(["install", H2SPEC]).env("GOBIN", place()));
+        },
+        otherwise: "install Go 1.21 or later and see that it reaches its module proxy",
+    },
+];
+
+/// Looks, and installs what is missing if it can.
 pub fn check() -> Result<String, String> {
-    if missing().is_empty() {
-        return Ok("node and npm are here".into());
-    }
-    if succeeds("sh", &["-c", "test \"$(id -u)\" = 0 && command -v apt-get"]) {
-        let packages = ["install", "--yes", "--no-install-recommends", "nodejs", "npm"];
-        if !succeeds("apt-get", &packages) && succeeds("apt-get", &["update"]) {
-            succeeds("apt-get", &packages);
+    let mut missing = Vec::new();
+    for tool in TOOLS {
+        if (tool.is_here)() {
+            continue;
+        }
+        (tool.install)();
+        if !(tool.is_here)() {
+            missing.push(format!("{} is missing; {}", tool.name, tool.otherwise));
         }
     }
-    let missing = missing();
     if missing.is_empty() {
-        return Ok("node and npm were installed".into());
+        return Ok("all are here".into());
     }
-    let text = format!("{} missing; install Node.js 18 or later", missing.join(" and "));
+    let text = missing.join("\n  ");
     if std::env::var_os("CI").is_some() {
         Err(text)
     } else {
@@ -28,12 +61,28 @@ pub fn check() -> Result<String, String> {
     }
 }
 
-fn missing() -> Vec<&'static str> {
-    PROGRAMS.into_iter().filter(|program| !succeeds(program, &["--version"])).collect()
+/// Where programs go that are installed for the tests alone.
+fn place() -> PathBuf {
+    let target = std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
+    target.unwrap_or_else(|| workspace::root().join("target")).join("tools")
+}
+
+/// Installs packages of the system, if this user may.
+fn from_the_system(packages: &[&str]) {
+    if !succeeds("sh", &["-c", "test \"$(id -u)\" = 0 && command -v apt-get"]) {
+        return;
+    }
+    let install = [&["install", "--yes", "--no-install-recommends"], packages].concat();
+    if !succeeds("apt-get", &install) && succeeds("apt-get", &["update"]) {
+        succeeds("apt-get", &install);
+    }
 }
 
 fn succeeds(program: &str, arguments: &[&str]) -> bool {
-    let mut command = Command::new(program);
-    command.args(arguments).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    quiet(Command::new(program).args(arguments))
+}
+
+fn quiet(command: &mut Command) -> bool {
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     command.status().is_ok_and(|status| status.success())
 }
