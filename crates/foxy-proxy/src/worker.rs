@@ -83,7 +83,11 @@ impl Worker {
 
     /// Adds this proxy to a message that came with `version` (RFC 9110 §7.6.3).
     pub(crate) fn add_via(&self, version: Version, headers: &mut Headers) {
-        let version = version.as_str().trim_start_matches("HTTP/");
+        let version = match version {
+            Version::Http10 => "1.0",
+            Version::Http11 => "1.1",
+            Version::Http2 => "2",
+        };
         headers.append("Via", format!("{version} {}", self.settings().via_name));
     }
 }
