@@ -22,6 +22,8 @@ pub enum DecodeError {
     ObsoleteFold,
     /// The first line is not `method SP target SP version`.
     InvalidRequestLine,
+    /// The first line has the shape of a request line, and its last word names another protocol than HTTP.
+    OtherProtocol,
     /// The method is not a token.
     InvalidMethod,
     /// The request target has a form or a byte that its method does not allow.
@@ -109,6 +111,7 @@ impl DecodeError {
             Self::NulByte => "there is a NUL byte in a header section",
             Self::ObsoleteFold => "a header line starts with a blank (obsolete line folding)",
             Self::InvalidRequestLine => "the request line is not `method target HTTP/1.1`",
+            Self::OtherProtocol => "the first line is of another protocol than HTTP",
             Self::InvalidMethod => "the method is not a token",
             Self::InvalidTarget => "the request target is not one its method allows",
             Self::InvalidAuthority => "the authority in the target is not `host` or `host:port`",

@@ -186,9 +186,14 @@ fn request_error(error: Error, text: &[u8]) -> DecodeError {
         (Error::Token, [method, ..]) if !is_token(method) => DecodeError::InvalidMethod,
         (Error::Token, [_, _, ..]) | (Error::Version, [_, _, _, _, ..]) => DecodeError::InvalidTarget,
         (Error::Version, [_, _, version]) if is_version(version) => DecodeError::UnsupportedVersion,
+        (Error::Version, [_, _, word]) if !names_http(word) => DecodeError::OtherProtocol,
         (Error::HeaderName | Error::HeaderValue | Error::TooManyHeaders, _) => header_error(error),
         _ => DecodeError::InvalidRequestLine,
     }
+}
+
+fn names_http(word: &[u8]) -> bool {
+    word.get(..4).is_some_and(|name| name.eq_ignore_ascii_case(b"HTTP"))
 }
 
 fn response_error(error: Error, text: &[u8]) -> DecodeError {

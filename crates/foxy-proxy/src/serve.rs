@@ -14,7 +14,7 @@ use crate::sender::Sender;
 use crate::upstream::Transport;
 use crate::worker::Worker;
 use foxy_base::clock;
-use foxy_http::{BodyLength, RequestEvent, RequestHead, Version};
+use foxy_http::{BodyLength, DecodeError, RequestEvent, RequestHead, Version};
 use std::cell::Cell;
 use std::net::SocketAddr;
 use std::rc::Rc;
@@ -144,7 +144,10 @@ async fn one(
     idle.set(!receiver.has_begun());
     let (head, body) = match read_head(worker, &mut receiver, idle).await {
         Ok(found) => found,
-        Err(ReadEnd::Closed | ReadEnd::Broken) => return Then::Close,
+        // Who speaks another protocol cannot read an answer of ours (RFC 9113 §3.4 asks for the close alone).
+        Err(ReadEnd::Closed | ReadEnd::Broken | ReadEnd::Malformed(DecodeError::OtherProtocol)) => {
+            return Then::Close;
+        }
         Err(ReadEnd::Timeout) if !receiver.has_begun() => return Then::Close,
         Err(end) => {
             let reason = match end {

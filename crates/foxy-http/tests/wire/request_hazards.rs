@@ -192,6 +192,13 @@ fn other_versions_are_refused() {
 }
 
 #[test]
+fn a_first_line_of_another_protocol_is_known_as_that() {
+    for line in ["INVALID CONNECTION PREFACE", "OPTIONS * RTSP/1.0", "INVITE sip:a@b SIP/2.0", "GET / FTP"] {
+        check(&format!("{line}\r\nHost: h\r\n\r\n"), "400 OtherProtocol");
+    }
+}
+
+#[test]
 fn a_header_line_without_a_name_or_a_colon_is_refused() {
     for line in [": x", "x", "x y: z", "(x): y", "\u{e9}: y"] {
         check(&post(&format!("{line}\r\n")), "400 InvalidHeaderName");
