@@ -9,6 +9,7 @@ use crate::fill_body::Incoming;
 use crate::flight::{Flight, FlightHead, Outcome};
 use crate::freshen::Described;
 use crate::keeper::Keeper;
+use crate::memory::Cached;
 use crate::not_kept::{NotKept, Refused};
 use crate::stale::Stale;
 use crate::stored::{CacheKey, Stored, VaryList, strip};
@@ -16,6 +17,7 @@ use crate::upstream::{HeadEvent, Origin, UpstreamError, UpstreamExchange};
 use crate::worker::Worker;
 use foxy_base::{WallTime, clock};
 use foxy_http::{BodyLength, Headers, RequestHead, ResponseHead, strip_hop_by_hop};
+use foxy_rules::partial::are_of_one;
 use foxy_rules::storable::Exchange;
 use foxy_rules::validate::is_about;
 use foxy_rules::{Failure, NotStoredReason, RequestControl, Storability, StoredTimes, Vary, storability};
@@ -177,6 +179,7 @@ pub(crate) async fn answered(
                 let stored = Arc::new(Stored::new(key.text.clone(), head, policy, initial, length, body));
                 let list = list.as_ref().map(|(list, new)| (list, *new));
                 cache.add(&fill.base, &key, &stored, list, fill.epoch, &worker.counters);
+                forget_other_parts(cache, &fill.base, &stored);
                 worker.shared.refusals.forget(&fill.base);
                 flight.keeping.send_replace(Keeping::All(stored));
             }
@@ -184,6 +187,16 @@ pub(crate) async fn answered(
         }
     }
     finish(worker, flight, &fill.base, result);
+}
+
+/// Forgets what memory knows of parts that a newer response is not of: once that is gone they would answer again.
+fn forget_other_parts(cache: &Cache, base: &CacheKey, stored: &Stored) {
+    let key = base.part();
+    if let Some(Cached::Response(parts)) = cache.held(&key)
+        && !are_of_one(&View(&parts.head.headers), &View(&stored.head.headers))
+    {
+        cache.forget(&key);
+    }
 }
 
 /// The key a response is stored under, and the list that leads to it, if its Vary names any field, with whether that is

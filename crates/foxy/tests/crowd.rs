@@ -22,8 +22,8 @@ const PERIOD: usize = 65_521;
 const PIECE: usize = 64 << 10;
 
 /// What foxy may have held at its peak. Of this, 8 MiB are the memory it is told to use; parts and flights have about as much
-/// each, the shards their buffers, and each client a few kilobytes.
-const PEAK: u64 = 128 << 20;
+/// each, the store its buffers, and each client a few kilobytes.
+const PEAK: u64 = 64 << 20;
 
 /// The body over and over again: any piece of it begins within the first period.
 fn pattern() -> Arc<Vec<u8>> {

@@ -168,6 +168,25 @@ fn a_whole_is_completed_from_its_slices() {
 }
 
 #[test]
+fn slices_of_what_a_newer_whole_replaced_do_not_come_back() {
+    let state = Arc::new(Mutex::new(Sparse::fresh(2 * SLICE)));
+    let now = Arc::clone(&state);
+    let origin = TestOrigin::start(move |head, _| now.lock().expect("not poisoned").answer(head));
+    let proxy = forward_proxy();
+    let url = origin.url("/x");
+    range(&proxy, &url, 5, 9);
+    stored(&proxy, 2);
+    *state.lock().expect("not poisoned") = Sparse { etag: "\"two\"".into(), ..Sparse::fresh(2 * SLICE) };
+    let answer = proxy.get(&url, "Cache-Control: no-cache\r\n");
+    assert_eq!(answer.header("etag"), "\"two\"");
+    // Two parts and a head of the whole; of the slices only one that nothing names any more.
+    while proxy.store.len() != 4 {
+        std::thread::yield_now();
+    }
+    assert_eq!(range(&proxy, &url, 5, 9).header("etag"), "\"two\"");
+}
+
+#[test]
 fn an_object_no_larger_than_a_slice_is_stored_whole() {
     for etag in ["\"one\"", "W/\"one\"", ""] {
         let (origin, _) = Sparse { etag: etag.into(), ..Sparse::fresh(5000) }.origin();
