@@ -201,3 +201,12 @@ proptest! {
         adds_up(&bytes, format);
     }
 }
+
+#[test]
+fn a_log_below_lines_of_something_else_is_still_known() {
+    let garbage: String = (0..200).map(|line| format!("ERROR {line}: restarted\n")).collect();
+    let (_, report) = read_bytes(&[garbage.as_bytes(), SQUID].concat(), None).expect("found below");
+    assert_eq!((report.format, report.gets), (Format::Squid, 8));
+    let error = read_bytes(garbage.as_bytes(), None).expect_err("no log at all").to_string();
+    assert!(error.contains("--format"), "{error}");
+}

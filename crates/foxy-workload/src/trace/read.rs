@@ -73,7 +73,8 @@ impl fmt::Display for ReadError {
             Self::Io(error) => write!(f, "cannot be read: {error}"),
             Self::UnknownFormat => f.write_str(
                 "the first lines are of no known format; a Squid access.log, a Common or Combined Log, CSV with a \
-                 header that names time, url and bytes, or Parquet with such columns would be right",
+                 header that names time, url and bytes, or Parquet with such columns would be right; if it is one of \
+                 these below lines of something else, name it with --format",
             ),
             Self::NoColumn(name) => {
                 write!(f, "there is no column {name}; the header must name at least time, url and bytes")
@@ -200,18 +201,25 @@ pub(super) fn is_damage(error: &io::Error, packed: bool) -> bool {
     packed && error.raw_os_error().is_none()
 }
 
-/// The format that most of the first lines have.
+/// Lines of the head that the format is guessed from; all of it when none of them is of a known format.
+const GUESSED_LINES: usize = 20;
+
+/// The format that most of the first lines have; of all that were looked at, where the first few are of none.
 fn guess(head: &[u8]) -> Option<Format> {
     if head.starts_with(b"PAR1") {
         return Some(Format::Parquet);
     }
     let text = String::from_utf8_lossy(head);
-    let mut lines = text.lines().filter(|line| !line.trim().is_empty() && !line.starts_with('#')).take(20);
-    let first = lines.next()?;
-    if Csv::new(first).is_ok() {
+    let lines: Vec<&str> =
+        text.lines().filter(|line| !line.trim().is_empty() && !line.starts_with('#')).collect();
+    if Csv::new(lines.first()?).is_ok() {
         return Some(Format::Csv);
     }
-    let lines: Vec<&str> = std::iter::once(first).chain(lines).collect();
+    let first = &lines[..lines.len().min(GUESSED_LINES)];
+    guess_lines(first).or_else(|| guess_lines(&lines))
+}
+
+fn guess_lines(lines: &[&str]) -> Option<Format> {
     let fitting = |parse: fn(&str) -> Option<Skip>| {
         lines.iter().filter(|line| parse(line).is_none_or(|reason| !reason.is_broken())).count()
     };
