@@ -3,36 +3,9 @@
 use crate::Summary;
 use crate::number::readable;
 use crate::table::Table;
+pub use crate::verdict::{Verdict, judge_order, within};
 use serde::{Deserialize, Serialize};
 use std::fmt;
-
-/// What a comparison comes to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Verdict {
-    /// Value or ratio is as quoted, within the tolerance.
-    #[serde(rename = "reproduced")]
-    Reproduced,
-    /// Order and direction are as quoted, the value is not.
-    #[serde(rename = "shape only")]
-    ShapeOnly,
-    /// It does not come out as quoted.
-    #[serde(rename = "different today")]
-    DifferentToday,
-    /// It cannot be run where this was run.
-    #[serde(rename = "not possible here")]
-    NotPossibleHere,
-}
-
-impl fmt::Display for Verdict {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::Reproduced => "reproduced",
-            Self::ShapeOnly => "shape only",
-            Self::DifferentToday => "different today",
-            Self::NotPossibleHere => "not possible here",
-        })
-    }
-}
 
 /// Where a value comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -106,25 +79,12 @@ impl FigureRow {
             high: values.iter().copied().reduce(f64::max),
             unit: unit.into(),
             ratio: None,
-            verdict: Verdict::ShapeOnly,
+            verdict: Verdict::NoQuote,
             place: Place::Simulated,
             seeds: u32::try_from(values.len()).unwrap_or(u32::MAX),
             scale: 1.0,
             note: String::new(),
         }
-    }
-
-    /// Sets what the seed says, and the band within which our value counts as reproduced; outside, it is `otherwise`.
-    #[must_use]
-    pub fn against(mut self, quoted: f64, band: std::ops::RangeInclusive<f64>, otherwise: Verdict) -> Self {
-        self.quoted = Some(quoted);
-        self.ratio = self.ours.filter(|_| quoted != 0.0).map(|ours| ours / quoted);
-        self.verdict = match self.ours {
-            Some(ours) if band.contains(&ours) => Verdict::Reproduced,
-            Some(_) => otherwise,
-            None => Verdict::NotPossibleHere,
-        };
-        self
     }
 
     /// A row that could not be run, and why.
@@ -211,6 +171,26 @@ pub fn as_markdown(rows: &[FigureRow]) -> String {
     figure_table(rows).markdown()
 }
 
+/// The rows as CSV, with full precision.
+#[must_use]
+pub fn as_csv(rows: &[FigureRow]) -> String {
+    let quoted = |text: &str| format!("\"{}\"", text.replace('"', "\"\""));
+    let number = |value: Option<f64>| value.map_or_else(String::new, |value| value.to_string());
+    let mut text =
+        String::from("figure,row,quoted,ours,low,high,unit,ratio,verdict,place,scale,seeds,note\n");
+    for row in rows {
+        let numbers = [row.quoted, row.ours, row.low, row.high].map(number).join(",");
+        let FigureRow { verdict, place, scale, seeds, .. } = row;
+        let (name, unit, note) = (quoted(&row.row), quoted(&row.unit), quoted(&row.note));
+        let ratio = number(row.ratio);
+        text += &format!(
+            "{},{name},{numbers},{unit},{ratio},{verdict},{place},{scale},{seeds},{note}\n",
+            row.figure
+        );
+    }
+    text
+}
+
 /// A scale as people say it: `full`, `1/10`, `×4`.
 #[must_use]
 pub fn scale_text(scale: f64) -> String {
@@ -231,20 +211,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_band_decides_what_counts_as_reproduced() {
-        let check = |values: &[f64], expected| {
-            let row = FigureRow::of("001-table2", "BUDDY", "URL-get/s", values);
-            assert_eq!(row.against(133.0, 94.5..=189.0, Verdict::DifferentToday).verdict, expected);
-        };
-        check(&[120.0, 140.0], Verdict::Reproduced);
-        check(&[20.0], Verdict::DifferentToday);
-        check(&[], Verdict::NotPossibleHere);
-    }
-
-    #[test]
     fn a_row_is_a_line_of_a_table_and_of_json() {
         let row = FigureRow::of("001-table2", "SQUID", "URL-get/s", &[26.0, 28.0])
-            .against(27.0, 20.0..=40.0, Verdict::ShapeOnly)
+            .against(27.0, 20.0..=40.0)
             .with_note("a|b");
         assert_eq!(
             as_markdown(std::slice::from_ref(&row)).lines().last(),
@@ -258,6 +227,16 @@ mod tests {
     }
 
     #[test]
+    fn a_row_is_a_line_of_comma_separated_values() {
+        let row =
+            FigureRow::of("001-fig2", "create, \"empty\"", "ms", &[12.5, 13.5]).against(20.0, 15.0..=25.0);
+        assert_eq!(
+            as_csv(&[row]).lines().last(),
+            Some("001-fig2,\"create, \"\"empty\"\"\",20,13,12.5,13.5,\"ms\",0.65,differs,simulated,1,2,\"\"")
+        );
+    }
+
+    #[test]
     fn a_value_that_is_not_finite_counts_as_none() {
         let row = FigureRow::of("001-fig2", "create", "ms", &[f64::NAN, 20.0]);
         assert_eq!((row.ours, row.seeds), (Some(20.0), 1));
@@ -267,7 +246,7 @@ mod tests {
     #[test]
     fn scripts_rely_on_the_record_s_keys_and_their_order() {
         let row = FigureRow::of("001-table2", "BUDDY", "URL-get/s", &[133.0]);
-        let record = crate::Record::FigureRow(row.against(133.0, 120.0..=146.0, Verdict::ShapeOnly));
+        let record = crate::Record::FigureRow(row.against(133.0, 120.0..=146.0));
         let text = serde_json::to_string(&record).expect("plain values");
         assert!(
             text.starts_with(r#"{"kind":"figure-row","figure":"001-table2","row":"BUDDY","quoted":133.0,"#),
@@ -277,11 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn the_words_in_records_are_those_in_tables() {
-        use Verdict::{DifferentToday, NotPossibleHere, Reproduced, ShapeOnly};
-        for verdict in [Reproduced, ShapeOnly, DifferentToday, NotPossibleHere] {
-            assert_eq!(serde_json::to_string(&verdict).expect("text"), format!("\"{verdict}\""));
-        }
+    fn the_places_in_records_are_those_in_tables() {
         for place in [Place::Measured, Place::Simulated, Place::Quoted, Place::Derived] {
             assert_eq!(serde_json::to_string(&place).expect("text"), format!("\"{place}\""));
         }

@@ -9,6 +9,7 @@ pub mod page;
 pub mod record;
 pub mod statistics;
 pub mod table;
+mod verdict;
 
 pub use figure::{FigureRow, Place, Verdict, figure_table, scale_text};
 pub use latency::Latencies;

@@ -152,6 +152,13 @@ pub enum Record {
         /// `[quantile, microseconds]`, rising.
         quantiles: Vec<(f64, u64)>,
     },
+    /// A run that came to nothing, and so has no values.
+    FailedRun {
+        /// The proxy, scheme or engine that was run.
+        subject: String,
+        /// Why, in a few words.
+        reason: String,
+    },
     /// Last, once: whether every bar that was given held.
     End {
         /// True when none was missed.

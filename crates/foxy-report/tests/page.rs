@@ -1,8 +1,6 @@
 //! The page of a run: everything in it, nothing from outside, words escaped.
 
-use foxy_report::{
-    FigureRow, Machine, Measure, Page, Place, Record, RequestClass, Setup, Table, Timeline, Verdict,
-};
+use foxy_report::{FigureRow, Machine, Measure, Page, Place, Record, RequestClass, Setup, Table, Timeline};
 
 fn setup() -> Setup {
     let machine = Machine { cpu: "A <CPU>".into(), cores: 2, memory: 8 << 30, kernel: "Linux 6.1".into() };
@@ -22,7 +20,7 @@ fn records() -> Vec<Record> {
     let timeline = |subject| Timeline::new("hit_ratio", subject, "share", &[(0.0, 0.1), (1.0, 0.5)]);
     vec![
         Record::Setup(setup()),
-        Record::FigureRow(row.against(133.0, 120.0..=146.0, Verdict::ShapeOnly)),
+        Record::FigureRow(row.against(133.0, 120.0..=146.0)),
         Record::Measure(Measure::once("requests_per_second", "foxy", 12_345.0, "1/s")),
         Record::RequestClass(RequestClass::new("hit", "foxy", 4096, &foxy_report::Latencies::default())),
         Record::Timeline(timeline("foxy")),

@@ -28,7 +28,14 @@ fn main() -> ExitCode {
         }
     };
     match commands::run(&matches) {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(()) => match terminal::failure() {
+            None => ExitCode::SUCCESS,
+            Some(error) => {
+                let text = format!("foxy: the standard output cannot be written: {error}; free space there");
+                terminal::report(Level::Error, &text);
+                ExitCode::from(3)
+            }
+        },
         Err(failure) => {
             if !matches!(failure, failure::Failure::Ended(_)) {
                 terminal::report(Level::Error, &format!("foxy: {failure}"));

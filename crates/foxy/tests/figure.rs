@@ -19,6 +19,9 @@ fn a_figure_is_a_table_pictures_and_records() {
     let read = |path: &str| std::fs::read_to_string(path).expect("written");
     assert!(read(&format!("{out}/001-fig9.svg")).starts_with("<svg"));
     assert!(read(&format!("{out}/001-fig9.csv")).lines().count() > 100);
+    assert!(read(&format!("{out}/001-table1.svg")).starts_with("<svg"));
+    assert!(read(&format!("{out}/001-table1.csv")).contains("URL-read, quoted"));
+    assert_eq!(read(&format!("{out}/001-table1-rows.csv")).lines().count(), 5);
     assert!(read(&html).contains("001-fig9"));
     let records = read(&json);
     assert!(records.lines().next().expect("a setup").contains("\"scale\":0.02"), "{records}");
@@ -43,4 +46,29 @@ fn a_scale_that_makes_no_sense_is_refused() {
         let output = foxy(&["001-table1", &format!("--scale={scale}")]);
         assert_eq!(output.status.code(), Some(2), "{scale}");
     }
+}
+
+#[test]
+fn a_place_that_cannot_be_written_to_is_found_before_the_work() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("file");
+    std::fs::write(&file, "").expect("written");
+    let below = file.join("below");
+    for option in ["--out", "--markdown", "--html", "--json"] {
+        let output = foxy(&["001-table1", option, below.to_str().expect("UTF-8")]);
+        let text = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(2), "{option}: {text}");
+        assert!(text.contains(option) && text.contains("cannot be written"), "{option}: {text}");
+        assert!(output.stdout.is_empty(), "{option}: nothing was run");
+    }
+}
+
+#[test]
+fn a_folder_that_a_running_foxy_has_is_refused() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let _in_use = foxy_device::Root::open(folder.path()).expect("opens");
+    let output = foxy(&["001-table2-disk", "--folder", folder.path().to_str().expect("UTF-8")]);
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(2), "{text}");
+    assert!(text.contains("--folder") && text.contains("in use"), "{text}");
 }

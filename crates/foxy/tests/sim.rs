@@ -114,6 +114,60 @@ fn the_modelled_disk_gives_rates_and_latencies() {
 }
 
 #[test]
+fn a_store_that_does_not_fit_the_modelled_disk_has_no_rate_but_a_reason() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("run.jsonl");
+    let too_large = ["--scheme", "stream,coss", "--device", "mechanical", "--utilization", "2"];
+    let arguments = [&SMALL[..], &too_large, &["--json", file.to_str().expect("UTF-8")]].concat();
+    let output = sim(&arguments);
+    let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert_eq!(output.status.code(), Some(3), "{out}{err}");
+    assert!(out.contains("4233 gets") && out.contains("does not fit the modelled disk"), "{out}");
+    let records = std::fs::read_to_string(&file).expect("written");
+    assert!(
+        records.contains(r#"{"kind":"failed-run","subject":"stream@2%","reason":"failed: its store of"#),
+        "{records}"
+    );
+    assert!(!records.contains("url_gets_per_second"), "{records}");
+}
+
+#[test]
+fn operations_of_none_have_no_rate() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let log = log(folder.path());
+    let arguments = ["--trace", &log, "--scheme", "stream", "--device", "mechanical", "--disk", "1"];
+    let (out, measures) = measured(folder.path(), &arguments);
+    assert!(out.contains("nothing reached the disk"), "{out}");
+    assert!(!measures.iter().any(|measure| measure["name"] == "url_gets_per_second"), "{measures:?}");
+}
+
+#[test]
+fn the_mapping_of_ufs_decides_how_many_folders_are_made() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let creates = |mapping| {
+        let arguments = [&SMALL[..], &["--scheme", "ufs", "--ufs-mapping", mapping]].concat();
+        value(&measured(folder.path(), &arguments).1, "creates_per_get", "ufs")
+    };
+    assert!(creates("round-robin") > creates("consecutive"));
+}
+
+#[test]
+fn more_gets_than_memory_holds_are_refused() {
+    let most = u64::MAX.to_string();
+    check_unusable(&["--workload", "table1", "--requests", &most], &["--requests", "at most 100000000"]);
+}
+
+#[test]
+fn a_full_standard_output_is_a_failure() {
+    let full = std::fs::OpenOptions::new().write(true).open("/dev/full").expect("Linux has it");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_foxy"));
+    let arguments = ["sim", "--workload", "bu95", "--requests", "100", "--policy", "lru"];
+    let output = command.args(arguments).stdout(full).output().expect("the binary runs");
+    assert_eq!(output.status.code(), Some(3));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("standard output cannot be written"));
+}
+
+#[test]
 fn a_folder_is_left_as_it_was_found() {
     let folder = tempfile::tempdir().expect("a folder");
     let device = folder.path().join("disk");
@@ -132,9 +186,10 @@ fn a_folder_in_use_is_said_in_the_row() {
     let _in_use = foxy_device::Root::open(folder.path()).expect("opens");
     let name = folder.path().to_str().expect("UTF-8");
     let output = sim(&[&SMALL[..], &["--scheme", "stream", "--device", name]].concat());
-    let err = String::from_utf8_lossy(&output.stderr);
+    let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert_eq!(output.status.code(), Some(3), "{err}");
-    assert!(err.lines().any(|line| line.starts_with("stream ") && line.contains("in use")), "{err}");
+    assert!(out.lines().any(|line| line.starts_with("stream ") && line.contains("in use")), "{out}");
+    assert!(err.contains("no run came to anything"), "{err}");
 }
 
 #[test]
@@ -148,7 +203,7 @@ fn schemes_devices_and_files_that_cannot_be_used_are_refused() {
     check_unusable(&scheme("ufs", &["--cache-size", "1%"]), &["--cache-size"]);
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("operations");
-    std::fs::write(&file, "foxy-operations 1 5 2 900\nw 1 2 300\nd 7 2 300\n").expect("written");
+    std::fs::write(&file, "foxy-operations 2 5 2 900 2\nw 1 2 300\nd 7 2 300\n").expect("written");
     let file = file.to_str().expect("UTF-8");
     check_unusable(&["--operations", file, "--scheme", "ufs"], &["operations: line 3: must read or delete"]);
     check_unusable(&["--operations", "/none", "--scheme", "ufs"], &["--operations /none: cannot be opened"]);

@@ -81,6 +81,11 @@ impl Layout {
         Self { page_size, page_fragments, group_fragments, data_start, groups }
     }
 
+    /// Bytes for files and directories: what inodes and bitmaps leave, in whole cylinder groups.
+    pub(super) fn room(&self) -> u64 {
+        u64::from(self.group_fragments - self.data_start) * FRAGMENT * self.groups.len() as u64
+    }
+
     pub(super) const fn page_fragments(&self) -> u32 {
         self.page_fragments
     }

@@ -1,5 +1,6 @@
 //! What a modelled disk and the file system on it are like. Plain numbers with their units; nothing moves here.
 
+use super::layout::Layout;
 use std::time::Duration;
 
 /// Bytes in a sector.
@@ -160,6 +161,15 @@ impl DiskProfile {
     #[must_use]
     pub const fn capacity(&self) -> u64 {
         self.sectors() * SECTOR
+    }
+
+    /// Bytes of it that files can have beside the system's inodes and bitmaps.
+    ///
+    /// # Panics
+    /// When the profile's page is no multiple of a fragment, or a cylinder group has no room for data.
+    #[must_use]
+    pub fn room(&self) -> u64 {
+        Layout::new(self).room()
     }
 }
 

@@ -2,11 +2,11 @@
 
 use super::observe::Observer;
 use super::trial::{self, Mix, Trial, TrialResult};
+use crate::sim::disk::paper_disk;
 use crate::sim::levels::{LevelCounts, Levels, operations};
 use crate::sim::operation::Operations;
 use crate::sim::parallel::run_all;
 use foxy_device::DiskProfile;
-use foxy_device::mechanical::SystemProfile;
 use foxy_store::PolicyName;
 use foxy_workload::trace::synthetic::{Model, TABLE1, generate};
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
@@ -17,11 +17,6 @@ pub const GETS: f64 = 1_058_206.0;
 /// Bytes of the paper's memory and disk caches.
 const MEMORY: f64 = 536_870_912.0;
 const DISK: f64 = 2_147_483_648.0;
-
-/// Cylinders that Squid's 4,096 directories take; they do not shrink with the cache.
-const DIRECTORY_CYLINDERS: u32 = 48;
-/// Bytes of inode and directory blocks that the paper's machine kept: 2 % of its 384 MB, Solaris' default.
-const METADATA_CACHE: u64 = 8 << 20;
 
 /// How much is run.
 #[derive(Clone, Debug, PartialEq)]
@@ -48,6 +43,7 @@ pub struct Lab<'a> {
     progress: Progress<'a>,
     streams: Mutex<Vec<(StreamKey, Arc<Stream>)>>,
     known: Mutex<Vec<Known>>,
+    shortfalls: Mutex<Vec<String>>,
 }
 
 /// URL operations, and what went by at each cache level.
@@ -63,7 +59,13 @@ impl<'a> Lab<'a> {
     /// Nothing run yet. `progress` is told how many trials of how many asked for are done.
     #[must_use]
     pub fn new(extent: Extent, progress: Progress<'a>) -> Self {
-        Self { extent, progress, streams: Mutex::default(), known: Mutex::default() }
+        Self {
+            extent,
+            progress,
+            streams: Mutex::default(),
+            known: Mutex::default(),
+            shortfalls: Mutex::default(),
+        }
     }
 
     /// How much is run.
@@ -72,25 +74,10 @@ impl<'a> Lab<'a> {
         &self.extent
     }
 
-    /// The model disk, scaled: a smaller disk has fewer cylinders, and its arm takes as long from end to end. The
-    /// system's caches shrink with it.
+    /// The model disk, scaled.
     #[must_use]
     pub fn profile(&self) -> DiskProfile {
-        let profile = DiskProfile::st15150w();
-        let scale = self.extent.scale;
-        let cylinders = |count: u32| ((f64::from(count) * scale) as u32).max(64);
-        let bytes = |count: u64| ((count as f64 * scale) as u64).max(64 << 10);
-        let system = SystemProfile {
-            page_cache: bytes(profile.system.page_cache),
-            metadata_cache: bytes(METADATA_CACHE),
-            ..profile.system
-        };
-        DiskProfile {
-            cylinders: (cylinders(profile.cylinders) + DIRECTORY_CYLINDERS).min(profile.cylinders),
-            seek_bend: cylinders(profile.seek_bend),
-            system,
-            ..profile
-        }
+        paper_disk(self.extent.scale)
     }
 
     /// The URL operations of the paper's trace, or of one that differs from it in size or mix.
@@ -126,7 +113,19 @@ impl<'a> Lab<'a> {
             trials.iter().filter(|trial| self.find(trial, follow_requests).is_none()).collect();
         self.all(&todo, |trial| self.run(trial, follow_requests));
         let found = trials.iter().map(|trial| self.find(trial, follow_requests));
-        found.collect::<Option<_>>().expect("every trial was run")
+        let found: Vec<Arc<TrialResult>> = found.collect::<Option<_>>().expect("every trial was run");
+        let mut shortfalls = self.shortfalls.lock().unwrap_or_else(PoisonError::into_inner);
+        for (trial, result) in trials.iter().zip(&found) {
+            let shortfall = result.outcome.shortfall();
+            shortfalls.extend(shortfall.map(|shortfall| format!("{}: {shortfall}", trial.scheme)));
+        }
+        found
+    }
+
+    /// What stores did not do of their work in the trials asked for since this was last asked.
+    #[must_use]
+    pub fn take_shortfalls(&self) -> Vec<String> {
+        std::mem::take(&mut self.shortfalls.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// What these tasks come to, in order, on all threads.

@@ -15,7 +15,7 @@ mod webcosm;
 pub use lab::{Extent, Lab};
 pub use picture::Picture;
 
-use foxy_report::figure::FigureRow;
+use foxy_report::figure::{FigureRow, Place, Verdict};
 use std::fmt;
 
 /// What a figure came to.
@@ -41,11 +41,24 @@ impl FigureEntry {
     /// Runs what it takes.
     #[must_use]
     pub fn make(&self, lab: &Lab) -> Figure {
+        let _of_others = lab.take_shortfalls();
         let mut figure = (self.make)(lab);
         for row in &mut figure.rows {
             row.scale = lab.extent().scale;
         }
+        if let Some(first) = lab.take_shortfalls().first() {
+            disown(&mut figure.rows, first);
+        }
         figure
+    }
+}
+
+/// Where stores did not do equal work, no row of a figure has a verdict; each says why.
+fn disown(rows: &mut [FigureRow], why: &str) {
+    for row in rows.iter_mut().filter(|row| row.place == Place::Simulated) {
+        row.verdict = Verdict::UnequalWork;
+        let rest = if row.note.is_empty() { String::new() } else { format!("; {}", row.note) };
+        row.note = format!("{why}{rest}");
     }
 }
 
@@ -106,3 +119,20 @@ impl fmt::Display for UnknownFigure {
 }
 
 impl std::error::Error for UnknownFigure {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_of_unequal_work_have_no_verdict_and_say_why() {
+        let row = |place| {
+            FigureRow::of("001-table2", "BUDDY", "URL-get/s", &[133.0]).from_place(place).with_note("n")
+        };
+        let mut rows = [row(Place::Simulated).against(133.0, 100.0..=150.0), row(Place::Derived)];
+        disown(&mut rows, "stream: reads that found nothing: 3 of 4");
+        assert_eq!(rows[0].verdict, Verdict::UnequalWork);
+        assert_eq!(rows[0].note, "stream: reads that found nothing: 3 of 4; n");
+        assert_eq!(rows[1].verdict, Verdict::NoQuote);
+    }
+}

@@ -6,7 +6,7 @@ use super::picture::{Picture, Series, Style};
 use super::trial::{Mix, Trial};
 use super::webcosm::{rates, ratios};
 use crate::sim::operation::OperationKind;
-use foxy_report::figure::{FigureRow, Verdict};
+use foxy_report::figure::FigureRow;
 use foxy_report::statistics::mean;
 
 const NAME: &str = "001-r44";
@@ -54,11 +54,11 @@ pub fn gain_over_reads(lab: &Lab) -> Figure {
     let (first, last) = (points[0], points[points.len() - 1]);
     let growth =
         FigureRow::of(NAME, "gain at the most reads over gain at the fewest", "times", &[last.1 / first.1]);
-    rows.push(FigureRow {
-        verdict: if last.1 > first.1 { Verdict::ShapeOnly } else { Verdict::DifferentToday },
-        note: format!("expected to be above 1; the gain is highest at {:.0} % of reads", highest.0),
-        ..growth
-    });
+    rows.push(
+        growth
+            .shape(last.1 > first.1)
+            .with_note(format!("expected to be above 1; the gain is highest at {:.0} % of reads", highest.0)),
+    );
     let pictures = vec![Picture::Plot {
         title: "R44: LAZY-READS over PACKETIZER as reads become more".into(),
         x: "reads, % of reads and writes".into(),

@@ -4,7 +4,7 @@ use super::Figure;
 use super::lab::Lab;
 use super::picture::{Picture, Series, Style};
 use super::trial::{Mix, Trial};
-use foxy_report::figure::{FigureRow, Verdict};
+use foxy_report::figure::{FigureRow, judge_order, within};
 
 /// Threads of aufs for each disk.
 const THREADS: usize = 16;
@@ -33,18 +33,21 @@ pub fn table_d6(lab: &Lab) -> Figure {
         .zip(1..)
         .map(|((values, quoted), disks)| {
             FigureRow::of("000-d6", &format!("aufs, disks: {disks}"), "URL-get/s", values)
-                .against(quoted, quoted * 0.75..=quoted * 1.25, Verdict::ShapeOnly)
+                .against(quoted, within(quoted))
                 .with_note("quoted in transactions/s of PolyMix, ours in gets of the synthetic trace")
         })
         .collect();
+    judge_order(&mut rows);
     rows.push(
         FigureRow::of("000-d6", "two disks over one", "times", &over_one(2))
-            .against(1.29, 1.15..=1.45, Verdict::ShapeOnly)
+            .against(1.29, 1.15..=1.45)
+            .gain()
             .with_note(why),
     );
     rows.push(
         FigureRow::of("000-d6", "three disks over one", "times", &over_one(3))
-            .against(1.66, 1.45..=1.9, Verdict::ShapeOnly)
+            .against(1.66, 1.45..=1.9)
+            .gain()
             .with_note(why),
     );
     let points = (1..)

@@ -12,13 +12,6 @@ use foxy_store::schemes::slotted::BufferChoice;
 use foxy_store::schemes::ufs::UfsMapping;
 use foxy_store::{Observer, StoreSettings};
 use foxy_workload::trace::synthetic::TABLE1;
-use std::time::Duration;
-
-/// Bytes that may wait for the disk: as many as in a store that serves clients, where no process is throttled.
-const WAITING_BYTES: usize = 16 << 20;
-
-/// How long a technique may gather before it writes: until it is full, as the paper's do.
-const FLUSH_AFTER: Duration = Duration::from_secs(3600);
 
 /// What is tried.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -35,6 +28,8 @@ pub struct Trial {
     pub locality_choice: BufferChoice,
     /// What is asked for, of which caches.
     pub mix: Mix,
+    /// How ufs spreads its files over directories (R18).
+    pub ufs_mapping: UfsMapping,
     /// Disks.
     pub spindles: usize,
     /// URL-writes under way at once.
@@ -81,6 +76,7 @@ impl Trial {
             locality_buffers: 128,
             locality_choice: BufferChoice::LeastRecentlyUsed,
             mix: Mix::PAPER,
+            ufs_mapping: UfsMapping::RoundRobin,
             spindles: 1,
             writes_at_once: 1,
             seed,
@@ -89,17 +85,14 @@ impl Trial {
 
     /// The store and how it is asked, as in every run on the paper's stream, with what the figure varies.
     fn subject(&self, operations: &Operations) -> Result<Subject, RunError> {
-        let Self { utilization, seed, .. } = *self;
+        let Self { utilization, ufs_mapping, seed, .. } = *self;
         let scheme = self.scheme.parse().expect("figures name schemes there are");
-        let plan = Plan { scheme, utilization, prefetch: 0, seed };
+        let plan = Plan { scheme, utilization, prefetch: 0, ufs_mapping, seed };
         let subject = runs::subject(&plan, self.writes_at_once, operations)?;
         let settings = StoreSettings {
             buddy_threshold: self.buddy_threshold,
             locality_buffers: self.locality_buffers,
             locality_choice: self.locality_choice,
-            ufs_mapping: UfsMapping::RoundRobin,
-            waiting_bytes: WAITING_BYTES,
-            flush_after: FLUSH_AFTER,
             ..subject.settings
         };
         Ok(Subject { settings, ..subject })
@@ -126,16 +119,22 @@ pub struct TrialResult {
 }
 
 impl TrialResult {
-    /// URL-gets a second.
+    /// URL-gets a second; not a number when the store did not do the work.
     #[must_use]
     pub fn gets_per_second(&self) -> f64 {
-        self.gets as f64 / self.outcome.took.as_secs_f64()
+        self.gets as f64 / self.seconds()
     }
 
-    /// Minutes until all was done.
+    fn seconds(&self) -> f64 {
+        let nothing = self.outcome.operations == 0;
+        let failed = self.outcome.shortfall().is_some_and(|shortfall| shortfall.is_failure());
+        if nothing || failed { f64::NAN } else { self.outcome.took.as_secs_f64() }
+    }
+
+    /// Minutes until all was done; not a number when the store did not do the work.
     #[must_use]
     pub fn minutes(&self) -> f64 {
-        self.outcome.took.as_secs_f64() / 60.0
+        self.seconds() / 60.0
     }
 }
 
@@ -155,6 +154,7 @@ pub fn run(
     let mut device = Mechanical::new(*profile, trial.spindles, trial.seed);
     eye.prepare(&mut device);
     let subject = trial.subject(operations)?;
+    runs::fits(&subject, profile)?;
     let observer = Observer::default();
     let mut drive =
         Drive::start(subject, device, Virtual::default(), observer.clone()).map_err(RunError::Drive)?;

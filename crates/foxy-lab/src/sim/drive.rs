@@ -65,6 +65,7 @@ impl<D: Device, P: Pace<D>> Drive<D, P> {
             found: 0,
             lost: 0,
             refused: 0,
+            first_refusal: None,
             latencies: Vec::new(),
         };
         let body = Bytes::from(vec![0x5a; PIECE as usize]);
@@ -132,7 +133,7 @@ impl<D: Device, P: Pace<D>> Drive<D, P> {
                     break;
                 }
                 if !progress && !self.wait(self.engine.deadline()) {
-                    self.outcome.refused += 1;
+                    self.refuse(RefusedReason::Busy);
                     break;
                 }
             }
@@ -196,7 +197,7 @@ impl<D: Device, P: Pace<D>> Drive<D, P> {
                 }
                 Answer::Found(_) => self.outcome.found += 1,
                 Answer::Absent(_) => self.outcome.lost += 1,
-                Answer::Refused(_) => self.outcome.refused += 1,
+                Answer::Refused(reason) => self.refuse(reason),
                 Answer::Stored | Answer::Removed | Answer::Closed => {}
             }
             if kind != OperationKind::Delete {
@@ -204,6 +205,11 @@ impl<D: Device, P: Pace<D>> Drive<D, P> {
                 self.outcome.latencies.push(u32::try_from(took).unwrap_or(u32::MAX));
             }
         }
+    }
+
+    fn refuse(&mut self, reason: RefusedReason) {
+        self.outcome.refused += 1;
+        self.outcome.first_refusal.get_or_insert(reason);
     }
 
     /// Waits until nothing is under way.

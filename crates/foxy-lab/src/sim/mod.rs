@@ -3,10 +3,12 @@
 pub mod belady;
 pub mod cache;
 pub mod counts;
+pub mod disk;
 pub mod drive;
 pub mod fit;
 pub mod levels;
 pub mod operation;
+pub mod operation_file;
 pub mod outcome;
 pub mod pace;
 pub mod pages;

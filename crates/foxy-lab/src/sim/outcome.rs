@@ -15,8 +15,10 @@ pub struct Outcome {
     pub found: u64,
     /// URL-reads that did not, though it was written: the scheme had given it up.
     pub lost: u64,
-    /// URL-writes that were refused for good.
+    /// URL-operations that were refused for good.
     pub refused: u64,
+    /// Why the first of them was.
+    pub first_refusal: Option<RefusedReason>,
     /// How long each URL-read and URL-write took until its answer, in microseconds, sorted.
     pub latencies: Vec<u32>,
 }
@@ -27,6 +29,70 @@ impl Outcome {
     pub fn latency(&self, share: f64) -> u32 {
         let place = (share * self.latencies.len() as f64).ceil() as usize;
         self.latencies.get(place.saturating_sub(1)).copied().unwrap_or(0)
+    }
+
+    /// What was not done of the work, if anything.
+    #[must_use]
+    pub fn shortfall(&self) -> Option<Shortfall> {
+        let Self { operations, found, lost, refused, first_refusal, .. } = *self;
+        let shortfall = Shortfall { lost, reads: found + lost, refused, operations, first_refusal };
+        (lost + refused > 0).then_some(shortfall)
+    }
+}
+
+/// Share of the reads, or of all operations, that a scheme may fail to carry out before its run counts as none. Below it the
+/// scheme's own limits show: the largest record, a ring that overtakes what is still wanted.
+const TOLERATED: f64 = 0.05;
+
+/// What a store did not do of its work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shortfall {
+    /// Reads that did not find what was written.
+    pub lost: u64,
+    /// Of so many.
+    pub reads: u64,
+    /// Operations that were refused.
+    pub refused: u64,
+    /// Of so many.
+    pub operations: u64,
+    /// Why the first of them was.
+    pub first_refusal: Option<RefusedReason>,
+}
+
+impl Shortfall {
+    /// Whether it is so much that the run's rates say nothing of the scheme.
+    #[must_use]
+    pub fn is_failure(&self) -> bool {
+        let over = |part: u64, whole: u64| part as f64 > TOLERATED * whole as f64;
+        over(self.lost, self.reads) || over(self.refused, self.operations)
+    }
+}
+
+impl fmt::Display for Shortfall {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut parts = Vec::new();
+        if self.lost > 0 {
+            parts.push(format!("reads that found nothing: {} of {}", self.lost, self.reads));
+        }
+        if self.refused > 0 {
+            parts.push(format!("operations refused: {} of {}", self.refused, self.operations));
+        }
+        if let Some(reason) = self.first_refusal {
+            parts.push(format!("the first because {}", words(reason)));
+        }
+        f.write_str(&parts.join(", "))
+    }
+}
+
+const fn words(reason: RefusedReason) -> &'static str {
+    match reason {
+        RefusedReason::TooLarge => "it was larger than the scheme takes",
+        RefusedReason::Busy => "too much waited already",
+        RefusedReason::NoSpace => "the store was full",
+        RefusedReason::DeviceFailed(_) => "the device failed",
+        RefusedReason::StoresNothing => "the scheme stores nothing",
+        RefusedReason::Recovering => "the store was not open yet",
+        RefusedReason::Closed => "the store had closed",
     }
 }
 

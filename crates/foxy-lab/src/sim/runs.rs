@@ -2,13 +2,15 @@
 //! a real device that somebody else opened. Each run has a store of its own; no files are opened here.
 
 pub use super::counts::DeviceCounts;
+use super::disk::{FLUSH_AFTER, waiting_bytes};
 use super::drive::{Drive, DriveError, Outcome, Subject};
 use super::operation::{Operation, OperationKind, Operations};
+use super::outcome::Shortfall;
 use super::pace::{Pace, Real, Virtual};
 use super::sizing;
 use foxy_base::{ByteSize, Instant};
 use foxy_device::{BlockingDevice, Device, DiskProfile, Mechanical, Memory, Null};
-use foxy_store::settings::RECORD_BODY_LIMIT;
+use foxy_store::schemes::ufs::UfsMapping;
 use foxy_store::status::{OpenStoreError, StoreStatus};
 use foxy_store::{Observer, Recovery, SchemeName, StoreSettings};
 use std::fmt;
@@ -27,6 +29,8 @@ pub struct Plan {
     pub utilization: f64,
     /// Bytes that schemes which gather by origin server read along (R36).
     pub prefetch: usize,
+    /// How the scheme `ufs` and its kin spread their files over directories (R18).
+    pub ufs_mapping: UfsMapping,
     /// The seed of the store, and of the disk's turn.
     pub seed: u64,
 }
@@ -57,6 +61,10 @@ pub struct Watch {
 pub enum RunError {
     /// The stream needs a larger store than [`LARGEST_STORE`], so many bytes.
     TooLarge(u64),
+    /// The store has so many bytes, the modelled disk has room for so many.
+    NoRoom(u64, u64),
+    /// It did not do the work.
+    FellShort(Shortfall),
     /// The store could not be opened.
     Open(OpenStoreError),
     /// It broke its contract.
@@ -74,6 +82,14 @@ impl fmt::Display for RunError {
                 ByteSize(*size),
                 ByteSize(LARGEST_STORE)
             ),
+            Self::NoRoom(size, room) => write!(
+                f,
+                "failed: its store of {} does not fit the modelled disk, which has {} for files; use a higher --utilization or a \
+                 smaller --disk",
+                ByteSize(*size),
+                ByteSize(*room)
+            ),
+            Self::FellShort(shortfall) => write!(f, "failed: {shortfall}"),
             Self::Open(error) => error.fmt(f),
             Self::Drive(error) => error.fmt(f),
             Self::Stopped => f.write_str("stopped"),
@@ -98,23 +114,6 @@ pub struct RunResult {
     pub read_modify_writes: Option<u64>,
 }
 
-/// How long what was written may stay in memory: as long as Solaris' `autoup` lets it.
-const FLUSH_AFTER: Duration = Duration::from_secs(30);
-
-/// Bytes that may wait for the disk: as many as Solaris lets a process have under way (`ufs_HW`), two of the largest
-/// records, and what a scheme gathers before it writes, which must not fill half of it.
-fn waiting_bytes(scheme: SchemeName) -> usize {
-    const THROTTLE: usize = 384 << 10;
-    const LOCALITY_BUFFERS: usize = 128 * (64 << 10);
-    const STRIPE: usize = 1 << 20;
-    let gathered = match scheme {
-        SchemeName::LazyReadsLoc | SchemeName::Squidmla => LOCALITY_BUFFERS,
-        SchemeName::Coss => STRIPE,
-        _ => 0,
-    };
-    THROTTLE + 2 * (RECORD_BODY_LIMIT + gathered)
-}
-
 /// What a store for these operations is made with. Its own replacement has nothing to do, as the operations say what is
 /// deleted.
 #[must_use]
@@ -122,18 +121,20 @@ pub fn settings(plan: &Plan, operations: &Operations) -> StoreSettings {
     let writes = operations.list.iter().filter(|operation| operation.kind == OperationKind::Write);
     let records: u64 = writes.map(|operation| sizing::pieces_of(operation.size)).sum();
     let record_limit = (records + 1024).min(u64::from(u32::MAX >> 4));
+    let size = sizing::size_for(plan.scheme, plan.utilization, operations, record_limit);
     StoreSettings {
         high_watermark: 100,
         low_watermark: 100,
         recovery: Recovery::AfterCleanStop,
         record_limit: record_limit as u32,
-        waiting_bytes: waiting_bytes(plan.scheme),
+        waiting_bytes: waiting_bytes(plan.scheme, size),
         waiting_reads: 1024,
         flush_after: FLUSH_AFTER,
         checkpoint_interval: Duration::from_secs(1 << 30),
         prefetch: plan.prefetch,
+        ufs_mapping: plan.ufs_mapping,
         seed: plan.seed,
-        ..StoreSettings::with_size(sizing::size_for(plan.scheme, plan.utilization, operations, record_limit))
+        ..StoreSettings::with_size(size)
     }
 }
 
@@ -158,10 +159,12 @@ pub fn run_at_once(
 ) -> Result<RunResult, RunError> {
     let subject = subject(plan, at_once, operations)?;
     let list = &operations.list;
+    let keeps_content = !matches!(place, Place::Null);
     let result = match place {
         Place::Memory => drive(subject, list, Memory::default(), Virtual::default(), watch)?.finish().0,
         Place::Null => drive(subject, list, Null::default(), Virtual::default(), watch)?.finish().0,
         Place::Model(profile) => {
+            fits(&subject, &profile)?;
             let device = Mechanical::new(*profile, 1, plan.seed);
             let (mut result, mut device) = drive(subject, list, device, Virtual::default(), watch)?.finish();
             let end = device.settle(Instant::ZERO).since(Instant::ZERO);
@@ -171,7 +174,21 @@ pub fn run_at_once(
         }
         Place::Real(device) => drive(subject, list, device, Real, watch)?.close(),
     };
+    if let Some(shortfall) =
+        result.outcome.shortfall().filter(|shortfall| keeps_content && shortfall.is_failure())
+    {
+        return Err(RunError::FellShort(shortfall));
+    }
     Ok(RunResult { gets: operations.gets, ..result })
+}
+
+/// Whether a store in one file has room on a modelled disk.
+pub(crate) fn fits(subject: &Subject, profile: &DiskProfile) -> Result<(), RunError> {
+    let (size, room) = (subject.settings.size, profile.room());
+    if sizing::has_utilization(subject.scheme) && size > room {
+        return Err(RunError::NoRoom(size, room));
+    }
+    Ok(())
 }
 
 /// Reads from the store that a run on a real device left behind, with a device that knows nothing of it.

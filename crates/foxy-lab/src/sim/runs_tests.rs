@@ -21,7 +21,8 @@ fn stream() -> Operations {
 }
 
 fn plan(scheme: &str) -> Plan {
-    Plan { scheme: scheme.parse().expect("a scheme"), utilization: 0.75, prefetch: 0, seed: 1 }
+    let scheme = scheme.parse().expect("a scheme");
+    Plan { scheme, utilization: 0.75, prefetch: 0, ufs_mapping: UfsMapping::default(), seed: 1 }
 }
 
 #[test]
@@ -59,6 +60,45 @@ fn a_modelled_disk_gives_the_creates_of_memory_and_a_time() {
 }
 
 #[test]
+fn a_store_that_does_not_fit_the_modelled_disk_is_refused_before_the_run() {
+    let profile = DiskProfile { cylinders: 32, ..DiskProfile::st15150w() };
+    let sized = |bytes: u64| {
+        let write = |url| Operation { kind: OperationKind::Write, url, site: 0, size: 1 << 20 };
+        let list = (0..(bytes >> 20) as u32).map(write).collect();
+        Operations { list, gets: bytes >> 20, memory_hits: 0, disk: bytes }
+    };
+    let watch = Watch::default();
+    let run = |bytes| run(&plan("stream"), &sized(bytes), Place::Model(Box::new(profile)), &watch);
+    let error = run(profile.capacity()).expect_err("larger than the disk");
+    assert!(matches!(error, RunError::NoRoom(size, room) if size > room), "{error}");
+    assert!(error.to_string().contains("--utilization"), "{error}");
+    assert_eq!(watch.done.load(Relaxed), 0);
+    assert!(run(profile.room() / 2).is_ok());
+}
+
+#[test]
+fn a_store_that_did_not_do_its_work_gives_no_result() {
+    let operations = stream();
+    let none = plan("null");
+    let error = run(&none, &operations, Place::Memory, &Watch::default()).expect_err("it stores nothing");
+    assert!(matches!(error, RunError::FellShort(shortfall) if shortfall.lost == shortfall.reads), "{error}");
+    assert!(error.to_string().contains("found nothing"), "{error}");
+}
+
+#[test]
+fn objects_smaller_than_a_block_are_all_found_in_a_file_each() {
+    let operation = |kind, url: u32| Operation { kind, url, site: url, size: 100 + u64::from(url) % 50 };
+    let mut list: Vec<Operation> = (0..300).map(|url| operation(OperationKind::Write, url)).collect();
+    list.extend((0..300).map(|url| operation(OperationKind::Read, url)));
+    let operations = Operations { list, gets: 600, memory_hits: 0, disk: 100 << 10 };
+    for scheme in ["ufs", "single-directory", "multiple-dirs", "squidl", "buddy", "stream"] {
+        let result = run(&plan(scheme), &operations, Place::Memory, &Watch::default());
+        let outcome = result.unwrap_or_else(|error| panic!("{scheme}: {error}")).outcome;
+        assert_eq!((outcome.found, outcome.lost, outcome.refused), (300, 0, 0), "{scheme}");
+    }
+}
+
+#[test]
 fn a_run_ends_when_it_is_asked_to() {
     let watch = Watch { stop: AtomicBool::new(true), ..Watch::default() };
     let result = run(&plan("stream"), &stream(), Place::Memory, &watch);
@@ -67,8 +107,7 @@ fn a_run_ends_when_it_is_asked_to() {
 
 #[test]
 fn a_stream_that_no_store_can_hold_is_refused() {
-    let operation =
-        super::super::operation::Operation { kind: OperationKind::Write, url: 0, site: 0, size: 1 << 41 };
+    let operation = Operation { kind: OperationKind::Write, url: 0, site: 0, size: 1 << 41 };
     let operations = Operations { list: vec![operation], gets: 1, memory_hits: 0, disk: 1 << 41 };
     let result = run(&plan("stream"), &operations, Place::Memory, &Watch::default());
     assert!(matches!(result, Err(RunError::TooLarge(_))), "{result:?}");

@@ -26,31 +26,36 @@ pub fn pieces_of(size: u64) -> u64 {
 /// The most slots that are live at once in the course of the operations.
 #[must_use]
 pub fn peak_slots(operations: &Operations) -> u64 {
-    let (mut live, mut peak) = (0, 0);
-    for Operation { kind, size, .. } in &operations.list {
-        match kind {
-            OperationKind::Write => live += slots_of(*size),
-            OperationKind::Delete => live -= slots_of(*size),
-            OperationKind::Read => {}
-        }
-        peak = peak.max(live);
-    }
-    peak
+    peak(operations, slots_of)
 }
 
 /// The most records that exist at once in the course of the operations, and some more.
 #[must_use]
 pub fn peak_records(operations: &Operations) -> u32 {
+    let peak = peak(operations, pieces_of);
+    u32::try_from(peak + peak / 8 + 1024).unwrap_or(u32::MAX)
+}
+
+/// Bytes of disk that a URL takes with a file for each record: whole pages.
+fn file_bytes_of(size: u64) -> u64 {
+    let pages = |slots: u64| (slots * SLOT as u64).next_multiple_of(PAGE as u64);
+    let (whole, rest) = (size / PIECE, size % PIECE);
+    let last = if rest > 0 || whole == 0 { pages(u64::from(slots_for(rest as usize))) } else { 0 };
+    whole * pages(u64::from(slots_for(PIECE as usize))) + last
+}
+
+/// The highest sum over what is stored at once in the course of the operations.
+fn peak(operations: &Operations, weigh: fn(u64) -> u64) -> u64 {
     let (mut live, mut peak): (u64, u64) = (0, 0);
     for Operation { kind, size, .. } in &operations.list {
         match kind {
-            OperationKind::Write => live += pieces_of(*size),
-            OperationKind::Delete => live -= pieces_of(*size),
+            OperationKind::Write => live = live.saturating_add(weigh(*size)),
+            OperationKind::Delete => live = live.saturating_sub(weigh(*size)),
             OperationKind::Read => {}
         }
         peak = peak.max(live);
     }
-    u32::try_from(peak + peak / 8 + 1024).unwrap_or(u32::MAX)
+    peak
 }
 
 /// Bytes of a one-file store in which so many live slots are a share of all slots: what the store keeps for its index
@@ -79,14 +84,17 @@ pub const fn has_utilization(scheme: SchemeName) -> bool {
     )
 }
 
-/// Bytes of a store for these operations: the utilization's where the scheme has one; else four times the disk cache,
-/// so that room never runs out, and the bookkeeping of `record_limit` records.
+/// Bytes of a store for these operations: the utilization's where the scheme has one; else four times the disk cache, or
+/// twice what its files take at most if they are so small that this is more, so that room never runs out; and the bookkeeping
+/// of `record_limit` records.
 #[must_use]
 pub fn size_for(scheme: SchemeName, utilization: f64, operations: &Operations, record_limit: u64) -> u64 {
     let size = if has_utilization(scheme) {
         store_size(peak_slots(operations), utilization)
     } else {
-        let size = operations.disk.saturating_mul(4).saturating_add(record_limit * RECORD_OVERHEAD);
+        let files = peak(operations, file_bytes_of).saturating_mul(2);
+        let room = operations.disk.saturating_mul(4).max(files);
+        let size = room.saturating_add(record_limit * RECORD_OVERHEAD);
         size.checked_next_multiple_of(PAGE as u64).unwrap_or(u64::MAX)
     };
     size.max(MINIMUM_SIZE)
@@ -144,5 +152,14 @@ mod tests {
         check("stream", 8, 9);
         check("ufs", 32, 33);
         check("buddy", 32, 33);
+    }
+
+    #[test]
+    fn small_files_take_a_page_each() {
+        let write = |url| Operation { kind: OperationKind::Write, url, site: 0, size: 100 };
+        let operations =
+            Operations { list: (0..300).map(write).collect(), gets: 300, memory_hits: 0, disk: 30_000 };
+        let size = size_for("ufs".parse().expect("a scheme"), 0.75, &operations, 300);
+        assert!(size >= 300 * 4096, "{size}");
     }
 }

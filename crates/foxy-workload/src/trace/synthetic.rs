@@ -7,6 +7,9 @@ pub use super::models::{BU95, DEC, IRCACHE, MODELS, Model, TABLE1};
 use super::{Get, Names, Trace};
 use foxy_base::Random;
 
+/// The most gets of one trace: they and what they are made from stand in memory, some 60 bytes each.
+pub const MOST_GETS: u64 = 100_000_000;
+
 /// The Pareto tail's exponent, and where it begins in multiples of the body's median.
 const TAIL: (f64, f64) = (1.1, 4.0);
 /// Spread of the body's logarithm.

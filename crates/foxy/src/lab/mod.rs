@@ -4,6 +4,8 @@
 
 pub mod bars;
 pub mod facts;
+pub mod folder;
+pub mod leftovers;
 pub mod logs;
 pub mod measured;
 pub mod mounts;

@@ -2,6 +2,7 @@
 //! and unmounted and removed with it. The image loses its name as soon as it is mounted, so that no file can stay behind. What is
 //! written to the device goes past the page cache of the file system that holds the image.
 
+use crate::lab::leftovers::PREFIX;
 use crate::lab::temporary::Temporary;
 use crate::terminal::{self, Level};
 use foxy_base::ByteSize;
@@ -112,7 +113,7 @@ impl LoopMount {
             return Err(MountReason::NoSpace(free, size));
         }
         let number = NEXT.fetch_add(1, Relaxed);
-        let own = Temporary::new(base.join(format!("foxy-figure-{}-{number}", std::process::id())));
+        let own = Temporary::new(base.join(format!("{PREFIX}{}-{number}", std::process::id())));
         let (image, mounted) = (own.path().join("image"), own.path().join("mounted"));
         std::fs::create_dir_all(&mounted).map_err(unwritable)?;
         File::create(&image).and_then(|file| file.set_len(size)).map_err(unwritable)?;
@@ -154,7 +155,7 @@ impl Drop for LoopMount {
 
 /// Runs a program of the system's; a signal meant for foxy does not reach it. Gives what it printed.
 #[expect(clippy::disallowed_methods, reason = "this binary looks where the system's programs are")]
-fn call(command: &mut Command, name: &str) -> Result<String, MountReason> {
+pub fn call(command: &mut Command, name: &str) -> Result<String, MountReason> {
     let path = std::env::var("PATH").unwrap_or_default();
     command.env("PATH", format!("{path}:/usr/sbin:/sbin")).env("LC_ALL", "C").process_group(0);
     let Output { status, stdout, stderr } = command.output().map_err(|error| match error.kind() {

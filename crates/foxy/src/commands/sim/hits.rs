@@ -45,7 +45,7 @@ pub fn run(
     };
     let results = run_all(&tasks, threads, &one, &mut || progress.update(done.load(Relaxed)));
     drop(progress);
-    let mut table = Table::new(&["policy", "cache", "bytes", "object hits", "byte hits", "look-ups/s"]);
+    let mut table = Table::new(&["policy", "cache", "bytes", "object hits", "byte hits", "look-ups/s, wall"]);
     let mut records = Vec::new();
     let unique: Vec<f64> = lookups.iter().map(|lookups| lookups.unique_bytes as f64).collect();
     records.push(Record::Measure(measure("unique_bytes", "trace", &unique, "bytes")));
@@ -68,7 +68,11 @@ pub fn run(
         ]);
         records.extend([hits, bytes, rate].map(Record::Measure));
     }
-    Ok((table.render(), records))
+    let text = format!(
+        "{}\nLook-ups/s are of this machine's clock: they depend on what else it does.",
+        table.render()
+    );
+    Ok((text, records))
 }
 
 fn replacements(matches: &ArgMatches) -> Result<Vec<Replacement>, Failure> {

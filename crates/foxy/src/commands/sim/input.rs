@@ -5,7 +5,7 @@ use crate::lab::logs;
 use clap::ArgMatches;
 use foxy_workload::Trace;
 use foxy_workload::trace::ReadReport;
-use foxy_workload::trace::synthetic::{MODELS, Model, generate};
+use foxy_workload::trace::synthetic::{self, MODELS, Model, generate};
 
 use std::path::PathBuf;
 
@@ -39,6 +39,13 @@ impl Input {
 pub fn open(matches: &ArgMatches, scale: f64) -> Result<(Input, String), Failure> {
     let requests = matches.get_one::<u64>("requests").copied();
     let scaled = |gets: u64| ((gets as f64 * scale).round() as usize).max(1);
+    let made = scaled(requests.unwrap_or(GETS));
+    if !matches.contains_id("trace") && made as u64 > synthetic::MOST_GETS {
+        return Err(Failure::Unusable(format!(
+            "--requests and --scale ask for {made} gets, which would stand in memory; at most {} can be made",
+            synthetic::MOST_GETS
+        )));
+    }
     if let Some(path) = matches.get_one::<PathBuf>("trace") {
         let (mut trace, report) = logs::read_log(matches, "--trace ", path)?;
         let asked = requests.unwrap_or(trace.gets.len() as u64);
@@ -51,8 +58,7 @@ pub fn open(matches: &ArgMatches, scale: f64) -> Result<(Input, String), Failure
         let known: Vec<&str> = MODELS.iter().map(|model| model.name).collect();
         Failure::Unusable(format!("--workload {name}: no such workload; there are {}", known.join(", ")))
     })?;
-    let gets = scaled(requests.unwrap_or(GETS));
-    Ok((Input::Model(model, gets), format!("workload {name}, synthetic: {gets} gets")))
+    Ok((Input::Model(model, made), format!("workload {name}, synthetic: {made} gets")))
 }
 
 /// What became of the lines of a log.

@@ -39,7 +39,9 @@ was last.
 
 With --scheme: sends it through a memory cache (LRU) and a disk cache (--policy). What the disk cache reads, writes and \
 deletes is then carried out by the production code of each scheme, one operation at a time, on an empty store: in memory \
-(counts only), on a model of the paper's disk in virtual time, or in a folder of a real disk.
+(counts only), on a model of the paper's disk in virtual time, or in a folder of a real disk. Model, store and limits are \
+those of `foxy figure`; only the mapping of ufs is another (--ufs-mapping). A store that loses or refuses more than a \
+twentieth of its work has failed: its row says why and has no rate.
 
   foxy sim --trace access.log
   foxy sim --workload table1 --scale 0.1 --scheme ufs,stream,lazy-reads-loc --device mechanical --seed 1,2,3
@@ -124,6 +126,9 @@ fn storage() -> Vec<Arg> {
             .default_value("512M")
             .value_parser(value_parser!(ByteSize)),
         option("disk", "SIZE", "The disk cache").default_value("2G").value_parser(value_parser!(ByteSize)),
+        option("ufs-mapping", "WORD", "How ufs, aufs and diskd number their folders, as the setting ufs.mapping; Table 2 has round-robin")
+            .default_value("consecutive")
+            .value_parser(["consecutive", "round-robin"]),
         several("utilization", "PERCENT", "Live slots of all slots at most, for schemes with one file")
             .default_value("75")
             .value_parser(utilization),
@@ -157,14 +162,15 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     let opened = if matches.contains_id("operations") { None } else { Some(input::open(matches, scale)?) };
     let input = opened.as_ref().map(|(input, _)| input);
     let about = opened.as_ref().map_or(String::new(), |(_, about)| format!("{about}\n"));
-    let (text, found) = match input {
+    let (text, found, any) = match input {
         Some(input) if !matches.contains_id("scheme") && !matches.contains_id("save-operations") => {
             let (table, found) = hits::run(matches, input, &seeds, Machine::look().cores)?;
-            (format!("\n{table}"), found)
+            (format!("\n{table}"), found, true)
         }
         input => schemes::run(matches, input, scale, &seeds)?,
     };
     terminal::print(&format!("{about}{}", text.trim_end()));
     let setup = foxy_report::Setup { scale, ..records::setup(seeds[0]) };
-    records::write(matches, setup, found, true)
+    records::write(matches, setup, found, true)?;
+    if any { Ok(()) } else { Err(Failure::Failed("sim: no run came to anything; the rows say why".into())) }
 }

@@ -2,9 +2,11 @@
 //! sub-folder of its own, which is removed whatever way the run ends.
 
 use crate::failure::Failure;
+use crate::lab::folder::{store_lock, words};
 use crate::lab::temporary::Temporary;
 use foxy_base::ByteSize;
-use foxy_device::{DeviceSettings, DiskProfile, Preference, Root, RootError, open_device};
+use foxy_device::{DeviceSettings, DiskProfile, Preference, Root, open_device};
+use foxy_lab::sim::disk::paper_disk;
 use foxy_lab::sim::operation::Operations;
 use foxy_lab::sim::runs::{self, Place, Plan, RunError, RunResult, Watch};
 use foxy_lab::sim::sizing;
@@ -28,18 +30,12 @@ pub enum Where {
 static NEXT: AtomicU64 = AtomicU64::new(0);
 
 impl Where {
-    /// The place of that name. A modelled disk is scaled: a smaller one has fewer cylinders, and its arm takes as long
-    /// from end to end.
+    /// The place of that name; a modelled disk is scaled.
     pub fn named(name: &str, scale: f64) -> Result<Self, Failure> {
         Ok(match name {
             "memory" => Self::Memory,
             "null" => Self::Null,
-            "mechanical" => {
-                let profile = DiskProfile::st15150w();
-                let scaled = |cylinders: u32| ((f64::from(cylinders) * scale) as u32).max(64);
-                let (cylinders, seek_bend) = (scaled(profile.cylinders), scaled(profile.seek_bend));
-                Self::Mechanical(Box::new(DiskProfile { cylinders, seek_bend, ..profile }))
-            }
+            "mechanical" => Self::Mechanical(Box::new(paper_disk(scale))),
             path if Path::new(path).is_dir() => Self::Folder(path.into()),
             _ => {
                 return Err(Failure::Unusable(format!(
@@ -91,8 +87,7 @@ fn run_in(base: &Path, plan: &Plan, operations: &Operations, watch: &Watch) -> R
     if watch.stop.load(Relaxed) {
         return Err(RunError::Stopped.to_string());
     }
-    let is_store = base.join("foxy.lock").exists();
-    let _lock = is_store.then(|| Root::open(base)).transpose().map_err(|error| words(&error))?;
+    let _lock = store_lock(base).map_err(|error| words(&error))?;
     let number = NEXT.fetch_add(1, Relaxed);
     let folder = Temporary::new(base.join(format!("foxy-sim-{}-{number}", std::process::id())));
     let root = Root::open(folder.path()).map_err(|error| words(&error))?;
@@ -112,16 +107,4 @@ fn run_in(base: &Path, plan: &Plan, operations: &Operations, watch: &Watch) -> R
     let opened = open_device(&root, DeviceSettings { preference, ..DeviceSettings::default() });
     let (device, _) = opened.map_err(|error| format!("no thread for the disk: {error}"))?;
     runs::run(plan, operations, Place::Real(device), watch).map_err(|error| error.to_string())
-}
-
-/// What is wrong with a folder, in a few words.
-fn words(error: &RootError) -> String {
-    match error {
-        RootError::InUse(_) => "the folder is in use by another foxy".into(),
-        RootError::NotADirectory(_) => "not a folder".into(),
-        RootError::LockNotAFile(_) => "there is a link or folder where its lock file should be".into(),
-        RootError::Denied(_) => "the folder is read-only for this user".into(),
-        RootError::NoSpace(_) => "the disk is full".into(),
-        RootError::Failed(_, words) => format!("the folder cannot be used: {words}"),
-    }
 }

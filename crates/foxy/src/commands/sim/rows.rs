@@ -17,6 +17,12 @@ pub struct Row<'a> {
     failures: Vec<&'a str>,
 }
 
+/// The first reason and how many runs of how many came to nothing.
+fn failed(failures: &[&str], runs: usize) -> Option<String> {
+    let first = failures.first()?;
+    Some(if runs > 1 { format!("{} of {runs} runs {first}", failures.len()) } else { (*first).to_owned() })
+}
+
 type Value = dyn Fn(&RunResult) -> Option<f64>;
 
 impl<'a> Row<'a> {
@@ -30,14 +36,17 @@ impl<'a> Row<'a> {
         }
     }
 
+    fn subject(&self) -> String {
+        match self.utilization {
+            Some(percent) => format!("{}@{percent:.0}%", self.scheme),
+            None => self.scheme.clone(),
+        }
+    }
+
     fn mean(&self, name: &str, unit: &str, value: &Value) -> Option<Measure> {
         let values: Option<Vec<f64>> = self.results.iter().map(|result| value(result)).collect();
         let values = values.filter(|values| !values.is_empty())?;
-        let subject = match self.utilization {
-            Some(percent) => format!("{}@{percent:.0}%", self.scheme),
-            None => self.scheme.clone(),
-        };
-        Some(measure(name, &subject, &values, unit))
+        Some(measure(name, &self.subject(), &values, unit))
     }
 
     fn measures(&self) -> Vec<Option<Measure>> {
@@ -47,9 +56,11 @@ impl<'a> Row<'a> {
     /// All values as records.
     pub fn records(&self) -> Vec<Record> {
         let failed = self.failures.len() as f64;
-        let failed = Measure::once("failed_runs", &self.scheme, failed, "count");
+        let failed = Measure::once("failed_runs", &self.subject(), failed, "count");
         let failed = (!self.failures.is_empty()).then_some(failed);
-        self.measures().into_iter().chain([failed]).flatten().map(Record::Measure).collect()
+        let measures = self.measures().into_iter().chain([failed]).flatten().map(Record::Measure);
+        let reason = |reason: &&str| Record::FailedRun { subject: self.subject(), reason: (*reason).into() };
+        measures.chain(self.failures.iter().map(reason)).collect()
     }
 
     fn cells(&self) -> Vec<String> {
@@ -61,12 +72,15 @@ impl<'a> Row<'a> {
             cells.push(measure.map_or("-".into(), |measure| (column.show)(&measure)));
         }
         let sum = |value: fn(&RunResult) -> u64| self.results.iter().map(|result| value(result)).sum::<u64>();
-        let (lost, refused) = (sum(|result| result.outcome.lost), sum(|result| result.outcome.refused));
         let mut notes = Vec::new();
+        if let Some(shortfall) = self.results.iter().find_map(|result| result.outcome.shortfall()) {
+            notes.push(format!("not all of the work: {shortfall}"));
+        }
+        if self.results.iter().any(|result| result.outcome.operations == 0) {
+            notes.push("nothing reached the disk: no rate".into());
+        }
         let (useful, wasted) = (sum(|run| run.counts.prefetch_useful), sum(|run| run.counts.prefetch_wasted));
         let counts = [
-            (lost, "reads that found nothing"),
-            (refused, "operations refused"),
             (sum(|run| run.counts.prefetched), "objects read along"),
             (useful, "of use"),
             (wasted, "wasted"),
@@ -76,7 +90,7 @@ impl<'a> Row<'a> {
                 notes.push(format!("{what}: {count}"));
             }
         }
-        notes.extend(self.failures.first().map(|reason| (*reason).to_owned()));
+        notes.extend(failed(&self.failures, self.failures.len() + self.results.len()));
         cells.push(notes.join("; "));
         cells
     }
@@ -137,6 +151,9 @@ const COLUMNS: &[Column] = &[
 ];
 
 fn per_second(run: &RunResult, count: u64) -> Option<f64> {
+    if run.outcome.operations == 0 {
+        return None;
+    }
     Some(count as f64 / run.took?.as_secs_f64().max(1e-9))
 }
 

@@ -16,33 +16,35 @@ use foxy_lab::sim::runs::{Plan, RunResult, Watch};
 use foxy_lab::sim::sizing;
 use foxy_report::Record;
 use foxy_store::SchemeName;
+use foxy_store::schemes::ufs::UfsMapping;
 use foxy_store::schemes::{DeviceWish, SCHEMES};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 /// Makes or replays the operations, saves them where asked, and runs every scheme with every utilization and seed;
-/// gives the text and the records.
+/// gives the text, the records, and whether any run came to something.
 ///
 /// # Errors
-/// Names and files that cannot be used, and when no run came to anything.
+/// Names and files that cannot be used.
 pub fn run(
     matches: &ArgMatches,
     input: Option<&Input>,
     scale: f64,
     seeds: &[u64],
-) -> Result<(String, Vec<Record>), Failure> {
+) -> Result<(String, Vec<Record>, bool), Failure> {
     let schemes = schemes(matches)?;
     let device = matches.get_one::<String>("device").expect("has a default");
     let device = Where::named(device, scale)?;
     let machine = Machine::look();
     let (streams, mut text) = stream::take(matches, input, scale, seeds, machine.cores)?;
     if schemes.is_empty() {
-        return Ok((text, Vec::new()));
+        return Ok((text, Vec::new(), true));
     }
     let utilizations: Vec<f64> = matches.get_many("utilization").into_iter().flatten().copied().collect();
     let prefetch = matches.get_one::<ByteSize>("prefetch").expect("has a default").0;
     let prefetch = usize::try_from(prefetch).unwrap_or(usize::MAX);
-    let tasks = tasks(&schemes, &utilizations, prefetch, seeds);
+    let mapping = mapping(matches.get_one::<String>("ufs-mapping").expect("has a default"));
+    let tasks = tasks(&schemes, &utilizations, (prefetch, mapping), seeds);
     let watch = Arc::new(Watch::default());
     if matches!(device, Where::Folder(_)) {
         stop_on_signal(&watch)?;
@@ -64,10 +66,13 @@ pub fn run(
     if matches!(device, Where::Folder(_)) && schemes.iter().any(helped) {
         text.push_str("\ndiskd is measured with blocking calls here, without its helper process.");
     }
-    if rows.iter().all(|row| row.results.is_empty()) {
-        return Err(Failure::Failed(format!("{}\nsim: no run came to anything", text.trim_end())));
-    }
-    Ok((text, records))
+    let any = rows.iter().any(|row| !row.results.is_empty());
+    Ok((text, records, any))
+}
+
+/// The mapping of that name, as in the table of settings.
+fn mapping(name: &str) -> UfsMapping {
+    if name == "round-robin" { UfsMapping::RoundRobin } else { UfsMapping::Consecutive }
 }
 
 fn schemes(matches: &ArgMatches) -> Result<Vec<SchemeName>, Failure> {
@@ -82,12 +87,17 @@ fn schemes(matches: &ArgMatches) -> Result<Vec<SchemeName>, Failure> {
 }
 
 /// Every scheme with every utilization that it can have and every seed, seeds innermost.
-fn tasks(schemes: &[SchemeName], utilizations: &[f64], prefetch: usize, seeds: &[u64]) -> Vec<Plan> {
+fn tasks(
+    schemes: &[SchemeName],
+    utilizations: &[f64],
+    (prefetch, ufs_mapping): (usize, UfsMapping),
+    seeds: &[u64],
+) -> Vec<Plan> {
     let mut tasks = Vec::new();
     for &scheme in schemes {
         let all = if sizing::has_utilization(scheme) { utilizations } else { &utilizations[..1] };
         for &utilization in all {
-            tasks.extend(seeds.iter().map(|&seed| Plan { scheme, utilization, prefetch, seed }));
+            tasks.extend(seeds.iter().map(|&seed| Plan { scheme, utilization, prefetch, ufs_mapping, seed }));
         }
     }
     tasks

@@ -5,7 +5,8 @@ use crate::failure::Failure;
 use clap::ArgMatches;
 use foxy_base::ByteSize;
 use foxy_lab::sim::levels::{Levels, operations};
-use foxy_lab::sim::operation::{self, OperationKind, Operations};
+use foxy_lab::sim::operation::{OperationKind, Operations};
+use foxy_lab::sim::operation_file;
 use foxy_lab::sim::parallel::run_all;
 use foxy_store::PolicyName;
 use std::fs::File;
@@ -87,7 +88,7 @@ fn read(path: &Path) -> Result<Operations, Failure> {
     let file = file.map_err(|error| {
         unusable(format!("cannot be opened: {error}; name a file that --save-operations wrote"))
     })?;
-    operation::read(BufReader::new(file)).map_err(|error| unusable(error.to_string()))
+    operation_file::read(BufReader::new(file)).map_err(|error| unusable(error.to_string()))
 }
 
 fn write(path: &Path, stream: &Operations) -> Result<(), Failure> {
@@ -98,5 +99,5 @@ fn write(path: &Path, stream: &Operations) -> Result<(), Failure> {
         ))
     };
     let mut file = BufWriter::new(File::create(path).map_err(failed)?);
-    operation::write(&mut file, stream).map_err(failed)
+    operation_file::write(&mut file, stream).map_err(failed)
 }

@@ -11,9 +11,6 @@ use foxy_workload::trace::Statistics;
 use foxy_workload::trace::synthetic::{self, MODELS, Model};
 use std::path::PathBuf;
 
-/// The most gets of one trace: they and what they are made from stand in memory, some 60 bytes each.
-const MOST: u64 = 100_000_000;
-
 /// Its arguments.
 pub fn command() -> Command {
     Command::new("generate")
@@ -32,7 +29,7 @@ pub fn command() -> Command {
             Arg::new("requests")
                 .long("requests")
                 .value_name("N")
-                .value_parser(value_parser!(u64).range(1..=MOST))
+                .value_parser(value_parser!(u64).range(1..=synthetic::MOST_GETS))
                 .help("How many gets; without it as many as the published trace has"),
         )
         .arg(

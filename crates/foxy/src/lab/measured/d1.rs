@@ -202,23 +202,27 @@ fn count_rows(scheme: SchemeName, outcomes: &[Outcome], stream: &Operations, sca
     };
     let per_file = scheme != SchemeName::Coss;
     let account = |kind| if per_file { pieces(kind) / stream.gets as f64 } else { 0.0 };
-    let counted = |name: &str, quoted: Option<f64>, count: fn(&Measured) -> u64| {
+    let counted = |name: &str, expected: Option<f64>, count: fn(&Measured) -> u64| {
         let values: Vec<f64> = runs.iter().map(|run| count(run) as f64 / run.gets.max(1) as f64).collect();
         let mut made = row(NAME, &format!("{scheme}: {name} per URL-get"), "1", &values, scale);
         made.seeds = u32::from(!runs.is_empty());
-        let quoted = quoted.map(|quoted| (quoted, quoted - 1e-9..=quoted + OWN_FILES / stream.gets as f64));
-        let made = match quoted {
-            _ if runs.is_empty() => FigureRow { verdict: Verdict::NotPossibleHere, ..made },
-            Some((quoted, band)) => made.against(quoted, band, Verdict::DifferentToday),
-            None => made,
+        if runs.is_empty() {
+            made.verdict = Verdict::NotPossibleHere;
+        }
+        let (low, high) = (made.low.unwrap_or_default(), made.high.unwrap_or_default());
+        let mut note = match values.len() {
+            0 => "no file system could be mounted".into(),
+            _ if low < high => format!("{low:.4} to {high:.4} over {} file systems", values.len()),
+            count => format!("the same on {count} file systems"),
         };
-        let note = match (made.low, made.high) {
-            (Some(low), Some(high)) if low < high => {
-                format!("{low:.4} to {high:.4} over {} file systems", values.len())
-            }
-            (Some(_), Some(_)) => format!("the same on {} file systems", values.len()),
-            _ => "no file system could be mounted".into(),
-        };
+        if let Some(expected) = expected.filter(|_| !values.is_empty()) {
+            let band = expected - 1e-9..=expected + OWN_FILES / stream.gets as f64;
+            let as_asked = band.contains(&low) && band.contains(&high);
+            note += &format!(
+                "; the stream asks for {expected:.4}{}",
+                if as_asked { "" } else { ": not the same" }
+            );
+        }
         made.with_note(note)
     };
     vec![

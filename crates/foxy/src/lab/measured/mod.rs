@@ -81,7 +81,7 @@ const RUNS: u32 = 3;
 /// What a measured ratio comes to. It is reproduced when enough runs are all within the band; its shape is, when all are
 /// on the quoted side of one.
 fn judged(row: FigureRow, quoted: f64, band: &RangeInclusive<f64>) -> FigureRow {
-    let row = row.against(quoted, band.clone(), Verdict::DifferentToday);
+    let row = row.against(quoted, band.clone());
     let (Some(low), Some(high)) = (row.low, row.high) else { return row };
     let same_side = (low > 1.0 && quoted > 1.0) || (high < 1.0 && quoted < 1.0);
     let within = band.contains(&low) && band.contains(&high);

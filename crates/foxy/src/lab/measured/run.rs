@@ -1,6 +1,7 @@
 //! One measured run: a scheme in a folder of a real file system, until all that it wrote is on the disk; and what it left
 //! there read again, not from memory.
 
+use crate::lab::leftovers::PREFIX;
 use crate::lab::temporary::Temporary;
 use crate::serve::disk::{AUFS_THREADS, helper};
 use foxy_base::clock;
@@ -10,6 +11,7 @@ use foxy_lab::sim::pages::left_on_disk;
 use foxy_lab::sim::runs::{self, DeviceCounts, Place, Plan, Watch};
 use foxy_store::SchemeName;
 use foxy_store::schemes::DeviceWish;
+use foxy_store::schemes::ufs::UfsMapping;
 use rustix::fs::Advice;
 use std::fs::File;
 use std::io;
@@ -60,13 +62,19 @@ impl<'a> Run<'a> {
         operations: &'a Operations,
         watch: &'a Watch,
     ) -> Self {
-        let folder = Temporary::new(base.join(format!("foxy-figure-{}-{scheme}", std::process::id())));
+        let folder = Temporary::new(base.join(format!("{PREFIX}{}-{scheme}", std::process::id())));
         let at_once = match scheme.row().device {
             DeviceWish::Threads | DeviceWish::Helper => AUFS_THREADS,
             DeviceWish::Any | DeviceWish::Blocking => 1,
         };
-        let plan = Plan { scheme, utilization: 0.75, prefetch: 0, seed };
+        let plan = Plan { scheme, utilization: 0.75, prefetch: 0, ufs_mapping: UfsMapping::default(), seed };
         Self { folder, plan, at_once, operations, watch }
+    }
+
+    /// The same with another mapping of ufs.
+    pub fn with_mapping(mut self, mapping: UfsMapping) -> Self {
+        self.plan.ufs_mapping = mapping;
+        self
     }
 
     /// Carries all operations out, until all is on the disk.

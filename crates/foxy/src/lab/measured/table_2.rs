@@ -5,9 +5,10 @@ use super::{Context, judged, row};
 use foxy_lab::figures::picture::{Picture, Series, Style};
 use foxy_lab::figures::trial::{Mix, Trial};
 use foxy_lab::figures::{Figure, Lab};
-use foxy_report::figure::{FigureRow, Verdict};
+use foxy_report::figure::{FigureRow, within};
 use foxy_report::statistics::mean;
 use foxy_store::SchemeName;
+use foxy_store::schemes::ufs::UfsMapping;
 
 const NAME: &str = "001-table2-disk";
 const RATE: &str = "URL-get/s";
@@ -52,7 +53,7 @@ pub fn table_2(context: &Context) -> Figure {
     for ((name, _, quoted), (outcome, model)) in TECHNIQUES.iter().zip(outcomes.iter().zip(models)) {
         rows.push(match &outcome.gets {
             Ok(rates) => row(NAME, name, RATE, rates, scale)
-                .against(*quoted, quoted * 0.75..=quoted * 1.25, Verdict::DifferentToday)
+                .against(*quoted, within(*quoted))
                 .with_note(format!("the model at this scale: {model:.1}")),
             Err(why) => FigureRow::impossible(NAME, name, RATE, Some(*quoted), why).at_scale(scale),
         });
@@ -80,7 +81,8 @@ fn measure(context: &Context, lab: &Lab) -> Vec<Outcome> {
     for &seed in &lab.extent().seeds {
         let stream = lab.stream(seed, Mix::PAPER);
         for Outcome { scheme, gets, reads, lost } in &mut outcomes {
-            let run = Run::new(&context.folder, *scheme, seed, &stream.operations, context.watch);
+            let run = Run::new(&context.folder, *scheme, seed, &stream.operations, context.watch)
+                .with_mapping(UfsMapping::RoundRobin);
             let written = run.write().map(|run| run.rate);
             let read = written.clone().and_then(|_| run.read_again());
             *lost += read.as_ref().map_or(0, |read| read.lost);

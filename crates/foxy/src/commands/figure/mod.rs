@@ -1,34 +1,40 @@
 //! `foxy figure`: reproduces the seeds' tables and figures, on the model of their disk and on real file systems, and says
 //! what came out.
 
+mod outputs;
+
 use crate::failure::Failure;
+use crate::lab::folder::{store_lock, words};
+use crate::lab::leftovers;
 use crate::lab::measured::{Context, MEASURED, MeasuredEntry};
 use crate::lab::progress::Progress;
 use crate::lab::records;
+use crate::settings::machine::Machine;
 use crate::signals::stop_on_signal;
 use crate::terminal;
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
-use foxy_device::{DiskProfile, calibrate};
-use foxy_lab::figures::picture::Drawing;
+use foxy_device::{DiskProfile, Root, calibrate};
 use foxy_lab::figures::{Extent, FIGURES, Figure, FigureEntry, Lab};
 use foxy_lab::sim::runs::Watch;
-use foxy_report::chart::Provenance;
-use foxy_report::figure::{FigureRow, Place, as_markdown, as_text, figure_table};
-use foxy_report::page::Page;
-use foxy_report::{Record, Setup};
-use std::path::{Path, PathBuf};
+use foxy_report::figure::{FigureRow, Place, as_text};
+use std::path::PathBuf;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex};
 
-/// The scale of a quick run, and of a full one.
-const QUICK: f64 = 0.1;
+/// The scale of a quick run, and the seeds of a full one.
+const QUICK: f64 = 0.05;
 const FULL_SEEDS: u64 = 3;
+
+/// Bytes of memory that one run at the paper's scale takes: the modelled disk keeps what was written to it.
+const RUN_MEMORY: f64 = 6.5e9;
 
 const LONG: &str = "Reproduces the seeds' tables and figures: the same storage schemes that serve clients are driven with \
 a synthetic trace fitted to the paper's on a calibrated model of its disk, in virtual time; and, at a twentieth of the \
 scale, on real file systems: 000-d1 and 001-fig2-disk mount their own in loop devices, which needs root. Every row says what was \
-quoted, what came out here, their ratio and what that comes to: reproduced, shape only, different today, or not \
-possible here.\n\nFigures:";
+quoted, what came out here, their ratio and what that comes to: reproduced (all seeds within the tolerance), shape only \
+(order or direction as quoted), differs, different today (measured), no quote, unequal work, or not possible here.\n\n\
+The modelled disk keeps what is written to it: at full scale a run takes up to 6.5 GB of memory, and as many run at once as \
+there are cores and memory for.\n\nFigures:";
 
 /// The command's arguments.
 pub fn command() -> Command {
@@ -42,7 +48,7 @@ pub fn command() -> Command {
                 .long("quick")
                 .action(ArgAction::SetTrue)
                 .conflicts_with("full")
-                .help("A tenth of the paper's scale and one seed; the default"),
+                .help("A twentieth of the paper's scale and one seed; the default"),
         )
         .arg(
             Arg::new("full")
@@ -118,6 +124,8 @@ impl Wanted {
 pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     let wanted = wanted(matches)?;
     let extent = extent(matches)?;
+    outputs::check(matches)?;
+    let _lock = lock(matches, &wanted)?;
     let calibration = calibrate(&DiskProfile::st15150w(), extent.seeds[0]);
     terminal::print(&format!("Calibration of the model disk (R3):\n{calibration}"));
     if !calibration.holds() {
@@ -135,19 +143,29 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     drop(lab);
     drop(label);
     let rows: Vec<FigureRow> = made.iter().flat_map(|(_, figure)| figure.rows.clone()).collect();
-    if let Some(folder) = matches.get_one::<PathBuf>("out") {
-        write_pictures(folder, &made, &extent)?;
-    }
-    if let Some(file) = matches.get_one::<PathBuf>("markdown") {
-        write(file, &as_markdown(&rows))?;
-    }
-    let setup = Setup { scale: extent.scale, ..records::setup(extent.seeds[0]) };
-    if let Some(file) = matches.get_one::<PathBuf>("html") {
-        write(file, &page(&setup, &made, &extent, &rows))?;
-    }
-    records::write(matches, setup, rows.iter().cloned().map(Record::FigureRow).collect(), true)?;
     terminal::print(&as_text(&rows));
-    Ok(())
+    outputs::write(matches, &made, &extent, &rows)
+}
+
+/// The folder that measured figures work in.
+fn folder(matches: &ArgMatches) -> PathBuf {
+    matches.get_one::<PathBuf>("folder").cloned().unwrap_or_else(std::env::temp_dir)
+}
+
+/// Sees to it that measured figures have a folder that no running foxy has, and removes what figures left there that were
+/// killed.
+fn lock(matches: &ArgMatches, wanted: &[Wanted]) -> Result<Option<Root>, Failure> {
+    if !wanted.iter().any(|one| matches!(one, Wanted::Measured(_))) {
+        return Ok(None);
+    }
+    let folder = folder(matches);
+    let unusable = |what: &str| Failure::Unusable(format!("--folder {}: {what}", folder.display()));
+    if !folder.is_dir() {
+        return Err(unusable("no such folder; name one that exists"));
+    }
+    let lock = store_lock(&folder).map_err(|error| unusable(&words(&error)))?;
+    leftovers::remove(&folder);
+    Ok(lock)
 }
 
 /// Makes them. While something is measured, a signal ends the run only when what it made is removed.
@@ -158,18 +176,11 @@ fn make(wanted: &[Wanted], lab: &Lab, matches: &ArgMatches) -> Result<Vec<(Wante
             made.push((one, entry.make(lab)));
         }
     }
-    let folder = matches.get_one::<PathBuf>("folder").cloned().unwrap_or_else(std::env::temp_dir);
     let watch = Arc::new(Watch::default());
     if wanted.iter().any(|one| matches!(one, Wanted::Measured(_))) {
-        if !folder.is_dir() {
-            let folder = folder.display();
-            return Err(Failure::Unusable(format!(
-                "--folder {folder}: no such folder; name one that exists"
-            )));
-        }
         stop_on_signal(&watch)?;
     }
-    let context = Context { lab, folder, watch: &watch };
+    let context = Context { lab, folder: folder(matches), watch: &watch };
     for &one in wanted {
         if let Wanted::Measured(entry) = one {
             made.push((one, entry.make(&context)));
@@ -207,58 +218,8 @@ fn extent(matches: &ArgMatches) -> Result<Extent, Failure> {
         (true, true) => (1..=FULL_SEEDS).collect(),
         (true, false) => vec![1],
     };
-    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let machine = Machine::look();
+    let fit = machine.memory.map_or(f64::INFINITY, |memory| memory.0 as f64 / (RUN_MEMORY * scale));
+    let threads = machine.cores.min(fit as usize).max(1);
     Ok(Extent { scale, seeds, threads })
-}
-
-fn write_pictures(folder: &Path, made: &[(Wanted, Figure)], extent: &Extent) -> Result<(), Failure> {
-    std::fs::create_dir_all(folder).map_err(|error| unwritable(folder, &error))?;
-    for (entry, figure) in made {
-        for (number, picture) in (1..).zip(&figure.pictures) {
-            let name = if figure.pictures.len() == 1 {
-                entry.name().into()
-            } else {
-                format!("{}-{number}", entry.name())
-            };
-            write(&folder.join(format!("{name}.csv")), &picture.as_csv())?;
-            let drawing = picture.drawing(provenance(*entry, extent));
-            write(&folder.join(format!("{name}.svg")), &drawing.svg())?;
-        }
-    }
-    Ok(())
-}
-
-fn provenance(entry: Wanted, extent: &Extent) -> Provenance {
-    Provenance {
-        source: entry.name().into(),
-        place: entry.place(),
-        scale: extent.scale,
-        seeds: u32::try_from(extent.seeds.len()).unwrap_or(u32::MAX),
-    }
-}
-
-/// All pictures and the table on one page.
-fn page(setup: &Setup, made: &[(Wanted, Figure)], extent: &Extent, rows: &[FigureRow]) -> String {
-    let mut page = Page::new("The seeds' tables and figures");
-    page.setup(setup);
-    page.table("Quoted, ours, and what that comes to", &figure_table(rows));
-    for (entry, figure) in made {
-        page.heading(&format!("{}: {}", entry.name(), entry.title()));
-        for picture in &figure.pictures {
-            match picture.drawing(provenance(*entry, extent)) {
-                Drawing::Chart(chart) => page.chart(&chart),
-                Drawing::Map(map) => page.map(&map),
-            }
-        }
-    }
-    page.html()
-}
-
-fn write(file: &Path, text: &str) -> Result<(), Failure> {
-    std::fs::write(file, text).map_err(|error| unwritable(file, &error))
-}
-
-fn unwritable(path: &Path, error: &std::io::Error) -> Failure {
-    let path = path.display();
-    Failure::Failed(format!("{path}: cannot be written: {error}; name a place that can be written to"))
 }

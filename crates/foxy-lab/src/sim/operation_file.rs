@@ -1,0 +1,254 @@
+//! A stream of URL operations as a file that any scheme can replay (R10): a title with the sums, a line for each operation,
+//! and a last line with their number and a checksum, so that a file that was cut off or edited is not taken for a whole one.
+
+use super::operation::{Operation, OperationKind, Operations};
+use std::collections::HashMap;
+use std::fmt;
+use std::io::{self, BufRead, Write};
+use xxhash_rust::xxh3::Xxh3;
+
+const NAME: &str = "foxy-operations";
+const VERSION: &str = "2";
+const END: &str = "end";
+
+/// Writes a stream: `foxy-operations 2 GETS MEMORY-HITS DISK-BYTES OPERATIONS`, then `r|w|d URL SITE SIZE` a line, then
+/// `end OPERATIONS CHECKSUM`. The checksum is XXH3-64 of all bytes before that line, in hexadecimal digits.
+///
+/// # Errors
+/// What the writer gives.
+pub fn write(out: &mut impl Write, operations: &Operations) -> io::Result<()> {
+    let Operations { list, gets, memory_hits, disk } = operations;
+    let mut sum = Xxh3::new();
+    let mut line = |text: String| {
+        sum.update(text.as_bytes());
+        out.write_all(text.as_bytes())
+    };
+    line(format!("{NAME} {VERSION} {gets} {memory_hits} {disk} {}\n", list.len()))?;
+    for Operation { kind, url, site, size } in list {
+        let letter = match kind {
+            OperationKind::Read => 'r',
+            OperationKind::Write => 'w',
+            OperationKind::Delete => 'd',
+        };
+        line(format!("{letter} {url} {site} {size}\n"))?;
+    }
+    writeln!(out, "{END} {} {:016x}", list.len(), sum.digest())?;
+    out.flush()
+}
+
+/// Why a stream of operations cannot be read.
+#[derive(Debug)]
+pub enum OperationsError {
+    /// The first line is not the title of such a file.
+    Title,
+    /// It is one of another version.
+    Version(String),
+    /// The title's sums contradict each other.
+    Sums(SumReason),
+    /// This line is not an operation.
+    Line(usize),
+    /// This line reads or deletes what is not stored, writes what is, or stores more than the disk holds.
+    Order(usize),
+    /// The file ends after so many operations of so many, without its last line.
+    CutOff(usize, usize),
+    /// This line says that all operations were written, and there are so many of so many.
+    Count(usize, usize, usize),
+    /// Something follows the last line, on this one.
+    After(usize),
+    /// The checksum in this line is not that of what is before it.
+    Checksum(usize),
+    /// The reader failed.
+    Io(io::Error),
+}
+
+/// How sums contradict each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SumReason {
+    /// The disk holds nothing.
+    NoDisk,
+    /// Memory answered more gets than there were.
+    MoreHitsThanGets,
+    /// More reads and writes than gets that memory did not answer.
+    MoreOperationsThanMisses,
+}
+
+impl fmt::Display for SumReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::NoDisk => "a disk of 0 bytes; it must be at least 1",
+            Self::MoreHitsThanGets => "more memory hits than gets; there must be at most as many",
+            Self::MoreOperationsThanMisses => {
+                "more reads and writes than gets that memory missed; each of these gives one at most"
+            }
+        })
+    }
+}
+
+const AGAIN: &str = "make it again with --save-operations";
+
+impl fmt::Display for OperationsError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Title => write!(
+                f,
+                "line 1: no operations; it must be \"{NAME} {VERSION} GETS MEMORY-HITS DISK-BYTES OPERATIONS\", all numbers"
+            ),
+            Self::Version(version) => {
+                write!(f, "line 1: version {version:?} of such a file cannot be read, {VERSION} can; {AGAIN}")
+            }
+            Self::Sums(reason) => write!(f, "line 1: {reason}"),
+            Self::Line(number) => write!(f, "line {number}: must be \"r|w|d URL SITE SIZE\", all numbers"),
+            Self::Order(number) => write!(
+                f,
+                "line {number}: must read or delete what an earlier line wrote, or write what is not stored and has \
+                 room on the disk"
+            ),
+            Self::CutOff(found, announced) => write!(
+                f,
+                "ends after {found} operations of {announced}, without the line \"{END} OPERATIONS CHECKSUM\"; {AGAIN}"
+            ),
+            Self::Count(number, found, announced) => {
+                write!(
+                    f,
+                    "line {number}: the end after {found} operations, line 1 announces {announced}; {AGAIN}"
+                )
+            }
+            Self::After(number) => {
+                write!(f, "line {number}: nothing may follow the line that begins with {END}")
+            }
+            Self::Checksum(number) => {
+                write!(
+                    f,
+                    "line {number}: the checksum is not that of the lines before it: they were changed; {AGAIN}"
+                )
+            }
+            Self::Io(error) => write!(f, "cannot be read: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for OperationsError {}
+
+/// Reads a stream.
+///
+/// # Errors
+/// The first line that is not what [`write()`] writes.
+pub fn read(input: impl BufRead) -> Result<Operations, OperationsError> {
+    let mut sum = Xxh3::new();
+    let mut lines = (1..).zip(input.lines());
+    let (_, title) = lines.next().ok_or(OperationsError::Title)?;
+    let title = title.map_err(OperationsError::Io)?;
+    let (mut operations, announced) = head(&title)?;
+    add(&mut sum, &title);
+    let mut stored = Stored { sizes: HashMap::new(), room: operations.disk };
+    for (number, line) in lines.by_ref() {
+        let line = line.map_err(OperationsError::Io)?;
+        if let Some(end) = line.strip_prefix(END) {
+            finish(number, end, &operations, announced, sum.digest())?;
+            return match lines.next() {
+                Some((number, _)) => Err(OperationsError::After(number)),
+                None => Ok(operations),
+            };
+        }
+        let operation = parse(&line).ok_or(OperationsError::Line(number))?;
+        stored.carry_out(operation).ok_or(OperationsError::Order(number))?;
+        operations.list.push(operation);
+        add(&mut sum, &line);
+    }
+    Err(OperationsError::CutOff(operations.list.len(), announced))
+}
+
+fn add(sum: &mut Xxh3, line: &str) {
+    sum.update(line.as_bytes());
+    sum.update(b"\n");
+}
+
+/// The sums of the title, and the number of operations that it announces.
+fn head(title: &str) -> Result<(Operations, usize), OperationsError> {
+    let mut words = title.split_ascii_whitespace();
+    if words.next() != Some(NAME) {
+        return Err(OperationsError::Title);
+    }
+    match words.next() {
+        Some(VERSION) => {}
+        Some(other) => return Err(OperationsError::Version(other.into())),
+        None => return Err(OperationsError::Title),
+    }
+    let mut sum = || words.next().and_then(|text| text.parse::<u64>().ok()).ok_or(OperationsError::Title);
+    let operations = Operations { list: Vec::new(), gets: sum()?, memory_hits: sum()?, disk: sum()? };
+    let announced = usize::try_from(sum()?).map_err(|_| OperationsError::Title)?;
+    if words.next().is_some() {
+        return Err(OperationsError::Title);
+    }
+    let reason = if operations.disk == 0 {
+        Some(SumReason::NoDisk)
+    } else {
+        (operations.memory_hits > operations.gets).then_some(SumReason::MoreHitsThanGets)
+    };
+    reason.map_or(Ok((operations, announced)), |reason| Err(OperationsError::Sums(reason)))
+}
+
+/// Whether the last line, without its first word, fits what is before it.
+fn finish(
+    number: usize,
+    end: &str,
+    operations: &Operations,
+    announced: usize,
+    digest: u64,
+) -> Result<(), OperationsError> {
+    let words: Vec<&str> = end.split_ascii_whitespace().collect();
+    let [count, checksum] = words[..] else { return Err(OperationsError::Line(number)) };
+    let found = operations.list.len();
+    if count.parse() != Ok(found) || announced != found {
+        return Err(OperationsError::Count(number, found, announced));
+    }
+    if checksum.len() != 16 || u64::from_str_radix(checksum, 16) != Ok(digest) {
+        return Err(OperationsError::Checksum(number));
+    }
+    let moved = operations.count(OperationKind::Read) + operations.count(OperationKind::Write);
+    if moved > operations.gets - operations.memory_hits {
+        return Err(OperationsError::Sums(SumReason::MoreOperationsThanMisses));
+    }
+    Ok(())
+}
+
+/// What a disk holds in the course of a stream.
+struct Stored {
+    sizes: HashMap<u32, u64>,
+    room: u64,
+}
+
+impl Stored {
+    /// None when the operation cannot be one of two cache levels: see [`OperationsError::Order`].
+    fn carry_out(&mut self, operation: Operation) -> Option<()> {
+        let Operation { kind, url, size, .. } = operation;
+        match kind {
+            OperationKind::Read => (self.sizes.get(&url) == Some(&size)).then_some(()),
+            OperationKind::Delete => {
+                self.room += self.sizes.remove(&url).filter(|stored| *stored == size)?;
+                Some(())
+            }
+            OperationKind::Write => {
+                self.room = self.room.checked_sub(size)?;
+                self.sizes.insert(url, size).is_none().then_some(())
+            }
+        }
+    }
+}
+
+fn parse(line: &str) -> Option<Operation> {
+    let mut words = line.split_ascii_whitespace();
+    let kind = match words.next()? {
+        "r" => OperationKind::Read,
+        "w" => OperationKind::Write,
+        "d" => OperationKind::Delete,
+        _ => return None,
+    };
+    let (url, site) = (words.next()?.parse().ok()?, words.next()?.parse().ok()?);
+    let size = words.next()?.parse().ok()?;
+    words.next().is_none().then_some(Operation { kind, url, site, size })
+}
+
+#[cfg(test)]
+#[path = "operation_file_tests.rs"]
+mod tests;

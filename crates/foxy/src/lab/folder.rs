@@ -1,0 +1,25 @@
+//! A folder that is lent for measuring: whether a running foxy has it, and what is wrong with it in words.
+
+use foxy_device::{Root, RootError};
+use std::path::Path;
+
+/// Locks a folder that has been a store's, so that none opens there meanwhile; one that never was stays as it is.
+///
+/// # Errors
+/// When a running foxy has it, or it cannot be used.
+pub fn store_lock(folder: &Path) -> Result<Option<Root>, RootError> {
+    let is_store = folder.join("foxy.lock").exists();
+    is_store.then(|| Root::open(folder)).transpose()
+}
+
+/// What is wrong with a folder, in a few words.
+pub fn words(error: &RootError) -> String {
+    match error {
+        RootError::InUse(_) => "the folder is in use by another foxy".into(),
+        RootError::NotADirectory(_) => "not a folder".into(),
+        RootError::LockNotAFile(_) => "there is a link or folder where its lock file should be".into(),
+        RootError::Denied(_) => "the folder is read-only for this user".into(),
+        RootError::NoSpace(_) => "the disk is full".into(),
+        RootError::Failed(_, words) => format!("the folder cannot be used: {words}"),
+    }
+}
