@@ -179,8 +179,7 @@ pub(crate) async fn answered(
                 let stored = Arc::new(Stored::new(key.text.clone(), head, policy, initial, length, body));
                 let list = list.as_ref().map(|(list, new)| (list, *new));
                 cache.add(&fill.base, &key, &stored, list, fill.epoch, &worker.counters);
-                forget_other_parts(cache, &fill.base, &stored);
-                worker.shared.refusals.forget(&fill.base);
+                forget_what_was(worker, &fill.base, &stored);
                 flight.keeping.send_replace(Keeping::All(stored));
             }
             None => refused(NotKept::StoreRefused),
@@ -189,9 +188,11 @@ pub(crate) async fn answered(
     finish(worker, flight, &fill.base, result);
 }
 
-/// Forgets what memory knows of parts that a newer response is not of: once that is gone they would answer again.
-fn forget_other_parts(cache: &Cache, base: &CacheKey, stored: &Stored) {
-    let key = base.part();
+/// Forgets, once a response is stored, why an earlier one was not, and what memory knows of parts that it is not of: they
+/// would answer again when it is gone.
+fn forget_what_was(worker: &Worker, base: &CacheKey, stored: &Stored) {
+    worker.shared.refusals.forget(base);
+    let (cache, key) = (&worker.shared.cache, base.part());
     if let Some(Cached::Response(parts)) = cache.held(&key)
         && !are_of_one(&View(&parts.head.headers), &View(&stored.head.headers))
     {
