@@ -50,13 +50,12 @@ pub(crate) async fn run(
 ) {
     let _ending = Ending { worker: Rc::clone(&worker), flight: Arc::clone(&flight), base: fill.base.clone() };
     let requested = clock::wall();
-    match final_head(&flight, &mut exchange).await {
+    match final_head(&worker, &flight, &mut exchange).await {
         Err(error) => {
             flight.publish(Outcome::Failed(error));
             finish(&worker, &flight, &fill.base, Err(error));
         }
         Ok((head, length)) => {
-            worker.count_response(head.version);
             let times = (requested, clock::wall());
             answered(&worker, &flight, fill, exchange, (head, length), times).await;
         }
@@ -65,6 +64,7 @@ pub(crate) async fn run(
 
 /// Waits for the final head; gives up when the last reader leaves.
 pub(crate) async fn final_head(
+    worker: &Worker,
     flight: &Flight,
     exchange: &mut UpstreamExchange,
 ) -> Result<(ResponseHead, BodyLength), UpstreamError> {
@@ -76,7 +76,10 @@ pub(crate) async fn final_head(
         match next? {
             HeadEvent::Continue => {}
             HeadEvent::Interim(head) => flight.interim(head),
-            HeadEvent::Final(head, length) => return Ok((head, length)),
+            HeadEvent::Final(head, length) => {
+                worker.count_response(head.version);
+                return Ok((head, length));
+            }
         }
     }
 }

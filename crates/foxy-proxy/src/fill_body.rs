@@ -125,7 +125,9 @@ impl Incoming<'_> {
         let request = outgoing::for_range(worker, &fill.request, fill.origin.clone(), span, Some(head));
         worker.counters.add(Counter::Forwarded, 1);
         let mut exchange = worker.upstream.exchange(request);
-        let Ok((answer, length)) = final_head(flight, &mut exchange).await else { return Rest::NotNow };
+        let Ok((answer, length)) = final_head(worker, flight, &mut exchange).await else {
+            return Rest::NotNow;
+        };
         let (known, fields) = (View(&head.headers), View(&answer.headers));
         let found =
             slice_answer(span, answer.status, &fields, known_length(length), Some((&known, complete)));

@@ -35,6 +35,7 @@ pub(crate) async fn rest(
             Err(_) => return Err(Cut::Source),
         }
     };
+    worker.count_response(answer.version);
     let skipped = before_the_rest(length, validator, &answer, &rest).ok_or(Cut::Source)?;
     carry(worker, sender, &mut exchange, skipped, rest.end - rest.at).await?;
     worker.counters.add(Counter::Resumed, 1);

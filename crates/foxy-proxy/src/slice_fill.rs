@@ -65,7 +65,7 @@ pub(crate) async fn run(
     let _ending =
         Ending { worker: Rc::clone(&worker), flight: Arc::clone(&flight), base: slice.name.clone() };
     let requested = clock::wall();
-    let (head, length) = match fill::final_head(&flight, &mut exchange).await {
+    let (head, length) = match fill::final_head(&worker, &flight, &mut exchange).await {
         Ok(found) => found,
         Err(error) => {
             flight.publish(Outcome::Failed(error));
