@@ -110,7 +110,14 @@ pub fn strip_hop_by_hop(headers: &mut Headers) {
 /// (RFC 9110 §7.8).
 #[must_use]
 pub fn upgrade_protocol(version: Version, headers: &Headers) -> Option<&[u8]> {
-    let named = version == Version::Http11 && headers.has_token("connection", "upgrade");
+    let changes_http = |name: &[u8]| {
+        [&b"h2c"[..], b"http/", b"tls/"]
+            .iter()
+            .any(|start| name.get(..start.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(start)))
+    };
+    let named = version == Version::Http11
+        && headers.has_token("connection", "upgrade")
+        && !headers.tokens("upgrade").any(changes_http);
     headers.get("upgrade").filter(|value| named && !value.is_empty())
 }
 

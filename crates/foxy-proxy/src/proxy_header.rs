@@ -44,7 +44,8 @@ fn version_1(line: &str) -> Option<Said> {
     let words: Vec<&str> = line.strip_suffix("\r\n")?.split(' ').collect();
     match words[..] {
         ["PROXY", "UNKNOWN", ..] => Some(Said::Unknown),
-        ["PROXY", family, source, _, port, _] => {
+        ["PROXY", family, source, _, port, own_port] => {
+            own_port.parse::<u16>().ok()?;
             let address: IpAddr = source.parse().ok()?;
             let fits = matches!((family, address), ("TCP4", IpAddr::V4(_)) | ("TCP6", IpAddr::V6(_)));
             let port = port.parse().ok()?;

@@ -219,9 +219,8 @@ async fn set_of(
         let same = are_of_one(&View(&set.head.headers), &View(&head.headers));
         set.is_of_slices() && set.length == part.complete && same
     });
-    let fill = match before.as_ref().map(|set| (set, &set.body)) {
-        Some((set, _)) if !slice.validate => return (Arc::clone(set), false),
-        Some((_, StoredBody::Parts { fill })) => *fill,
+    let fill = match before.as_ref().map(|set| &set.body) {
+        Some(StoredBody::Parts { fill }) => *fill,
         _ => cache.draw(),
     };
     let mut whole = ResponseHead { headers: head.headers.clone(), ..ResponseHead::new(200) };
@@ -229,7 +228,16 @@ async fn set_of(
     let key = slice.base.part().text;
     let body = StoredBody::Parts { fill };
     let policy = worker.settings().policy();
-    (Arc::new(Stored::new(key, whole, policy, times, part.complete, body)), true)
+    let newest = Stored::new(key, whole, policy, times, part.complete, body);
+    match before {
+        Some(set) if !slice.validate && is_as_fresh(&set, &newest) => (set, false),
+        _ => (Arc::new(newest), true),
+    }
+}
+
+/// Whether a slice says of freshness what is known of its object. What the newest one says holds for all (RFC 9111 §3.4).
+fn is_as_fresh(set: &Stored, newest: &Stored) -> bool {
+    set.lifetime == newest.lifetime && set.control == newest.control
 }
 
 /// Hands a whole slice to the store. Whether it takes it nobody waits for: what is not there is fetched again.

@@ -8,7 +8,7 @@ pub const LONGEST_VARY: usize = 16;
 /// Why no secondary key can be made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum VaryError {
-    /// `*`: it matches no other request.
+    /// `*`, or a name that is no token, so that nobody knows what chose the response: it matches no other request.
     Star,
     /// More than [`LONGEST_VARY`] names.
     TooLong,
@@ -20,16 +20,21 @@ pub struct Vary {
     names: Vec<String>,
 }
 
+/// Whether a byte may be in a token (RFC 9110 §5.6.2).
+const fn is_token_byte(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric()
+        || matches!(byte, b'!' | b'#'..=b'\'' | b'*' | b'+' | b'-' | b'.' | b'^'..=b'`' | b'|' | b'~')
+}
+
 impl Vary {
-    /// Reads a response's Vary over all its lines. Names that are no tokens cannot occur in a request; they stay in the
-    /// list and always compare as absent.
+    /// Reads a response's Vary over all its lines.
     ///
     /// # Errors
     /// [`VaryError`].
     pub fn of(response: &(impl Fields + ?Sized)) -> Result<Self, VaryError> {
         let mut names: Vec<String> = Vec::new();
         for member in members(response.values("vary")) {
-            if member == b"*" {
+            if member == b"*" || !member.iter().all(|&byte| is_token_byte(byte)) {
                 return Err(VaryError::Star);
             }
             names.push(String::from_utf8_lossy(member).to_ascii_lowercase());
@@ -129,6 +134,9 @@ mod tests {
     fn names_are_sorted_once_each_and_stars_refused_anywhere() {
         assert_eq!(vary("Foo, ,bar, FOO").names(), ["bar", "foo"]);
         assert_eq!(Vary::of(&[("Vary", "a"), ("Vary", "b, *")][..]), Err(VaryError::Star));
+        for malformed in ["x-a x-b", "a;q=1", "\"a\"", "a, (b)"] {
+            assert_eq!(Vary::of(&[("Vary", malformed)][..]), Err(VaryError::Star), "{malformed}");
+        }
         let long: Vec<String> = (0..=LONGEST_VARY).map(|number| format!("n{number}")).collect();
         assert_eq!(Vary::of(&[("Vary", long.join(",").as_str())][..]), Err(VaryError::TooLong));
     }

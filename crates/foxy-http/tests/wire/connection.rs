@@ -77,6 +77,14 @@ fn an_upgrade_must_be_named_in_connection_and_needs_1_1() {
 }
 
 #[test]
+fn an_upgrade_to_another_http_or_to_tls_is_none() {
+    for value in ["h2c", "H2C", "HTTP/2.0", "TLS/1.0", "websocket, h2c", "h2c-14"] {
+        let head = head("HTTP/1.1", &format!("Connection: Upgrade\r\nUpgrade: {value}\r\n"));
+        assert_eq!(upgrade_protocol(head.version, &head.headers), None, "{value}");
+    }
+}
+
+#[test]
 fn only_an_http_1_1_client_can_expect_100_continue() {
     assert!(expects_continue(&head("HTTP/1.1", "Expect: 100-Continue\r\n")));
     assert!(!expects_continue(&head("HTTP/1.1", "Expect: other\r\n")));

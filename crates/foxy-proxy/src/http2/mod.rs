@@ -40,6 +40,10 @@ const STREAMS: u32 = 100;
 /// Requests of one connection that may be worked on. Those whose client gave them up may not be over yet.
 const WORKED_ON: u32 = 2 * STREAMS;
 
+/// Bytes of the heads of requests that are worked on, for one connection: compressed to a few bytes, a head may be as large as
+/// one of HTTP/1.1. The first is taken whatever it has.
+const HEADS: usize = 256 << 10;
+
 /// Bytes of a request's body that may be under way or wait here, for one stream.
 const STREAM_WINDOW: u32 = 128 << 10;
 
@@ -71,33 +75,59 @@ enum End {
 /// The streams of a connection, as their tasks share them.
 struct Streams {
     open: Cell<u32>,
+    /// Bytes of their heads.
+    heads: Cell<usize>,
     /// Since when as many are open.
     since: Cell<Instant>,
     resets: RefCell<Resets>,
     too_many_resets: Notify,
 }
 
+impl Streams {
+    fn new(now: Instant) -> Self {
+        Self {
+            open: Cell::new(0),
+            heads: Cell::new(0),
+            since: Cell::new(now),
+            resets: RefCell::new(Resets::new(now)),
+            too_many_resets: Notify::new(),
+        }
+    }
+
+    /// Whether another request with a head of so many bytes may be worked on.
+    fn takes(&self, head: usize) -> bool {
+        let (open, heads) = (self.open.get(), self.heads.get());
+        open < WORKED_ON && (open == 0 || heads + head <= HEADS)
+    }
+}
+
 /// A stream that is worked on, until dropped.
-pub(crate) struct Open(Rc<Streams>);
+pub(crate) struct Open {
+    streams: Rc<Streams>,
+    head: usize,
+}
 
 impl Open {
-    fn count(streams: &Rc<Streams>) -> Self {
+    fn count(streams: &Rc<Streams>, head: usize) -> Self {
         streams.open.set(streams.open.get() + 1);
-        Self(Rc::clone(streams))
+        streams.heads.set(streams.heads.get() + head);
+        Self { streams: Rc::clone(streams), head }
     }
 
     /// Notes that the client gave it up.
     pub(crate) fn given_up(&self) {
-        if self.0.resets.borrow_mut().one(Instant::now()) == Verdict::TooMany {
-            self.0.too_many_resets.notify_one();
+        if self.streams.resets.borrow_mut().one(Instant::now()) == Verdict::TooMany {
+            self.streams.too_many_resets.notify_one();
         }
     }
 }
 
 impl Drop for Open {
     fn drop(&mut self) {
-        self.0.open.set(self.0.open.get() - 1);
-        self.0.since.set(Instant::now());
+        let streams = &self.streams;
+        streams.open.set(streams.open.get() - 1);
+        streams.heads.set(streams.heads.get() - self.head);
+        streams.since.set(Instant::now());
     }
 }
 
@@ -159,12 +189,7 @@ async fn drive(
     let (idle, write) = (worker.settings().client_idle, worker.settings().client_write);
     let mut stop = worker.stop.clone();
     let mut patience = Patience::new();
-    let streams = Rc::new(Streams {
-        open: Cell::new(0),
-        since: Cell::new(Instant::now()),
-        resets: RefCell::new(Resets::new(Instant::now())),
-        too_many_resets: Notify::new(),
-    });
+    let streams = Rc::new(Streams::new(Instant::now()));
     let mut leaving: Option<Instant> = None;
     loop {
         let now = Instant::now();
@@ -188,10 +213,14 @@ async fn drive(
         let look_again = known.fold(shortest, Instant::min);
         tokio::select! {
             accepted = frames.accept() => match accepted {
-                Some(Ok((_, mut respond))) if streams.open.get() >= WORKED_ON => {
-                    respond.send_reset(Reason::REFUSED_STREAM);
+                Some(Ok((request, mut respond))) => {
+                    let head = size_of_head(request.headers());
+                    if streams.takes(head) {
+                        start(request, respond, Open::count(&streams, head));
+                    } else {
+                        respond.send_reset(Reason::REFUSED_STREAM);
+                    }
                 }
-                Some(Ok((request, respond))) => start(request, respond, Open::count(&streams)),
                 Some(Err(_)) => return End::Broken,
                 None => return End::Closed,
             },
@@ -203,6 +232,11 @@ async fn drive(
             () = patience.until(look_again) => {}
         }
     }
+}
+
+/// Bytes of a head as HPACK counts them (RFC 7541 §4.1).
+fn size_of_head(map: &HeaderMap) -> usize {
+    fields(map).map(|(name, value)| name.len() + value.len() + 32).sum()
 }
 
 /// The library's fields as names and values.
@@ -225,4 +259,19 @@ fn fields_of(headers: &Headers) -> HeaderMap {
         }
     }
     map
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn heads_of_one_connection_are_bounded_together() {
+        let streams = Rc::new(Streams::new(Instant::now()));
+        assert!(streams.takes(HEADS + 1), "the first is taken whatever it has");
+        let first = Open::count(&streams, HEADS - 10);
+        assert!(streams.takes(10) && !streams.takes(11));
+        drop(first);
+        assert!(streams.takes(11));
+    }
 }

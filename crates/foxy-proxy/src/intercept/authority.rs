@@ -219,7 +219,9 @@ impl Authority {
             HostName::Address(address) => (SanType::IpAddress(address), address.to_string()),
         };
         parameters.subject_alt_names.push(name);
-        let common = if text.len() <= COMMON_NAME { text } else { "a host behind foxy".into() };
+        // OpenSSL holds a common name that could be a host's against the constraints on names.
+        let is_name = matches!(host, HostName::Name(_));
+        let common = if is_name && text.len() <= COMMON_NAME { text } else { "a host behind foxy".into() };
         parameters.distinguished_name.push(DnType::CommonName, common);
         parameters.use_authority_key_identifier_extension = true;
         parameters.key_usages = vec![KeyUsagePurpose::DigitalSignature];

@@ -153,6 +153,23 @@ fn a_stale_object_is_validated_by_slice_and_goes_on() {
 }
 
 #[test]
+fn what_the_newest_slice_says_of_freshness_holds_for_the_object() {
+    let state = Arc::new(Mutex::new(Sparse::fresh(HUGE)));
+    let now = Arc::clone(&state);
+    let origin = TestOrigin::start(move |head, _| now.lock().expect("not poisoned").answer(head));
+    let proxy = forward_proxy();
+    let url = origin.url("/x");
+    range(&proxy, &url, 0, 9);
+    stored(&proxy, 2);
+    let stale = "Cache-Control: max-age=0\r\n";
+    *state.lock().expect("not poisoned") = Sparse { lines: stale.into(), ..Sparse::fresh(HUGE) };
+    range(&proxy, &url, 5 * SLICE, 5 * SLICE + 9);
+    let answer = range(&proxy, &url, 0, 9);
+    assert!(answer.cache_status().contains("fwd=stale"), "{}", answer.head);
+    assert_eq!(origin.requests(), 3);
+}
+
+#[test]
 fn a_whole_is_completed_from_its_slices() {
     let (origin, sent) = Sparse::fresh(3 * SLICE + 5).origin();
     let proxy = forward_proxy();
