@@ -31,15 +31,15 @@ install_pip() {
     (cd "$1" && find . -type f -print0 | sort -z | xargs -0 sha256sum)
 }
 install_npm() {
-    mkdir "$1/work"; echo '{"name":"scenario","version":"1.0.0"}' >"$1/work/package.json"
-    (cd "$1/work" && npm install --silent --no-audit --no-fund --cache "$1/cache" ${NPM_PACKAGES:-express typescript} >/dev/null)
-    jq -r '.packages[] | select(.integrity) | .integrity' "$1/work/package-lock.json" | sort
+    mkdir "$1/project"; echo '{"name":"scenario","version":"1.0.0"}' >"$1/project/package.json"
+    (cd "$1/project" && npm install --silent --no-audit --no-fund --cache "$1/cache" ${NPM_PACKAGES:-express typescript} >/dev/null)
+    jq -r '.packages[] | select(.integrity) | .integrity' "$1/project/package-lock.json" | sort
 }
 install_cargo() {
-    mkdir -p "$1/work/src"; : >"$1/work/src/lib.rs"
+    mkdir -p "$1/project/src"; : >"$1/project/src/lib.rs"
     { printf '[package]\nname = "scenario"\nversion = "0.1.0"\nedition = "2021"\n[dependencies]\n'
-      for name in ${CARGO_PACKAGES:-serde tokio regex}; do echo "$name = \"*\""; done; } >"$1/work/Cargo.toml"
-    (cd "$1/work" && CARGO_HOME="$1/home" cargo fetch --quiet)
+      for name in ${CARGO_PACKAGES:-serde tokio regex}; do echo "$name = \"*\""; done; } >"$1/project/Cargo.toml"
+    (cd "$1/project" && CARGO_HOME="$1/home" cargo fetch --quiet)
     (cd "$1"/home/registry/cache/* && sha256sum -- *.crate | sort)
 }
 # What of a tool's requests is a file of a package, by its path.
