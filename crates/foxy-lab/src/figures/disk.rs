@@ -214,7 +214,7 @@ pub fn figure_14(lab: &Lab) -> Figure {
     let larger = gain.iter().all(|&gain| gain > 1.0);
     let rows = vec![
         FigureRow::of("001-fig14", "mean free chunk, 128 locality buffers", "KB", &with)
-            .against(145.0, within(145.0))
+            .against(145.0, 110.0..=180.0)
             .shape(larger),
         FigureRow::of("001-fig14", "mean free chunk, without", "KB", &without),
         FigureRow::of("001-fig14", "with over without", "times", &gain)
