@@ -17,6 +17,13 @@ fn range(proxy: &TestProxy, url: &str, first: u64, last: u64) -> Answered {
     answer
 }
 
+/// An origin of an object that may become another.
+fn changing(object: Sparse) -> (Arc<Mutex<Sparse>>, TestOrigin) {
+    let state = Arc::new(Mutex::new(object));
+    let now = Arc::clone(&state);
+    (state, TestOrigin::start(move |head, _| now.lock().expect("not poisoned").answer(head)))
+}
+
 /// Waits until the store has so many records.
 fn stored(proxy: &TestProxy, records: usize) {
     while proxy.store.len() < records {
@@ -97,11 +104,8 @@ fn many_who_want_one_slice_are_one_request() {
 
 #[test]
 fn an_object_that_changes_between_slices_is_never_mixed() {
-    let state = Arc::new(Mutex::new(Sparse::fresh(4 * SLICE)));
-    let now = Arc::clone(&state);
-    let origin = TestOrigin::start(move |head, _| now.lock().expect("not poisoned").answer(head));
-    let proxy = forward_proxy();
-    let url = origin.url("/x");
+    let (state, origin) = changing(Sparse::fresh(4 * SLICE));
+    let (proxy, url) = (forward_proxy(), origin.url("/x"));
     range(&proxy, &url, 0, 9);
     for change in [
         Sparse { etag: "\"two\"".into(), ..Sparse::fresh(4 * SLICE) },
@@ -132,11 +136,8 @@ fn an_object_that_changes_between_slices_is_never_mixed() {
 #[test]
 fn a_stale_object_is_validated_by_slice_and_goes_on() {
     let stale = "Cache-Control: max-age=1\r\nAge: 9\r\n";
-    let state = Arc::new(Mutex::new(Sparse { lines: stale.into(), ..Sparse::fresh(HUGE) }));
-    let now = Arc::clone(&state);
-    let origin = TestOrigin::start(move |head, _| now.lock().expect("not poisoned").answer(head));
-    let proxy = forward_proxy();
-    let url = origin.url("/x");
+    let (state, origin) = changing(Sparse { lines: stale.into(), ..Sparse::fresh(HUGE) });
+    let (proxy, url) = (forward_proxy(), origin.url("/x"));
     range(&proxy, &url, 0, 9);
     stored(&proxy, 2);
     let answer = range(&proxy, &url, 5, 9);
@@ -154,11 +155,8 @@ fn a_stale_object_is_validated_by_slice_and_goes_on() {
 
 #[test]
 fn what_the_newest_slice_says_of_freshness_holds_for_the_object() {
-    let state = Arc::new(Mutex::new(Sparse::fresh(HUGE)));
-    let now = Arc::clone(&state);
-    let origin = TestOrigin::start(move |head, _| now.lock().expect("not poisoned").answer(head));
-    let proxy = forward_proxy();
-    let url = origin.url("/x");
+    let (state, origin) = changing(Sparse::fresh(HUGE));
+    let (proxy, url) = (forward_proxy(), origin.url("/x"));
     range(&proxy, &url, 0, 9);
     stored(&proxy, 2);
     let stale = "Cache-Control: max-age=0\r\n";
@@ -186,11 +184,8 @@ fn a_whole_is_completed_from_its_slices() {
 
 #[test]
 fn slices_of_what_a_newer_whole_replaced_do_not_come_back() {
-    let state = Arc::new(Mutex::new(Sparse::fresh(2 * SLICE)));
-    let now = Arc::clone(&state);
-    let origin = TestOrigin::start(move |head, _| now.lock().expect("not poisoned").answer(head));
-    let proxy = forward_proxy();
-    let url = origin.url("/x");
+    let (state, origin) = changing(Sparse::fresh(2 * SLICE));
+    let (proxy, url) = (forward_proxy(), origin.url("/x"));
     range(&proxy, &url, 5, 9);
     stored(&proxy, 2);
     *state.lock().expect("not poisoned") = Sparse { etag: "\"two\"".into(), ..Sparse::fresh(2 * SLICE) };

@@ -7,7 +7,8 @@ use crate::support::store::ForgetfulStore;
 use crate::support::{ScriptedOrigin, Step, local, send};
 use bytes::Bytes;
 use foxy_proxy::counters::Counter;
-use h2::Reason;
+use h2::client::ResponseFuture;
+use h2::{Reason, SendStream};
 use http::{HeaderMap, Request};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -198,16 +199,21 @@ async fn an_answer_that_breaks_off_is_reset_and_never_ended() {
     .await;
 }
 
+/// A CONNECT to that port through a proxy that allows it: the answer to come, and what is sent.
+async fn connected(port: u16) -> (Proxy, ResponseFuture, SendStream<Bytes>) {
+    let proxy = Proxy::start_with(|settings| settings.destinations.connect_ports = vec![port]);
+    let client = Http2Client::connect(&proxy).await;
+    let connect = Request::connect(format!("127.0.0.1:{port}")).body(()).expect("a request");
+    let mut requests = client.requests.clone().ready().await.expect("a connection");
+    let (answer, sending) = requests.send_request(connect, false).expect("sent");
+    (proxy, answer, sending)
+}
+
 #[tokio::test]
 async fn connect_makes_a_tunnel_of_a_stream() {
     local(async {
         let (origin, _) = origin(vec![send("hello"), Step::Body(5), send(" bye"), Step::AwaitClose]).await;
-        let port = origin.port;
-        let proxy = Proxy::start_with(|settings| settings.destinations.connect_ports = vec![port]);
-        let client = Http2Client::connect(&proxy).await;
-        let connect = Request::connect(format!("127.0.0.1:{port}")).body(()).expect("a request");
-        let mut requests = client.requests.clone().ready().await.expect("a connection");
-        let (answer, mut sending) = requests.send_request(connect, false).expect("sent");
+        let (proxy, answer, mut sending) = connected(origin.port).await;
         sending.send_data(Bytes::from_static(b"early"), true).expect("sent");
         let answer = read(answer).await.expect("an answer");
         assert_eq!((answer.status, &answer.body[..]), (200, &b"hello bye"[..]));
@@ -222,12 +228,7 @@ async fn connect_makes_a_tunnel_of_a_stream() {
 async fn a_tunnel_whose_origin_resets_is_reset() {
     local(async {
         let (origin, _) = origin(vec![Step::Body(1), Step::Reset]).await;
-        let port = origin.port;
-        let proxy = Proxy::start_with(|settings| settings.destinations.connect_ports = vec![port]);
-        let client = Http2Client::connect(&proxy).await;
-        let connect = Request::connect(format!("127.0.0.1:{port}")).body(()).expect("a request");
-        let mut requests = client.requests.clone().ready().await.expect("a connection");
-        let (answer, mut sending) = requests.send_request(connect, false).expect("sent");
+        let (_proxy, answer, mut sending) = connected(origin.port).await;
         sending.send_data(Bytes::from_static(b"x"), false).expect("sent");
         let broken = read(answer).await.expect("an answer").broken.expect("a reset");
         assert_eq!(broken.reason(), Some(Reason::CONNECT_ERROR));
