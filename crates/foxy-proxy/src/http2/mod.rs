@@ -214,7 +214,7 @@ async fn drive(
         tokio::select! {
             accepted = frames.accept() => match accepted {
                 Some(Ok((request, mut respond))) => {
-                    let head = size_of_head(request.headers());
+                    let head = size_of_head(&request);
                     if streams.takes(head) {
                         start(request, respond, Open::count(&streams, head));
                     } else {
@@ -234,9 +234,12 @@ async fn drive(
     }
 }
 
-/// Bytes of a head as HPACK counts them (RFC 7541 §4.1).
-fn size_of_head(map: &HeaderMap) -> usize {
-    fields(map).map(|(name, value)| name.len() + value.len() + 32).sum()
+/// Bytes of a head, its target among them, with as much for each field as HPACK counts (RFC 7541 §4.1).
+fn size_of_head(request: &http::Request<RecvStream>) -> usize {
+    let authority = request.uri().authority().map_or(0, |authority| authority.as_str().len());
+    let path = request.uri().path_and_query().map_or(0, |path| path.as_str().len());
+    let sizes = fields(request.headers()).map(|(name, value)| name.len() + value.len() + 32);
+    authority + path + sizes.sum::<usize>()
 }
 
 /// The library's fields as names and values.
