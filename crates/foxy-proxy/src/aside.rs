@@ -8,13 +8,13 @@ use crate::keeper::{Keeper, Kept};
 use crate::parts::with_stored;
 use crate::storage::PART;
 use crate::stored::{CacheKey, Stored, VaryList, strip};
+use crate::storing::why_not_storable;
 use crate::worker::Worker;
 use bytes::Bytes;
 use foxy_base::WallTime;
 use foxy_http::{RequestHead, ResponseHead};
 use foxy_rules::partial::are_of_one;
-use foxy_rules::storable::Exchange;
-use foxy_rules::{Part, Storability, StoredTimes, storability};
+use foxy_rules::{Part, StoredTimes};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -61,16 +61,9 @@ impl Aside {
                 return None;
             }
         }
-        let verdict = storability(Exchange {
-            method: request.method.as_str(),
-            target: &base.text,
-            request: &View(&request.headers),
-            status: if kind == Kind::Part { 200 } else { head.status },
-            response: &fields,
-            received: times.1,
-            policy: worker.settings().policy(),
-        });
-        if verdict != Storability::Store {
+        let asked = (request.method.as_str(), &request.headers);
+        let status = if kind == Kind::Part { 200 } else { head.status };
+        if why_not_storable(worker, base, asked, (status, &head.headers), times.1).is_some() {
             return None;
         }
         let times = StoredTimes::new(&fields, times.0, times.1);

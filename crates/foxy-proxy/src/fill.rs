@@ -13,14 +13,14 @@ use crate::memory::Cached;
 use crate::not_kept::{NotKept, Refused};
 use crate::stale::Stale;
 use crate::stored::{CacheKey, Stored, VaryList, strip};
+use crate::storing::why_not_storable;
 use crate::upstream::{HeadEvent, Origin, UpstreamError, UpstreamExchange};
 use crate::worker::Worker;
 use foxy_base::{WallTime, clock};
 use foxy_http::{BodyLength, Headers, RequestHead, ResponseHead, strip_hop_by_hop};
 use foxy_rules::partial::are_of_one;
-use foxy_rules::storable::Exchange;
 use foxy_rules::validate::is_about;
-use foxy_rules::{Failure, NotStoredReason, RequestControl, Storability, StoredTimes, Vary, storability};
+use foxy_rules::{Failure, NotStoredReason, RequestControl, StoredTimes, Vary};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -237,28 +237,19 @@ fn why_not_stored(
     length: Option<u64>,
     received: WallTime,
 ) -> Option<NotKept> {
-    let verdict = storability(Exchange {
-        method: "GET",
-        target: &fill.base.text,
-        request: &View(&fill.request.headers),
-        status: head.status,
-        response: &View(&head.headers),
-        received,
-        policy: worker.settings().policy(),
-    });
+    let (request, response) = (("GET", &fill.request.headers), (head.status, &head.headers));
+    let reason = why_not_storable(worker, &fill.base, request, response, received);
     let answers_better = |stale: &Stale| {
         stale.permit_after(Failure::Status(head.status), &fill.request.headers, received).is_some()
     };
-    match verdict {
-        Storability::DoNotStore(reason) => Some(NotKept::Rule(reason)),
-        Storability::Store if fill.ranged && head.status == 416 => {
-            Some(NotKept::Rule(NotStoredReason::Partial))
-        }
-        Storability::Store if fill.stale.as_ref().is_some_and(answers_better) => Some(NotKept::StaleIfError),
-        Storability::Store if length.is_some_and(|length| length > worker.shared.cache.object_limit) => {
+    match reason {
+        Some(reason) => Some(NotKept::Rule(reason)),
+        None if fill.ranged && head.status == 416 => Some(NotKept::Rule(NotStoredReason::Partial)),
+        None if fill.stale.as_ref().is_some_and(answers_better) => Some(NotKept::StaleIfError),
+        None if length.is_some_and(|length| length > worker.shared.cache.object_limit) => {
             Some(NotKept::TooLarge)
         }
-        Storability::Store => None,
+        None => None,
     }
 }
 

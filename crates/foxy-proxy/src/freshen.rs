@@ -3,17 +3,14 @@
 use crate::epoch::Epoch;
 use crate::fields::View;
 use crate::stored::{CacheKey, Stored};
+use crate::storing::why_not_storable;
 use crate::upstream::UpstreamError;
 use crate::worker::Worker;
 use foxy_base::{WallTime, clock};
 use foxy_http::{Headers, ResponseHead};
 use foxy_rules::reuse::may_reuse_after;
-use foxy_rules::storable::Exchange;
 use foxy_rules::validate::head_describes;
-use foxy_rules::{
-    Failure, NotStoredReason, Permit, Policy, RequestControl, Storability, StoredTimes, merges_into_stored,
-    storability,
-};
+use foxy_rules::{Failure, NotStoredReason, Permit, Policy, RequestControl, StoredTimes, merges_into_stored};
 use std::sync::Arc;
 
 /// What is stored while the origin is asked about it.
@@ -39,20 +36,9 @@ impl Described {
     ) -> (Arc<Stored>, Option<NotStoredReason>) {
         let policy = worker.settings().policy();
         let fresh = Arc::new(freshened(&self.stored, answer, policy, times));
-        let verdict = storability(Exchange {
-            method: "GET",
-            target: &self.base.text,
-            request: &View(request),
-            status: fresh.head.status,
-            response: &View(&fresh.head.headers),
-            received: times.1,
-            policy,
-        });
+        let seen = (fresh.head.status, &fresh.head.headers);
+        let not_stored = why_not_storable(worker, &self.base, ("GET", request), seen, times.1);
         let cache = &worker.shared.cache;
-        let not_stored = match verdict {
-            Storability::Store => None,
-            Storability::DoNotStore(reason) => Some(reason),
-        };
         match not_stored {
             None => cache.add(&self.base, &self.key, &fresh, None, self.epoch, &worker.counters),
             Some(NotStoredReason::Authorization | NotStoredReason::RequestNoStore) => {}

@@ -59,6 +59,7 @@ mod slices;
 mod stale;
 pub mod storage;
 pub mod stored;
+mod storing;
 mod stream;
 pub mod token;
 mod tunnelling;

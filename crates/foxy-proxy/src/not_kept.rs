@@ -1,5 +1,6 @@
-//! Why a response that came for the cache is not kept, and a short memory of it for those who ask later. It decides
-//! nothing; what a URL's last answer was refused for is lost when another URL needs the place.
+//! Why a response that came for the cache is not kept, and a short memory of it: for those who ask why, and for
+//! `slices`, which does not try again at once what could not be kept. It decides nothing; what a URL's last answer was
+//! refused for is lost when another URL needs the place.
 
 use crate::stored::CacheKey;
 use foxy_base::WallTime;

@@ -12,6 +12,7 @@ use crate::not_kept::{NotKept, Refused};
 use crate::stale::Stale;
 use crate::storage::{PART, part_key};
 use crate::stored::{CacheKey, Stored, StoredBody, strip};
+use crate::storing::why_not_storable;
 use crate::upstream::{BodyEvent, Origin, UpstreamError, UpstreamExchange};
 use crate::windows::Collected;
 use crate::worker::Worker;
@@ -20,8 +21,7 @@ use foxy_base::{WallTime, clock};
 use foxy_http::{BodyLength, DecodeError, Headers, RequestHead, ResponseHead};
 use foxy_rules::partial::are_of_one;
 use foxy_rules::slice::{SliceAnswer, slice_answer, strong_validator};
-use foxy_rules::storable::Exchange;
-use foxy_rules::{NotStoredReason, Part, Span, Storability, StoredTimes, storability};
+use foxy_rules::{NotStoredReason, Part, Span, StoredTimes};
 use foxy_store::PlacementHint;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -186,20 +186,10 @@ fn why_not_kept(
     head: &ResponseHead,
     received: WallTime,
 ) -> Option<NotKept> {
-    let verdict = storability(Exchange {
-        method: "GET",
-        target: &slice.base.text,
-        request: &View(&slice.request.headers),
-        status: 200,
-        response: &View(&head.headers),
-        received,
-        policy: worker.settings().policy(),
-    });
-    match verdict {
-        Storability::DoNotStore(reason) => Some(NotKept::Rule(reason)),
-        Storability::Store if head.headers.contains("vary") => Some(NotKept::Rule(NotStoredReason::Partial)),
-        Storability::Store => None,
-    }
+    let (request, fields) = (&slice.request.headers, &head.headers);
+    let reason = why_not_storable(worker, &slice.base, ("GET", request), (200, fields), received);
+    let chosen = fields.contains("vary").then_some(NotStoredReason::Partial);
+    reason.or(chosen).map(NotKept::Rule)
 }
 
 /// The set a slice belongs to, and whether it is to be stored: one that is not there yet, or with new fields.

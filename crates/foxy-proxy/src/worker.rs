@@ -69,7 +69,7 @@ impl Worker {
     pub(crate) fn http_date(&self, now: WallTime) -> String {
         let mut date = self.date.borrow_mut();
         if date.0 != now.seconds() {
-            *date = (now.seconds(), httpdate::fmt_http_date(UNIX_EPOCH + Duration::from_secs(now.seconds())));
+            *date = (now.seconds(), http_date(now));
         }
         date.1.clone()
     }
@@ -90,4 +90,9 @@ impl Worker {
         };
         headers.append("Via", format!("{version} {}", self.settings().via_name));
     }
+}
+
+/// A time as an HTTP date (RFC 9110 §5.6.7).
+pub(crate) fn http_date(time: WallTime) -> String {
+    httpdate::fmt_http_date(UNIX_EPOCH + Duration::from_secs(time.seconds()))
 }

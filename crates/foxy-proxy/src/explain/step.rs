@@ -4,11 +4,11 @@ use crate::cache_status::HitSource;
 use crate::not_kept::Refused;
 use crate::purge::Verdict;
 use crate::reason::{ErrorReason, ForwardReason};
+use crate::worker::http_date;
 use bytes::Bytes;
 use foxy_rules::Permit;
 use foxy_rules::explain::Step as RuleStep;
 use std::fmt;
-use std::time::{Duration, UNIX_EPOCH};
 
 /// What one rule says of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -142,8 +142,7 @@ impl fmt::Display for Step {
             Self::Varies(names) => write!(f, "the responses to this URL are chosen by {}", names.join(", ")),
             Self::NotStored => f.write_str("nothing that fits is stored"),
             Self::LastNotKept(Refused { status, at, why }) => {
-                let date = httpdate::fmt_http_date(UNIX_EPOCH + Duration::from_secs(at.seconds()));
-                write!(f, "the last answer ({status}, {date}) was not kept: {why}")
+                write!(f, "the last answer ({status}, {}) was not kept: {why}", http_date(*at))
             }
             Self::Found(HitSource::Memory) => f.write_str("a response that fits is in memory"),
             Self::Found(_) => f.write_str("a response that fits is in the store"),
