@@ -19,6 +19,7 @@ pub mod statistics;
 pub mod status;
 pub mod step;
 pub mod superblock;
+pub mod worth;
 
 pub use contract::{
     AbsentReason, Answer, Key, Lifetime, Outbox, PlacementHint, Record, RefusedReason, Scheme, Site,

@@ -1,0 +1,110 @@
+//! What a record in a log of segments is worth: where it is written and whether it is copied forward, judged by its size
+//! beside the others' and two bits of use. Pure; it knows no index and no segment. Why these rules and what else was
+//! tried: `docs/decisions/webcosm-admission.md`.
+
+/// The most uses that are counted: two bits a record.
+pub const MOST_USES: u8 = 3;
+
+/// Records above so many bytes are judged like this one: what is larger is stored in parts of about this size.
+const LARGEST: u64 = 1 << 20;
+
+/// Half octaves from one step of credit or toll to the next: a factor of four in size.
+const STEP: i32 = 4;
+
+/// From so many half octaves above the mean a record costs more than one use can repay.
+const HEAVY: i32 = 3;
+
+/// How large a record is beside the mean of those on disk, in half octaves (factors of about the root of two).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Distance(i32);
+
+impl Distance {
+    /// That of a record of `bytes` from the `mean` of the records on disk; none when there are no records, and the mean is 0.
+    #[must_use]
+    pub fn between(bytes: u64, mean: u64) -> Self {
+        Self(if mean == 0 { 0 } else { half_octaves(bytes) - half_octaves(mean) })
+    }
+
+    /// Whether a record that is new here has to prove itself: it is written to the probation log and not to the main one.
+    #[must_use]
+    pub const fn is_large(self) -> bool {
+        self.0 > 0
+    }
+
+    /// Whether a store that is to write little keeps such a record in memory until it is asked for again.
+    #[must_use]
+    pub const fn is_heavy(self) -> bool {
+        self.0 >= HEAVY
+    }
+
+    /// The uses that a record is written with: small ones have credit, which costs hardly any space.
+    #[must_use]
+    pub fn first_uses(self) -> u8 {
+        steps(-self.0)
+    }
+
+    /// The uses left to a record that is copied forward when its segment is reclaimed; `None` when it is not worth the
+    /// copy. A large one must have been used more often.
+    #[must_use]
+    pub fn uses_after_copy(self, uses: u8) -> Option<u8> {
+        (uses > steps(self.0 - STEP / 2)).then(|| uses - 1)
+    }
+}
+
+/// Whole steps of size, from none to [`MOST_USES`].
+fn steps(half_octaves: i32) -> u8 {
+    u8::try_from((half_octaves / STEP).clamp(0, i32::from(MOST_USES))).unwrap_or(MOST_USES)
+}
+
+fn half_octaves(bytes: u64) -> i32 {
+    let bytes = bytes.clamp(2, LARGEST);
+    let octave = bytes.ilog2();
+    let upper_half = bytes >> (octave - 1) & 1;
+    i32::try_from(2 * u64::from(octave) + upper_half).unwrap_or(i32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A record of `bytes` among those of 16 KiB: where it goes, its first uses, and the uses that a copy takes.
+    fn check(bytes: u64, is_large: bool, is_heavy: bool, first_uses: u8, needed: Option<u8>) {
+        let distance = Distance::between(bytes, 16 << 10);
+        let found = (0..=MOST_USES).find(|&uses| distance.uses_after_copy(uses).is_some());
+        let all = (distance.is_large(), distance.is_heavy(), distance.first_uses(), found);
+        assert_eq!(all, (is_large, is_heavy, first_uses, needed), "{bytes}");
+    }
+
+    #[test]
+    fn small_records_have_credit_and_large_ones_pay_toll() {
+        check(0, false, false, 3, Some(1));
+        check(256, false, false, 3, Some(1));
+        check(1 << 10, false, false, 2, Some(1));
+        check(4 << 10, false, false, 1, Some(1));
+        check(6 << 10, false, false, 0, Some(1));
+        check(16 << 10, false, false, 0, Some(1));
+        check(23 << 10, false, false, 0, Some(1));
+        check(24 << 10, true, false, 0, Some(1));
+        check(47 << 10, true, false, 0, Some(1));
+        check(48 << 10, true, true, 0, Some(1));
+        check(127 << 10, true, true, 0, Some(1));
+        check(128 << 10, true, true, 0, Some(2));
+        check(512 << 10, true, true, 0, Some(3));
+        check(1 << 20, true, true, 0, Some(3));
+        check(u64::MAX, true, true, 0, Some(3));
+    }
+
+    #[test]
+    fn a_copy_costs_one_use_so_that_nothing_stays_for_ever() {
+        let distance = Distance::between(100, 100);
+        let left: Vec<_> = (0..=MOST_USES).map(|uses| distance.uses_after_copy(uses)).collect();
+        assert_eq!(left, [None, Some(0), Some(1), Some(2)]);
+    }
+
+    #[test]
+    fn in_an_empty_store_a_record_is_like_the_others() {
+        for bytes in [0, 1, 4096, u64::MAX] {
+            assert_eq!(Distance::between(bytes, 0), Distance::between(4096, 4096));
+        }
+    }
+}
