@@ -15,4 +15,5 @@ pub mod pages;
 pub mod parallel;
 pub mod policies;
 pub mod runs;
+pub mod segments;
 pub mod sizing;
