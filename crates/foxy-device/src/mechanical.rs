@@ -4,8 +4,11 @@
 //! - Time is whatever `now` its owner gives; nothing here reads a clock or sleeps by itself. The same seed and the same
 //!   calls give the same times. [`Device::next_completion`] never lies behind the next completion, but may lie before it
 //!   (a step of an operation, or a write nobody waits for): then `reap` gives nothing, and the next answer is later.
-//! - Only disk time counts, no processor time: what is found in a cache is done at once. The names of directories and
-//!   their inodes are always found; those of files are in blocks that may have to be read.
+//! - Time is the disks', and what the processor takes to search a directory for a file's name
+//!   ([`SystemProfile::search_rate`]). As in Solaris, a `Create` goes through all of it twice, to look the name up and for
+//!   room; `Open` looks up from where the last look-up ended, and `Remove` then goes from the front to the name. All else is
+//!   done at once. The names of directories and their inodes are always found; those of files, and what is looked at on the
+//!   way, are in blocks that may have to be read.
 //! - Several disks work side by side. Directories in the root are dealt to them in turn, as are files in the root; all
 //!   that is made in a directory lies on its disk.
 //! - A write waits for the read of pages it covers in part, where these hold something and are not in memory, and else
@@ -31,6 +34,7 @@ mod names;
 mod naming;
 mod operations;
 mod pages;
+mod processor;
 mod profile;
 mod queue;
 mod spindle;
@@ -50,6 +54,7 @@ use foxy_base::{Instant, Random};
 use geometry::Geometry;
 use lru::Lru;
 use names::{Directories, Directory, PlacedFile};
+use processor::Processor;
 use queue::RequestId;
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -66,6 +71,9 @@ pub struct Mechanical {
     volumes: Vec<Volume>,
     directories: Directories,
     files: HashMap<FileNumber, PlacedFile>,
+    /// Files whose names are known, so that opening them needs no directory.
+    names: Lru<FileNumber, ()>,
+    processor: Processor,
     /// Blocks that were changed, and files that have pages collected for a write.
     aging: Aging,
     /// Pages in memory, with the request that read each last.
@@ -104,6 +112,8 @@ impl Mechanical {
             volumes,
             directories,
             files: HashMap::new(),
+            names: Lru::new(usize::try_from(profile.system.name_cache).unwrap_or(usize::MAX)),
+            processor: Processor::default(),
             aging: Aging::new(profile.system.write_back_age),
             pages: Lru::new(usize::try_from(pages).unwrap_or(usize::MAX)),
             operations: HashMap::new(),
@@ -179,6 +189,7 @@ impl Mechanical {
         let now = self.settle(now);
         self.ready.clear();
         self.pages.clear();
+        self.names.clear();
         for volume in &mut self.volumes {
             volume.blocks.clear();
             volume.spindle.forget_buffer();

@@ -1,7 +1,7 @@
 //! What the model measures on itself before any figure is drawn with it (R3), each line with the range it must lie in.
 
 use super::geometry::Geometry;
-use super::profile::{DiskProfile, SECTOR};
+use super::profile::{DiskProfile, SECTOR, SystemProfile};
 use super::queue::DiskRequest;
 use super::spindle::Spindle;
 use super::{Mechanical, RequestKind};
@@ -21,6 +21,9 @@ const SEQUENTIAL_BYTES: u64 = 64 << 20;
 /// Directories in which files are created and removed, 64 in each as hbench-OS does.
 const DIRECTORIES: u64 = 32;
 const FILES: u64 = 64;
+
+/// Names in the directory that is searched.
+const NAMES: u64 = 1000;
 
 /// Mean bytes of an operation of the seed paper's trace: 7.6 GB over its URL-reads and URL-writes.
 const OPERATION_BYTES: f64 = 10_550.0;
@@ -96,6 +99,7 @@ pub fn calibrate(profile: &DiskProfile, seed: u64) -> Calibration {
         line("random 10 KB", "ms", milliseconds(random_access(profile, seed, 10 << 10)), 15.1, 15.7),
         line("create an empty file", "ms", milliseconds(create), 16.0, 24.0),
         line("remove an empty file", "ms", milliseconds(remove), 8.0, 12.0),
+        line("look at a name of a directory", "ns", search(profile, seed).as_secs_f64() * 1e9, 150.0, 160.0),
         line("ceiling, every URL-write at the sequential rate", "URL-gets/s", ceiling, 680.0, 710.0),
     ];
     Calibration { lines }
@@ -148,6 +152,22 @@ fn sequential_write(profile: &DiskProfile, seed: u64) -> f64 {
     }
     let end = driver.device.settle(driver.now);
     SEQUENTIAL_BYTES as f64 / 1e6 / end.since(start).as_secs_f64()
+}
+
+/// The time to look at each of a directory's names, with its blocks in memory.
+fn search(profile: &DiskProfile, seed: u64) -> Duration {
+    let system = SystemProfile { name_cache: 0, ..profile.system };
+    let device = Mechanical::new(DiskProfile { system, ..*profile }, 1, seed);
+    let mut driver = Driver { device, now: Instant::ZERO };
+    let path = |file: u64| StorePath::new(format!("{file}"));
+    let file = FileId(0);
+    for number in 0..NAMES {
+        driver.run(IoOp::Create { file, path: path(number), size: 0 });
+    }
+    driver.now = driver.device.settle(driver.now);
+    let start = driver.now;
+    driver.run(IoOp::Open { file, path: path(NAMES - 1) });
+    driver.now.since(start) / u32::try_from(NAMES).unwrap_or(u32::MAX)
 }
 
 /// The mean times to create an empty file and to remove it again, in the reverse order.

@@ -4,6 +4,7 @@
 use super::Mechanical;
 use super::aging::Aged;
 use super::counts::RequestKind;
+use super::names::{ENTRY, Search};
 use super::profile::SECTOR;
 use super::queue::{DiskRequest, RequestId};
 use super::volume::OperationId;
@@ -11,6 +12,7 @@ use crate::io::IoDone;
 use crate::memory::FileNumber;
 use foxy_base::Instant;
 use std::collections::VecDeque;
+use std::time::Duration;
 
 /// One step of an operation; the next one begins when all it waits for is done.
 #[derive(Debug)]
@@ -19,6 +21,8 @@ pub(super) enum Step {
     Await(Vec<RequestId>),
     /// Brings a block of inodes or of a directory into memory.
     Need(u64),
+    /// Brings a directory's blocks into memory, one after the other, and has the processor look at its entries.
+    Search(Search),
     /// Writes such a block.
     WriteBlock(u64),
     /// Hands pages that have been written over to the page cache.
@@ -67,9 +71,10 @@ impl Mechanical {
         self.proceed(id);
     }
 
-    /// When a disk will next be done with a request.
+    /// When a disk will next be done with a request, or the processor with an operation.
     pub(super) fn next_finish(&self) -> Option<Instant> {
-        self.volumes.iter().filter_map(|volume| volume.spindle.next_finish()).min()
+        let disks = self.volumes.iter().filter_map(|volume| volume.spindle.next_finish());
+        disks.chain(self.processor.next_finish()).min()
     }
 
     /// Plays everything that happens up to `now`, in order.
@@ -133,9 +138,12 @@ impl Mechanical {
         self.issue(volume, kind, block, u64::from(self.profile.system.page_size) / SECTOR, purpose)
     }
 
-    /// Ends the requests that end now; the disks go on with what waits by then.
+    /// Ends what ends now; the disks go on with what waits by then.
     fn finish_requests(&mut self, at: Instant) {
         self.now = at;
+        while let Some(operation) = self.processor.finish(at) {
+            self.release(operation);
+        }
         for volume in 0..self.volumes.len() {
             if self.volumes[volume].spindle.next_finish() == Some(at)
                 && let Some((id, record)) = self.volumes[volume].spindle.finish()
@@ -201,14 +209,8 @@ impl Mechanical {
     fn take_step(&mut self, id: OperationId, volume: usize, step: Step) -> bool {
         match step {
             Step::Await(requests) => self.wait_for(id, &requests),
-            Step::Need(block) => {
-                let request = match self.volumes[volume].blocks.get(block) {
-                    Some(request) => request,
-                    None => self.issue_block(volume, RequestKind::MetadataRead, block, Purpose::Foreground),
-                };
-                self.volumes[volume].blocks.insert(block, request);
-                self.wait_for(id, &[request])
-            }
+            Step::Need(block) => self.need(id, volume, block),
+            Step::Search(search) => self.search_on(id, volume, search),
             Step::WriteBlock(block) => {
                 let request =
                     self.issue_block(volume, RequestKind::MetadataWrite, block, Purpose::Foreground);
@@ -231,6 +233,37 @@ impl Mechanical {
                 self.wait_for(id, &under_way.unwrap_or_default())
             }
         }
+    }
+
+    fn need(&mut self, id: OperationId, volume: usize, block: u64) -> bool {
+        let request = match self.volumes[volume].blocks.get(block) {
+            Some(request) => request,
+            None => self.issue_block(volume, RequestKind::MetadataRead, block, Purpose::Foreground),
+        };
+        self.volumes[volume].blocks.insert(block, request);
+        self.wait_for(id, &[request])
+    }
+
+    fn search_on(&mut self, id: OperationId, volume: usize, mut search: Search) -> bool {
+        while let Some(block) = search.blocks.next() {
+            let sector = self.directories.get(search.directory).sector(block);
+            if self.need(id, volume, sector) {
+                self.operation(id).steps.push_front(Step::Search(search));
+                return true;
+            }
+        }
+        let (rate, bytes) = (self.profile.system.search_rate, u64::from(search.entries) * u64::from(ENTRY));
+        let work = Duration::from_nanos((bytes * 1_000_000_000).checked_div(rate).unwrap_or(0));
+        if work.is_zero() {
+            return false;
+        }
+        self.processor.begin(self.now, work, id);
+        self.operation(id).pending += 1;
+        true
+    }
+
+    fn operation(&mut self, id: OperationId) -> &mut Operation {
+        self.operations.get_mut(&id).expect("its steps are taken")
     }
 
     fn hold(&mut self, id: OperationId, volume: usize) -> bool {

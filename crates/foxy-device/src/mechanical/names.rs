@@ -5,11 +5,12 @@ use super::extents::Extents;
 use super::layout::{DiskFull, Inode, Layout, sector_of};
 use super::queue::RequestId;
 use crate::io::StorePath;
-use std::collections::HashMap;
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap};
 use std::ops::Range;
 
 /// Bytes of a directory entry, for the names caches give files.
-const ENTRY: u32 = 20;
+pub(super) const ENTRY: u32 = 20;
 
 /// Names a directory; they are never removed.
 pub(super) type DirectoryId = usize;
@@ -20,17 +21,38 @@ pub(super) struct Directory {
     pub(super) inode: Inode,
     /// First fragments of its blocks.
     blocks: Vec<u32>,
-    /// Entries in its last block.
-    used: u32,
-    /// Blocks in which entries were freed, once for each.
-    free: Vec<u32>,
+    /// Entries that one block holds.
+    block_entries: u32,
+    /// Entries from its front to its end, free ones among them.
+    entries: u32,
+    /// Freed entries; the first is taken first.
+    free: BinaryHeap<Reverse<u32>>,
+    /// The entry that was looked up last.
+    looked_up: u32,
+}
+
+/// What a search looks at: some of a directory's blocks, and so many of its entries.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Search {
+    pub(super) directory: DirectoryId,
+    /// Blocks still to look at; behind the last one comes the first.
+    pub(super) blocks: Range<usize>,
+    pub(super) entries: u32,
 }
 
 impl Directory {
     pub(super) fn new(volume: usize, layout: &mut Layout) -> Result<Self, DiskFull> {
         let inode = layout.take_directory_inode()?;
         match layout.take_block(inode.group) {
-            Ok(block) => Ok(Self { volume, inode, blocks: vec![block], used: 0, free: Vec::new() }),
+            Ok(block) => Ok(Self {
+                volume,
+                inode,
+                blocks: vec![block],
+                block_entries: layout.page_fragments() * 1024 / ENTRY,
+                entries: 0,
+                free: BinaryHeap::new(),
+                looked_up: 0,
+            }),
             Err(full) => {
                 layout.give_inode(inode);
                 Err(full)
@@ -38,31 +60,35 @@ impl Directory {
         }
     }
 
-    /// Finds room for one more name, and gives the sector of the block it is in.
+    /// Finds room for one more name: its number from the front.
     pub(super) fn take_entry(&mut self, layout: &mut Layout) -> Result<u32, DiskFull> {
-        if let Some(block) = self.free.pop() {
-            return Ok(block);
+        if let Some(Reverse(entry)) = self.free.pop() {
+            return Ok(entry);
         }
-        if self.used == layout.page_fragments() * 1024 / ENTRY {
+        let entry = self.entries;
+        if self.block_of(entry) == self.blocks.len() {
             self.blocks.push(layout.take_block(self.inode.group)?);
-            self.used = 0;
         }
-        self.used += 1;
-        Ok(self.blocks[self.blocks.len() - 1])
+        self.entries += 1;
+        Ok(entry)
     }
 
-    pub(super) fn give_entry(&mut self, block: u32) {
-        self.free.push(block);
+    pub(super) fn give_entry(&mut self, entry: u32) {
+        self.free.push(Reverse(entry));
     }
 
-    /// The sector of its first block.
-    pub(super) fn first_block(&self) -> u64 {
-        sector_of(self.blocks[0])
+    const fn block_of(&self, entry: u32) -> usize {
+        (entry / self.block_entries) as usize
     }
 
-    /// The sectors of its blocks.
-    pub(super) fn block_sectors(&self) -> impl Iterator<Item = u64> {
-        self.blocks.iter().map(|&block| sector_of(block))
+    /// The sector of one of its blocks; behind the last one comes the first.
+    pub(super) fn sector(&self, block: usize) -> u64 {
+        sector_of(self.blocks[block % self.blocks.len()])
+    }
+
+    /// The sector of the block with an entry.
+    pub(super) fn entry_sector(&self, entry: u32) -> u64 {
+        self.sector(self.block_of(entry))
     }
 }
 
@@ -72,7 +98,7 @@ pub(super) struct PlacedFile {
     pub(super) volume: usize,
     pub(super) inode: Inode,
     pub(super) directory: DirectoryId,
-    /// The directory block with its name, by its first fragment.
+    /// Its name's number in the directory.
     pub(super) entry: u32,
     pub(super) extents: Extents,
     /// Names its content in the page cache; another one after each truncation.
@@ -136,6 +162,29 @@ impl Directories {
 
     pub(super) fn get_mut(&mut self, directory: DirectoryId) -> &mut Directory {
         &mut self.all[directory]
+    }
+
+    /// A search through a whole directory.
+    pub(super) fn search(&self, directory: DirectoryId) -> Search {
+        let Directory { ref blocks, entries, .. } = self.all[directory];
+        Search { directory, blocks: 0..blocks.len(), entries }
+    }
+
+    /// A search from the front that ends at an entry.
+    pub(super) fn search_to(&self, directory: DirectoryId, entry: u32) -> Search {
+        Search { directory, blocks: 0..self.all[directory].block_of(entry) + 1, entries: entry + 1 }
+    }
+
+    /// A look-up, which goes on from the last one and begins again at the front.
+    pub(super) fn look_up(&mut self, directory: DirectoryId, entry: u32) -> Search {
+        let Search { blocks, entries, .. } = self.search(directory);
+        let place = &mut self.all[directory];
+        let from = std::mem::replace(&mut place.looked_up, entry);
+        let (first, last) = (place.block_of(from), place.block_of(entry));
+        let around = entry < from;
+        let end = if around { last + blocks.end } else { last };
+        let looked_at = if around { entry + entries - from } else { entry - from };
+        Search { directory, blocks: first..end + 1, entries: looked_at + 1 }
     }
 
     pub(super) fn find(&self, path: &StorePath) -> Option<DirectoryId> {

@@ -4,8 +4,8 @@ use super::Mechanical;
 use super::aging::Aged;
 use super::engine::Step;
 use super::extents::Extents;
-use super::layout::{DiskFull, sector_of};
-use super::names::{Directory, DirectoryId, PlacedFile};
+use super::layout::DiskFull;
+use super::names::{Directory, DirectoryId, PlacedFile, Search};
 use super::profile::MetadataMode;
 use crate::io::{FileId, IoError, IoId, IoOp, StorePath, range_end};
 use crate::memory::FileNumber;
@@ -16,10 +16,14 @@ impl Mechanical {
         let (replaced, found) = (self.inner.number(file).ok(), self.inner.find(&path).ok());
         let done = self.apply(id, IoOp::Open { file, path });
         self.forget_unless_used(replaced);
-        let Some(placed) = found.and_then(|number| self.files.get(&number)) else { return self.finish(done) };
+        let Some((number, placed)) = found.and_then(|number| Some((number, self.files.get(&number)?))) else {
+            return self.finish(done);
+        };
         let (volume, inode) = (placed.volume, self.volumes[placed.volume].layout.inode_block(placed.inode));
-        let steps = [Step::Need(sector_of(placed.entry)), Step::Need(inode)];
-        self.begin(done, volume, steps.into());
+        let mut steps = self.look_up(number);
+        self.names.insert(number, ());
+        steps.push_back(Step::Need(inode));
+        self.begin(done, volume, steps);
     }
 
     pub(super) fn create(&mut self, id: IoId, file: FileId, path: StorePath, size: u64) {
@@ -57,12 +61,14 @@ impl Mechanical {
         let Some(placed) = found.and_then(|number| self.files.get(&number)) else { return self.finish(done) };
         let (volume, directory, entry) = (placed.volume, placed.directory, placed.entry);
         let inode = self.volumes[volume].layout.inode_block(placed.inode);
+        let block = self.directories.get(directory).entry_sector(entry);
+        let mut steps = found.map(|number| self.look_up(number)).unwrap_or_default();
+        steps.append(&mut self.search(self.directories.search_to(directory, entry), block));
         self.directories.get_mut(directory).give_entry(entry);
         self.forget_unless_used(found);
         self.change_directory(directory);
         self.change_block(volume, inode);
-        let entry = sector_of(entry);
-        let steps = self.read_then_write(volume, [entry, inode], &[entry]);
+        self.read_then_write(volume, inode, &[block], &mut steps);
         self.begin(done, volume, steps);
     }
 
@@ -78,12 +84,13 @@ impl Mechanical {
         let Ok((entry, made)) = entry.and_then(|entry| Ok((entry, Directory::new(volume, layout)?))) else {
             return self.fail(id, IoOp::MakeDir { path }, IoError::NoSpace);
         };
-        let (inode, entry) = (layout.inode_block(made.inode), sector_of(entry));
-        let first_block = made.first_block();
+        let (inode, first_block) = (layout.inode_block(made.inode), made.sector(0));
         let done = self.apply(id, IoOp::MakeDir { path: path.clone() });
         self.directories.add(path, made);
         self.change_directory(parent);
-        let steps = self.read_then_write(volume, [entry, inode], &[inode, first_block, entry]);
+        let block = self.directories.get(parent).entry_sector(entry);
+        let mut steps = self.search(self.directories.search(parent), block);
+        self.read_then_write(volume, inode, &[inode, first_block, block], &mut steps);
         self.begin(done, volume, steps);
     }
 
@@ -91,9 +98,9 @@ impl Mechanical {
         let found = self.directories.find(&path);
         let done = self.apply(id, IoOp::List { path });
         let Some(directory) = found else { return self.finish(done) };
-        let directory = self.directories.get(directory);
-        let steps = directory.block_sectors().map(Step::Need).collect();
-        self.begin(done, directory.volume, steps);
+        let volume = self.directories.get(directory).volume;
+        let whole = Step::Search(self.directories.search(directory));
+        self.begin(done, volume, VecDeque::from([whole]));
     }
 
     /// Frees the place of a file that no name and no id leads to any more.
@@ -142,17 +149,43 @@ impl Mechanical {
 
     fn creation(&mut self, number: FileNumber) -> VecDeque<Step> {
         let placed = &self.files[&number];
-        let (volume, directory, entry) = (placed.volume, placed.directory, sector_of(placed.entry));
+        let (volume, directory, entry) = (placed.volume, placed.directory, placed.entry);
         let inode = self.volumes[volume].layout.inode_block(placed.inode);
+        let block = self.directories.get(directory).entry_sector(entry);
+        let whole = || self.search(self.directories.search(directory), block);
+        let (mut steps, mut room) = (whole(), whole());
+        steps.append(&mut room);
+        self.names.insert(number, ());
         self.change_directory(directory);
-        self.read_then_write(volume, [entry, inode], &[inode, entry])
+        self.read_then_write(volume, inode, &[inode, block], &mut steps);
+        steps
     }
 
     fn truncation(&mut self, number: FileNumber) -> VecDeque<Step> {
         let placed = &self.files[&number];
-        let (volume, entry) = (placed.volume, sector_of(placed.entry));
+        let volume = placed.volume;
         let inode = self.volumes[volume].layout.inode_block(placed.inode);
-        self.read_then_write(volume, [entry, inode], &[inode])
+        let mut steps = self.look_up(number);
+        self.names.insert(number, ());
+        self.read_then_write(volume, inode, &[inode], &mut steps);
+        steps
+    }
+
+    /// The steps that look a file up by its name.
+    fn look_up(&mut self, number: FileNumber) -> VecDeque<Step> {
+        if self.names.get(number).is_some() {
+            return VecDeque::new();
+        }
+        let PlacedFile { directory, entry, .. } = self.files[&number];
+        let block = self.directories.get(directory).entry_sector(entry);
+        let search = self.directories.look_up(directory, entry);
+        self.search(search, block)
+    }
+
+    /// The steps of a search for a name that is, or will be, in a block.
+    fn search(&self, search: Search, block: u64) -> VecDeque<Step> {
+        let looks = self.profile.system.search_rate > 0;
+        looks.then_some(Step::Search(search)).into_iter().chain([Step::Need(block)]).collect()
     }
 
     /// Marks what follows from a change in a directory and is never waited for: its inode, and its group's bitmaps.
@@ -165,10 +198,10 @@ impl Mechanical {
         }
     }
 
-    /// The steps that read blocks where they are not in memory, and write others one after the other, or leave them to
-    /// be written back.
-    fn read_then_write(&mut self, volume: usize, reads: [u64; 2], writes: &[u64]) -> VecDeque<Step> {
-        let mut steps: VecDeque<Step> = reads.map(Step::Need).into();
+    /// Adds the steps that read an inode's block where it is not in memory, and write blocks one after the other, or leave
+    /// them to be written back.
+    fn read_then_write(&mut self, volume: usize, inode: u64, writes: &[u64], steps: &mut VecDeque<Step>) {
+        steps.push_back(Step::Need(inode));
         match self.profile.system.metadata {
             MetadataMode::Synchronous => steps.extend(writes.iter().copied().map(Step::WriteBlock)),
             MetadataMode::Asynchronous => {
@@ -176,6 +209,5 @@ impl Mechanical {
                 steps.push_back(Step::Hold);
             }
         }
-        steps
     }
 }

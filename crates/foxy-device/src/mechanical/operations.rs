@@ -4,7 +4,6 @@ use super::Mechanical;
 use super::aging::Aged;
 use super::counts::RequestKind;
 use super::engine::Step;
-use super::layout::sector_of;
 use super::profile::{AccessTimes, MetadataMode};
 use crate::io::{FileId, IoDone, IoError, IoId, IoOp, IoOutput};
 use crate::memory::FileNumber;
@@ -112,7 +111,8 @@ impl Mechanical {
         let volume = placed.volume;
         let mut steps = VecDeque::from([Step::Sync(number)]);
         if !std::mem::replace(&mut placed.settled, true) {
-            let blocks = [self.volumes[volume].layout.inode_block(placed.inode), sector_of(placed.entry)];
+            let name = self.directories.get(placed.directory).entry_sector(placed.entry);
+            let blocks = [self.volumes[volume].layout.inode_block(placed.inode), name];
             let (aging, written_back) = (&self.aging, &self.volumes[volume].written_back);
             let waits =
                 |&block: &u64| aging.contains(Aged::Block { volume, block }) || written_back.contains(&block);

@@ -1,6 +1,7 @@
 //! The modelled disks: calibrated times (R3), names and disks side by side, and the same content as memory.
 
 mod disk;
+mod names;
 mod pages;
 
 use disk::{Disk, FILE, MIB, create, directory, open, read, write};
@@ -67,6 +68,7 @@ fn names_are_changed_later_where_metadata_is_asynchronous() {
     let run = |metadata| {
         let mut profile = DiskProfile::st15150w();
         profile.system.metadata = metadata;
+        profile.system.search_rate = 0;
         let mut disk = Disk::new(profile, 1, 1);
         disk.time(directory("d"));
         disk.time(create(FILE, "d/0", 0));

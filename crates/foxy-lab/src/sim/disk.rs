@@ -28,15 +28,18 @@ pub(super) fn waiting_bytes(scheme: SchemeName, size: u64) -> usize {
 }
 
 /// The model disk, scaled: a smaller disk has fewer cylinders, and its arm takes as long from end to end. The system's caches
-/// shrink with it.
+/// shrink with it. So do directories, and the processor takes as long from end to end of one.
 #[must_use]
 pub fn paper_disk(scale: f64) -> DiskProfile {
     let profile = DiskProfile::st15150w();
     let cylinders = |count: u32| ((f64::from(count) * scale) as u32).max(64);
-    let bytes = |count: u64| ((count as f64 * scale) as u64).max(64 << 10);
+    let count = |count: u64| ((count as f64 * scale) as u64).max(1);
+    let bytes = |bytes: u64| count(bytes).max(64 << 10);
     let system = SystemProfile {
         page_cache: bytes(profile.system.page_cache),
         metadata_cache: bytes(METADATA_CACHE),
+        name_cache: count(profile.system.name_cache),
+        search_rate: count(profile.system.search_rate),
         ..profile.system
     };
     let scaled = cylinders(profile.cylinders);
@@ -62,5 +65,6 @@ mod tests {
         check(0.0001, 64 + DIRECTORY_CYLINDERS);
         assert_eq!(paper_disk(0.1).seek_longest, whole.seek_longest);
         assert!(paper_disk(0.1).system.page_cache < whole.system.page_cache);
+        assert_eq!(paper_disk(0.1).system.search_rate, whole.system.search_rate / 10);
     }
 }
