@@ -1,5 +1,5 @@
-//! What measured figures left in their folder when they were killed: file systems that are still mounted, and folders. They
-//! carry the number of their process in their name, so those of processes that run are left alone.
+//! What measured figures and simulations left in their folder when they were killed: file systems that are still mounted, and
+//! folders. They carry the number of their process in their name, so those of runs that go on are left alone.
 
 use crate::lab::mounts::call;
 use crate::terminal::{self, Level};
@@ -10,7 +10,11 @@ use std::process::Command;
 /// How the folders of measured figures begin; the number of the process follows.
 pub const PREFIX: &str = "foxy-figure-";
 
-/// Unmounts and removes what killed figures left in a folder, and says so.
+/// How the folders of simulations begin; the number of the process follows.
+pub const SIM_PREFIX: &str = "foxy-sim-";
+
+/// Unmounts and removes what killed runs left in a folder, and says so. To be called before this process makes anything
+/// there.
 pub fn remove(folder: &Path) {
     for path in left_behind(folder) {
         let (mounted, image) = (path.join("mounted"), path.join("image"));
@@ -22,14 +26,14 @@ pub fn remove(folder: &Path) {
         }
         let text = if is_mounted(&mounted) {
             format!(
-                "{}: a figure that was killed left a file system mounted there; unmount and remove it",
+                "{}: a run that was killed left a file system mounted there; unmount and remove it",
                 mounted.display()
             )
         } else {
             match std::fs::remove_dir_all(&path) {
-                Ok(()) => format!("{}: removed; a figure that was killed had left it", path.display()),
+                Ok(()) => format!("{}: removed; a run that was killed had left it", path.display()),
                 Err(error) => {
-                    format!("{} cannot be removed: {error}; a figure that was killed left it", path.display())
+                    format!("{} cannot be removed: {error}; a run that was killed left it", path.display())
                 }
             }
         };
@@ -49,11 +53,14 @@ fn detach(image: &Path) {
     }
 }
 
-/// This user's folders of figures whose process does not run any more.
+/// This user's folders of runs whose process is not there any more.
 fn left_behind(folder: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     let is_left = |path: &PathBuf| {
-        path.file_name().and_then(|name| process(name.to_str()?)).is_some_and(|process| !runs(process))
+        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        let is_store = || path.join("foxy.lock").exists();
+        let by_figure = process(name, PREFIX);
+        by_figure.or_else(|| process(name, SIM_PREFIX).filter(|_| is_store())).is_some_and(|it| !runs(it))
     };
     let own = rustix::process::geteuid().as_raw();
     let folders = entries.filter(|entry| {
@@ -63,14 +70,17 @@ fn left_behind(folder: &Path) -> Vec<PathBuf> {
     folders.map(|entry| entry.path()).filter(is_left).collect()
 }
 
-/// The process that made a folder of that name, if a figure did.
-fn process(name: &str) -> Option<u32> {
-    let (process, what) = name.strip_prefix(PREFIX)?.split_once('-')?;
+/// The process in a name that begins so.
+fn process(name: &str, prefix: &str) -> Option<u32> {
+    let (process, what) = name.strip_prefix(prefix)?.split_once('-')?;
     (!what.is_empty()).then(|| process.parse().ok()).flatten()
 }
 
+/// Whether another foxy of that number runs. Numbers come again, in a container soon.
 fn runs(process: u32) -> bool {
-    Path::new("/proc").join(process.to_string()).exists()
+    let name = |process: u32| std::fs::read(format!("/proc/{process}/comm")).ok();
+    let own = std::process::id();
+    process != own && name(process).is_some_and(|of_it| Some(of_it) == name(own))
 }
 
 /// Whether something is mounted there: it is on another device than the folder that it lies in.
@@ -87,14 +97,22 @@ mod tests {
     #[test]
     fn folders_of_processes_that_are_gone_are_removed_and_no_others() {
         let base = tempfile::tempdir().expect("a temporary folder");
-        let own = format!("{PREFIX}{}-0", std::process::id());
-        let gone = format!("{PREFIX}{}-0", u32::MAX);
-        for name in [own.as_str(), &gone, "foxy-figure-x-0", "foxy-figure-7", "mine"] {
+        let own = std::process::id();
+        let gone = [PREFIX, SIM_PREFIX]
+            .map(|prefix| [u32::MAX, 1, own].map(|process| format!("{prefix}{process}-0")))
+            .concat();
+        let kept = ["foxy-figure-x-0", "foxy-figure-7", "foxy-sim-7-", "mine", "foxy-sim-2026-11"];
+        for name in gone.iter().map(String::as_str).chain(kept) {
             std::fs::create_dir_all(base.path().join(name).join("mounted")).expect("made");
         }
+        for name in gone.iter().map(String::as_str).chain(kept[..4].iter().copied()) {
+            std::fs::write(base.path().join(name).join("foxy.lock"), "").expect("written");
+        }
         remove(base.path());
-        assert!(!base.path().join(gone).exists());
-        for name in [own.as_str(), "foxy-figure-x-0", "foxy-figure-7", "mine"] {
+        for name in &gone {
+            assert!(!base.path().join(name).exists(), "{name}");
+        }
+        for name in kept {
             assert!(base.path().join(name).exists(), "{name}");
         }
     }

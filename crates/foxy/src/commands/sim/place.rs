@@ -1,8 +1,9 @@
 //! Where `foxy sim` runs schemes: memory, nothing, the modelled disk, or a real folder. In a real folder every run has a
-//! sub-folder of its own, which is removed whatever way the run ends.
+//! sub-folder of its own, which is removed whatever way the run ends; where it was killed, by the next one.
 
 use crate::failure::Failure;
 use crate::lab::folder::{store_lock, words};
+use crate::lab::leftovers::{self, SIM_PREFIX};
 use crate::lab::temporary::Temporary;
 use foxy_base::ByteSize;
 use foxy_device::{DeviceSettings, DiskProfile, Preference, Root, open_device};
@@ -68,6 +69,15 @@ impl Where {
         }
     }
 
+    /// Removes what killed runs left in a folder, unless a running foxy has it. To be called before anything is run here.
+    pub fn tidy(&self) {
+        if let Self::Folder(path) = self
+            && let Ok(_lock) = store_lock(path)
+        {
+            leftovers::remove(path);
+        }
+    }
+
     /// Runs a plan here.
     ///
     /// # Errors
@@ -89,7 +99,7 @@ fn run_in(base: &Path, plan: &Plan, operations: &Operations, watch: &Watch) -> R
     }
     let _lock = store_lock(base).map_err(|error| words(&error))?;
     let number = NEXT.fetch_add(1, Relaxed);
-    let folder = Temporary::new(base.join(format!("foxy-sim-{}-{number}", std::process::id())));
+    let folder = Temporary::new(base.join(format!("{SIM_PREFIX}{}-{number}", std::process::id())));
     let root = Root::open(folder.path()).map_err(|error| words(&error))?;
     let needed = if sizing::has_utilization(plan.scheme) {
         runs::settings(plan, operations).size

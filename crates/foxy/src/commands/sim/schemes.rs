@@ -48,6 +48,7 @@ pub fn run(
     let watch = Arc::new(Watch::default());
     if matches!(device, Where::Folder(_)) {
         stop_on_signal(&watch)?;
+        device.tidy();
     }
     let largest = streams.iter().map(|stream| stream.disk).max().unwrap_or(0);
     let threads = device.threads(machine.cores, machine.memory, largest);
