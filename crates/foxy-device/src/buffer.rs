@@ -1,12 +1,19 @@
 //! Owned, page-aligned memory for disk IO, as O_DIRECT needs it. It can become [`Bytes`] without a copy.
+//!
+//! Large buffers are the system's own pages and go back to it when they are dropped. The C library would keep them: many
+//! short-lived ones of different threads leave its heaps several times as large as what is in use.
 
 use bytes::Bytes;
+use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::fmt;
 use std::ptr::NonNull;
 
 /// Alignment of every buffer, in bytes: the page, enough for any block device's direct IO.
 pub const ALIGNMENT: usize = 4096;
+
+/// Bytes from which on a buffer is mapped from the system.
+const LARGE: usize = 256 << 10;
 
 /// A page-aligned byte buffer of fixed length.
 pub struct IoBuffer {
@@ -21,8 +28,15 @@ impl IoBuffer {
     pub fn zeroed(length: usize) -> Self {
         let capacity = length.next_multiple_of(ALIGNMENT).max(ALIGNMENT);
         let layout = Self::layout(capacity);
-        // SAFETY: the layout's size is at least one page, so not zero.
-        let start = unsafe { alloc_zeroed(layout) };
+        let start = if capacity >= LARGE {
+            let (protection, flags) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE);
+            // SAFETY: no address is asked for, so nothing that is mapped is touched; new pages are zeros.
+            let mapped = unsafe { mmap_anonymous(std::ptr::null_mut(), capacity, protection, flags) };
+            mapped.map_or(std::ptr::null_mut(), <*mut _>::cast)
+        } else {
+            // SAFETY: the layout's size is at least one page, so not zero.
+            unsafe { alloc_zeroed(layout) }
+        };
         let Some(start) = NonNull::new(start) else { handle_alloc_error(layout) };
         Self { start, length, capacity }
     }
@@ -83,8 +97,14 @@ impl AsMut<[u8]> for IoBuffer {
 
 impl Drop for IoBuffer {
     fn drop(&mut self) {
-        // SAFETY: allocated in `zeroed` with this very layout, and freed only here.
-        unsafe { dealloc(self.start.as_ptr(), Self::layout(self.capacity)) }
+        if self.capacity >= LARGE {
+            // SAFETY: mapped in `zeroed` with this very length, and unmapped only here.
+            let unmapped = unsafe { munmap(self.start.as_ptr().cast(), self.capacity) };
+            debug_assert!(unmapped.is_ok(), "the mapping was whole: {unmapped:?}");
+        } else {
+            // SAFETY: allocated in `zeroed` with this very layout, and freed only here.
+            unsafe { dealloc(self.start.as_ptr(), Self::layout(self.capacity)) }
+        }
     }
 }
 
@@ -102,6 +122,16 @@ impl fmt::Debug for IoBuffer {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn buffers_of_any_size_are_zeros_and_can_be_written() {
+        for length in [0, 1, ALIGNMENT, LARGE - 1, LARGE, (1 << 20) + 1] {
+            let mut buffer = IoBuffer::zeroed(length);
+            assert!(buffer.len() == length && buffer.as_ref().iter().all(|byte| *byte == 0));
+            buffer.as_mut().fill(7);
+            assert!(buffer.freeze().iter().all(|byte| *byte == 7));
+        }
+    }
 
     #[test]
     fn buffers_are_page_aligned_and_freeze_without_moving() {

@@ -81,7 +81,7 @@ impl Aside {
     /// Takes more of the body, before the client has it: when the client has all, so has the cache.
     pub(crate) async fn take(&mut self, worker: &Worker, data: &Bytes) {
         let Some(keeper) = &mut self.keeper else { return };
-        if keeper.take(data) != Kept::Yes {
+        if keeper.take(data).await != Kept::Yes {
             self.keeper = None;
             return;
         }

@@ -1,22 +1,28 @@
-//! A client that was too slow for its flight: it lost its place there, and goes on from what the cache keeps of the same
-//! fetch, while that comes. What is not kept it gets from the origin, if that still has exactly the same response.
+//! A client that was too slow for its flight lost its place there, and goes on from what the cache keeps of the same fetch,
+//! while that comes. What is not kept it gets from the origin, if that still has exactly the same response. A client that
+//! came late reads what has gone by in the same way, and then takes a place in the flight.
 
 use crate::answer::{After, Cut, Rest, Short, Told};
 use crate::body_parts::{self, PartsOf};
+use crate::cache_status::CacheStatus;
 use crate::cached::Wanted;
 use crate::counters::Counter;
 use crate::flight::{FlightHead, Reader};
 use crate::keeper::Keeper;
 use crate::resume;
 use crate::sender::{Framing, Sender};
+use crate::storage::Storage;
 use crate::stored::{Stored, StoredBody};
+use crate::stream::{self, Begun, Source, Streamed};
 use crate::worker::Worker;
 use bytes::Bytes;
+use foxy_base::clock;
 use foxy_http::Headers;
 use std::sync::Arc;
+use tokio::time::timeout;
 
 /// What of a flight's body can be read back.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) enum Keeping {
     /// The first bytes of it, in parts of this fill; more is to come.
     Parts {
@@ -28,22 +34,23 @@ pub(crate) enum Keeping {
     /// All of it.
     All(Arc<Stored>),
     /// It is not kept.
+    #[default]
     Nothing,
 }
 
-impl Default for Keeping {
-    fn default() -> Self {
-        Self::Parts { fill: 0, bytes: 0 }
-    }
-}
-
 impl Keeping {
+    /// What a keeper has so far.
+    pub(crate) const fn of(keeper: &Keeper) -> Self {
+        let (fill, bytes) = keeper.confirmed_so_far();
+        Self::Parts { fill, bytes }
+    }
+
     /// Notes what a keeper has so far; whether it is more.
     pub(crate) fn advance(&mut self, keeper: &Keeper) -> bool {
-        let (fill, bytes) = keeper.confirmed_so_far();
+        let (_, bytes) = keeper.confirmed_so_far();
         let more = matches!(self, Self::Parts { bytes: before, .. } if *before < bytes);
         if more {
-            *self = Self::Parts { fill, bytes };
+            *self = Self::of(keeper);
         }
         more
     }
@@ -64,46 +71,104 @@ pub(crate) async fn catch_up(
     sender: &mut Sender<'_>,
     wanted: &Wanted<'_>,
     (reader, flight): (&Reader, &FlightHead),
-    (after, mut told, framing): (After, Told, Framing),
+    begun: Begun,
 ) -> Result<(After, Told), Cut> {
-    if framing == Framing::Empty {
-        return Ok((after, told));
+    if begun.2 == Framing::Empty {
+        return Ok((begun.0, begun.1));
     }
+    match as_it_is_kept(worker, sender, wanted, (reader, flight), begun).await? {
+        Reached::End(after, told) => Ok((after, told)),
+        Reached::Gone(begun) | Reached::Short(begun) => {
+            reader.leave();
+            from_origin(worker, sender, wanted, flight, begun).await
+        }
+    }
+}
+
+/// Sends all of a response to a client that came late. `None` when its beginning cannot be read back, or not as soon as
+/// clients may expect of the store: it has left the flight then, and nothing was sent.
+pub(crate) async fn from_beginning(
+    worker: &Worker,
+    sender: &mut Sender<'_>,
+    wanted: &Wanted<'_>,
+    (reader, flight): (&Reader, &FlightHead),
+    outcome: CacheStatus,
+) -> Result<Option<(After, Told)>, Cut> {
+    let patience = worker.shared.cache.storage().map(Storage::patience).unwrap_or_default();
+    if !matches!(timeout(patience, reader.kept_beyond(0)).await, Ok(Keeping::Parts { .. } | Keeping::All(_)))
+    {
+        reader.leave();
+        return Ok(None);
+    }
+    let how = (Some(flight.times.age(clock::wall())), outcome);
+    let begun = stream::begin(sender, wanted.asked, &flight.head, flight.length, how);
+    match as_it_is_kept(worker, sender, wanted, (reader, flight), begun).await? {
+        Reached::End(after, told) => Ok(Some((after, told))),
+        Reached::Gone((_, told, _)) if told.body_bytes == 0 => {
+            reader.leave();
+            Ok(None)
+        }
+        Reached::Gone(begun) | Reached::Short(begun) => {
+            reader.leave();
+            from_origin(worker, sender, wanted, flight, begun).await.map(Some)
+        }
+    }
+}
+
+/// How far a client got by what is kept.
+enum Reached {
+    /// It has all of it.
+    End(After, Told),
+    /// What follows is not kept, or gone. Nothing of it was sent, nor the head if that was all there was to send before.
+    Gone(Begun),
+    /// The rest is gone.
+    Short(Begun),
+}
+
+/// Sends a body from where it is on as it is kept, and as it comes once a late client has caught up.
+async fn as_it_is_kept(
+    worker: &Worker,
+    sender: &mut Sender<'_>,
+    wanted: &Wanted<'_>,
+    (reader, flight): (&Reader, &FlightHead),
+    (after, mut told, framing): Begun,
+) -> Result<Reached, Cut> {
     loop {
         let at = told.body_bytes;
         if framing == Framing::Length(at) {
-            return Ok((after, told));
+            return Ok(Reached::End(after, told));
+        }
+        if reader.catches_up(at) {
+            let begun = (after, told, framing);
+            match stream::carry(worker, sender, wanted.asked, begun, Source::Flight(reader)).await? {
+                Streamed::Whole(after, told) => return Ok(Reached::End(after, told)),
+                Streamed::Part(begun) => told = begun.1,
+            }
+            continue;
         }
         let (body, last) = match reader.kept_beyond(at).await {
             Keeping::Parts { fill, bytes } => (Body::Parts { fill, bytes }, false),
             Keeping::All(stored) => (Body::of(&stored), true),
-            Keeping::Nothing => break,
+            Keeping::Nothing => return Ok(Reached::Gone((after, told, framing))),
         };
         told.body_bytes = body.length();
         match send(worker, sender, flight, &body, (at, (after, told))).await {
             Ok(()) if last => {
                 sender.end(&Headers::new()).await?;
-                return Ok((after, told));
+                return Ok(Reached::End(after, told));
             }
             Ok(()) => {}
             Err(Short::Cut(cut)) => return Err(cut),
             Err(Short::Gone) => {
                 told.body_bytes = at;
-                break;
+                return Ok(Reached::Gone((after, told, framing)));
             }
             Err(Short::Rest(rest)) => {
                 told.body_bytes = rest.at;
-                break;
+                return Ok(Reached::Short((after, told, framing)));
             }
         }
     }
-    reader.leave();
-    let result = from_origin(worker, sender, wanted, flight, (after, told, framing)).await;
-    if matches!(result, Err(Cut::Source)) {
-        worker.counters.add(Counter::CutResponses, 1);
-        sender.break_off();
-    }
-    result
 }
 
 /// What can be sent at once.
@@ -152,19 +217,26 @@ async fn send(
     Ok(())
 }
 
-/// Sends the rest from the origin, if it is of a whole representation whose length is known.
+/// Sends the rest from the origin, if it is of a whole representation whose length is known. Otherwise the client sees that
+/// it did not get it.
 async fn from_origin(
     worker: &Worker,
     sender: &mut Sender<'_>,
     wanted: &Wanted<'_>,
     flight: &FlightHead,
-    (after, mut told, framing): (After, Told, Framing),
+    (after, mut told, framing): Begun,
 ) -> Result<(After, Told), Cut> {
-    let Framing::Length(length) = framing else { return Err(Cut::Source) };
-    if flight.head.status != 200 {
-        return Err(Cut::Source);
+    let result = match framing {
+        Framing::Length(length) if flight.head.status == 200 => {
+            let at = std::mem::replace(&mut told.body_bytes, length);
+            let rest = Rest { at, end: length, answered: (after, told) };
+            resume::rest(worker, sender, wanted, (&flight.head, length), rest).await
+        }
+        _ => Err(Cut::Source),
+    };
+    if matches!(result, Err(Cut::Source)) {
+        worker.counters.add(Counter::CutResponses, 1);
+        sender.break_off();
     }
-    let at = std::mem::replace(&mut told.body_bytes, length);
-    let rest = Rest { at, end: length, answered: (after, told) };
-    resume::rest(worker, sender, wanted, (&flight.head, length), rest).await
+    result
 }

@@ -101,7 +101,8 @@ fn list_of(wanted: &Wanted<'_>, stored: &Stored, key: &CacheKey) -> Option<VaryL
 
 /// Validates a stored response that is served stale meanwhile (RFC 5861 §3), unless its URL is being fetched already.
 fn refresh(worker: &Rc<Worker>, wanted: &Wanted<'_>, stored: &Arc<Stored>, key: CacheKey, epoch: Epoch) {
-    let Boarding::Leads(flight, reader) = worker.shared.board(&wanted.key, epoch) else { return };
+    let boarding = worker.shared.board(&wanted.key, epoch, |_| true, || None);
+    let Boarding::Leads(flight, reader) = boarding else { return };
     worker.counters.add(Counter::BackgroundRefreshes, 1);
     let list = list_of(wanted, stored, &key);
     let stale = Stale { stored: Arc::clone(stored), key, validate: can_be_validated(stored) };
@@ -145,23 +146,29 @@ async fn fetch(
     {
         return Ok(got);
     }
-    let flights = &worker.shared.flights;
-    let boarding = if control.no_cache || control.max_age == Some(0) {
-        let (flight, reader) = flights.lead(wanted.key.hash, miss.epoch);
-        Boarding::Leads(flight, reader)
-    } else {
-        worker.shared.board(&wanted.key, miss.epoch)
-    };
-    let (mut got, follows) = match boarding {
-        Boarding::Leads(flight, reader) => {
-            (lead(worker, sender, wanted, &miss, (flight, reader)).await?, false)
+    let mut left = None;
+    let (mut got, leads) = loop {
+        match board(worker, wanted, control, &miss, left.as_ref()) {
+            Boarding::Leads(flight, reader) => {
+                break (lead(worker, sender, wanted, &miss, (flight, reader)).await?, true);
+            }
+            Boarding::Follows(reader) => {
+                worker.counters.add(Counter::Collapsed, 1);
+                let late = reader.is_late();
+                let got = follow(worker, sender, wanted, &miss, &reader).await?;
+                // Those whose flight lost its beginning share another one.
+                if got.is_some() || left.is_some() || !late || reader.is_late() {
+                    break (got, false);
+                }
+                left = Some(reader);
+            }
+            Boarding::Landed(stored) => {
+                worker.counters.add(Counter::Collapsed, 1);
+                break (landed(worker, sender, wanted, control, &stored).await?, false);
+            }
         }
-        Boarding::Follows(reader) => {
-            worker.counters.add(Counter::Collapsed, 1);
-            (follow(worker, sender, wanted, &miss, &reader).await?, true)
-        }
     };
-    if got.is_none() && follows {
+    if got.is_none() && !leads {
         got = lead(worker, sender, wanted, &miss, worker.shared.flights.alone(miss.epoch)).await?;
     }
     if got.is_none() {
@@ -169,6 +176,43 @@ async fn fetch(
         got = lead(worker, sender, wanted, &miss, worker.shared.flights.alone(miss.epoch)).await?;
     }
     got.ok_or(Cut::Source)
+}
+
+/// Joins a flight other than the one that was `left`, or begins one.
+fn board(
+    worker: &Worker,
+    wanted: &Wanted<'_>,
+    control: &RequestControl,
+    miss: &Miss,
+    left: Option<&Reader>,
+) -> Boarding {
+    let (cache, headers) = (&worker.shared.cache, &wanted.head.headers);
+    if control.no_cache || control.max_age == Some(0) {
+        let (flight, reader) = worker.shared.flights.lead(wanted.key.hash, miss.epoch);
+        return Boarding::Leads(flight, reader);
+    }
+    let landed = || match cache.in_memory(&wanted.key, headers) {
+        InMemory::Found(Found::Response(stored, _)) if miss.stale.is_none() => Some(stored),
+        _ => None,
+    };
+    let fits = |flight: &Flight| {
+        flight.may_answer(control, clock::wall()) && !left.is_some_and(|reader| reader.is_of(flight))
+    };
+    worker.shared.board(&wanted.key, miss.epoch, fits, landed)
+}
+
+/// Answers from what was stored after this request had looked; `None` if it may not answer.
+async fn landed(
+    worker: &Worker,
+    sender: &mut Sender<'_>,
+    wanted: &Wanted<'_>,
+    control: &RequestControl,
+    stored: &Stored,
+) -> Result<Option<Got>, Cut> {
+    let now = clock::wall();
+    let Next::Serve { ttl, permit: None } = decide(control, stored, now) else { return Ok(None) };
+    let answered = hit(worker, sender, wanted, stored, (HitSource::Memory, ttl, None), now).await?;
+    Ok(answered.map(|(after, told)| Got::Answered(after, told)))
 }
 
 /// Starts a fill and reads its flight. The fill goes on if this client leaves and others read, or little is missing.

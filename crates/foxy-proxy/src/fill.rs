@@ -12,10 +12,11 @@ use crate::keeper::Keeper;
 use crate::memory::Cached;
 use crate::not_kept::{NotKept, Refused};
 use crate::stale::Stale;
-use crate::stored::{CacheKey, Stored, VaryList, strip};
+use crate::stored::{CacheKey, Stored, StoredBody, VaryList, strip};
 use crate::storing::why_not_storable;
 use crate::upstream::{HeadEvent, Origin, UpstreamError, UpstreamExchange};
 use crate::worker::Worker;
+use bytes::Bytes;
 use foxy_base::{WallTime, clock};
 use foxy_http::{BodyLength, Headers, RequestHead, ResponseHead, strip_hop_by_hop};
 use foxy_rules::partial::are_of_one;
@@ -144,14 +145,16 @@ pub(crate) async fn answered(
     strip(&mut head.headers);
     let cache = &worker.shared.cache;
     let (key, list) = placed(cache, &fill.base, fill.list.as_ref(), &head, &fill.request.headers);
+    let expected = not_stored.is_none().then(|| expected(worker, &key, &head, initial));
     let shown = FlightHead {
         head: head.clone(),
         length,
         not_stored,
-        age: initial.initial_age,
+        times: initial,
         key: key.clone(),
         list: list.as_ref().map(|(list, _)| list.clone()),
         set: None,
+        stored: expected.clone(),
     };
     match not_stored {
         Some(why) => {
@@ -163,32 +166,48 @@ pub(crate) async fn answered(
         }
         None => forget_replaced(worker, &fill, times.1).await,
     }
-    flight.publish(Outcome::Response(Arc::new(shown)));
     let keeper = not_stored.is_none().then(|| Keeper::new(worker, &fill.base, &key));
+    flight.keeping.send_replace(keeper.as_ref().map(Keeping::of).unwrap_or_default());
+    flight.publish(Outcome::Response(Arc::new(shown)));
     let body = Incoming { worker, flight, fill: &fill, head: &head, length };
     let (result, keeper) = body.carry(exchange, keeper, &refused).await;
     if let (Err(_), None, Some(keeper)) = (&result, &list, &keeper) {
         body.leave_slices(keeper, initial);
     }
-    let kept = keeper.filter(|_| result.is_ok());
-    if kept.as_ref().is_some_and(Keeper::is_in_parts) {
-        // Readers do not wait until the store has confirmed every part.
-        flight.end(result.clone());
-    }
-    if let Some(kept) = kept {
+    if let (Some(kept), Some(expected), Ok(_)) = (keeper, expected, &result) {
+        if kept.is_in_parts() {
+            // Readers do not wait until the store has confirmed every part.
+            flight.end(result.clone());
+        }
         match kept.complete().await {
             Some((body, length)) => {
-                let policy = worker.settings().policy();
-                let stored = Arc::new(Stored::new(key.text.clone(), head, policy, initial, length, body));
-                let list = list.as_ref().map(|(list, new)| (list, *new));
-                cache.add(&fill.base, &key, &stored, list, fill.epoch, &worker.counters);
-                forget_what_was(worker, &fill.base, &stored);
+                let stored = Arc::new(Stored { length, body, ..Stored::clone(&expected) });
+                store(worker, &fill, &key, list.as_ref(), &stored);
                 flight.keeping.send_replace(Keeping::All(stored));
             }
             None => refused(NotKept::StoreRefused),
         }
     }
     finish(worker, flight, &fill.base, result);
+}
+
+/// Adds what a fill brought to the cache.
+fn store(
+    worker: &Worker,
+    fill: &FillRequest,
+    key: &CacheKey,
+    list: Option<&(VaryList, bool)>,
+    stored: &Arc<Stored>,
+) {
+    let list = list.map(|(list, new)| (list, *new));
+    worker.shared.cache.add(&fill.base, key, stored, list, fill.epoch, &worker.counters);
+    forget_what_was(worker, &fill.base, stored);
+}
+
+/// The response as it will be stored, but for its body.
+fn expected(worker: &Worker, key: &CacheKey, head: &ResponseHead, times: StoredTimes) -> Arc<Stored> {
+    let (policy, body) = (worker.settings().policy(), StoredBody::Whole(Bytes::new()));
+    Arc::new(Stored::new(key.text.clone(), head.clone(), policy, times, 0, body))
 }
 
 /// Forgets, once a response is stored, why an earlier one was not, and what memory knows of parts that it is not of: they

@@ -18,6 +18,7 @@ use crate::worker::Worker;
 use foxy_http::{DecodeError, Headers, ResponseHead};
 use foxy_rules::slice::{SliceAnswer, slice_answer, strong_validator};
 use foxy_rules::{Span, StoredTimes};
+use std::future::pending;
 use std::sync::Arc;
 
 /// A fill without readers goes on when at most this many bytes are missing, or one part in twenty (as Squid's
@@ -68,6 +69,10 @@ impl Incoming<'_> {
                 () = flight.deserted(), if !worth_finishing(keeper.as_ref(), received, length) => {
                     return (Err(UpstreamError::NoResponse), keeper);
                 }
+                kept = answer(keeper.as_mut()) => {
+                    note(flight, &mut keeper, kept, &refused);
+                    continue;
+                }
                 event = exchange.next() => event,
             };
             let error = match event {
@@ -77,21 +82,11 @@ impl Incoming<'_> {
                     if length.is_some_and(|length| received > length) {
                         return (Err(WRONG_LENGTH), None);
                     }
+                    flight.write(data.clone()).await;
                     if let Some(kept) = &mut keeper {
-                        match kept.take(&data) {
-                            Kept::Yes => {
-                                flight.keeping.send_if_modified(|keeping| keeping.advance(kept));
-                            }
-                            Kept::No(why) => {
-                                refused(why);
-                                keeper = None;
-                            }
-                        }
+                        let kept = kept.take(&data).await;
+                        note(flight, &mut keeper, kept, &refused);
                     }
-                    if keeper.is_none() {
-                        flight.keeping.send_if_modified(Keeping::end);
-                    }
-                    flight.write(data).await;
                     continue;
                 }
                 Ok(BodyEvent::Trailers(found)) => {
@@ -153,6 +148,27 @@ impl Incoming<'_> {
         let set = Stored::new(key.text.clone(), head.clone(), policy, times, length, body);
         cache.add(&fill.base, &key, &Arc::new(set), None, fill.epoch, &worker.counters);
     }
+}
+
+/// Waits for the store's next answer; for ever where none is owed.
+async fn answer(keeper: Option<&mut Keeper>) -> Kept {
+    match keeper {
+        Some(keeper) => keeper.answer().await,
+        None => pending().await,
+    }
+}
+
+/// Notes whether a keeper keeps what comes, and what of it can be read back by now.
+fn note(flight: &Flight, keeper: &mut Option<Keeper>, kept: Kept, refused: &impl Fn(NotKept)) {
+    match (kept, &*keeper) {
+        (Kept::Yes, Some(keeper)) => flight.keeping.send_if_modified(|keeping| keeping.advance(keeper)),
+        (Kept::No(why), Some(_)) => {
+            refused(why);
+            *keeper = None;
+            flight.keeping.send_if_modified(Keeping::end)
+        }
+        (_, None) => false,
+    };
 }
 
 /// Whether to go on without readers: what is to be stored and nearly there.

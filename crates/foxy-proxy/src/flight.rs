@@ -1,37 +1,25 @@
 //! One fetch that several requests wait for. A fill writes, any number of readers follow, on any worker's thread.
 //!
 //! What was received is kept while a reader still needs it, at most a window ahead of the slowest; the first window is
-//! kept so that late requests can join. A reader that is left behind may go on from the store (`behind`). A fill without
-//! readers is told so and decides for itself whether to go on.
+//! kept so that others can join. Who comes later reads what is gone from the store (`behind`) and then joins; a reader that
+//! is left behind goes on from there to the end. A fill without readers is told so and decides for itself whether to go on.
 
 use crate::behind::Keeping;
 use crate::epoch::Epoch;
+use crate::flight_state::State;
 pub(crate) use crate::news::{FlightHead, News, Outcome, Piece};
 use crate::upstream::UpstreamError;
 use crate::windows::Windows;
 use bytes::Bytes;
+use foxy_base::WallTime;
 use foxy_http::{Headers, ResponseHead};
-use std::collections::VecDeque;
+use foxy_rules::RequestControl;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::{Notify, watch};
 
 /// How long a slow reader may hold up others before it is left behind.
 const PATIENCE: Duration = Duration::from_secs(2);
-
-#[derive(Debug, Default)]
-struct State {
-    interim: VecDeque<ResponseHead>,
-    outcome: Option<Outcome>,
-    chunks: VecDeque<Bytes>,
-    first: u64,
-    received: usize,
-    ended: Option<Result<Headers, UpstreamError>>,
-    readers: Vec<(u64, u64)>,
-    /// Readers that were left behind and have not left.
-    behind: Vec<u64>,
-    joined: u64,
-}
 
 /// A flight.
 #[derive(Debug)]
@@ -64,16 +52,20 @@ impl Flight {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A reader from the first byte on; `None` when that is no longer kept.
+    /// A reader from the first byte on, which may have to be read back from the store; `None` when it cannot be had.
     pub(crate) fn join(self: &Arc<Self>) -> Option<Reader> {
-        let mut state = self.state();
-        let whole = state.first == 0 && state.ended.is_none();
-        whole.then(|| {
-            state.joined += 1;
-            let number = state.joined;
-            state.readers.push((number, 0));
-            Reader { flight: Arc::clone(self), number }
-        })
+        let can_be_read_back = !matches!(*self.keeping.borrow(), Keeping::Nothing);
+        let number = self.state().join(can_be_read_back)?;
+        Some(Reader { flight: Arc::clone(self), number })
+    }
+
+    /// Whether it may answer a request with this control that comes now. One that comes before the response does waits for
+    /// it whatever it will be; one that comes later is answered as from the cache.
+    pub(crate) fn may_answer(&self, control: &RequestControl, now: WallTime) -> bool {
+        match &self.state().outcome {
+            Some(Outcome::Response(head)) => head.may_answer(control, now),
+            _ => true,
+        }
     }
 
     pub(crate) fn interim(&self, head: ResponseHead) {
@@ -90,15 +82,13 @@ impl Flight {
     pub(crate) async fn write(&self, data: Bytes) {
         {
             let mut state = self.state();
-            state.received += data.len();
-            state.chunks.push_back(data);
+            state.add(data);
             state.forget_read(self.windows.share());
         }
         self.progress.notify_waiters();
-        let wait = self.wait_for_room();
-        if tokio::time::timeout(PATIENCE, wait).await.is_err() {
-            self.leave_slow_behind();
-            self.wait_for_room().await;
+        while tokio::time::timeout(PATIENCE, self.wait_for_room()).await.is_err() {
+            self.state().leave_slow_behind(self.windows.share());
+            self.progress.notify_waiters();
         }
     }
 
@@ -117,24 +107,6 @@ impl Flight {
             }
             room.await;
         }
-    }
-
-    /// Gives up readers more than a window behind while another has read everything and waits. Where nobody waits,
-    /// they hold up only themselves.
-    fn leave_slow_behind(&self) {
-        let window = self.windows.share();
-        let mut state = self.state();
-        let end = state.first + state.chunks.len() as u64;
-        if state.readers.iter().any(|(_, next)| *next == end) {
-            let readers = std::mem::take(&mut state.readers);
-            let (kept, behind): (Vec<_>, Vec<_>) =
-                readers.into_iter().partition(|(_, next)| state.after(*next) <= window);
-            state.readers = kept;
-            state.behind.extend(behind.into_iter().map(|(number, _)| number));
-            state.forget_read(window);
-        }
-        drop(state);
-        self.progress.notify_waiters();
     }
 
     /// Ends the flight. Without a head before, an error is the outcome.
@@ -157,37 +129,12 @@ impl Flight {
             room.as_mut().enable();
             {
                 let mut state = self.state();
-                if state.readers.is_empty() && state.behind.is_empty() {
+                if state.is_deserted() {
                     state.ended.get_or_insert(Err(UpstreamError::NoResponse));
                     return;
                 }
             }
             room.await;
-        }
-    }
-}
-
-impl State {
-    /// Bytes the slowest reader has not taken.
-    fn unread(&self) -> usize {
-        self.readers.iter().map(|(_, next)| *next).min().map_or(0, |slowest| self.after(slowest))
-    }
-
-    /// Bytes received from chunk `next` on.
-    fn after(&self, next: u64) -> usize {
-        let skip = usize::try_from(next.saturating_sub(self.first)).unwrap_or(usize::MAX);
-        self.chunks.iter().skip(skip).map(Bytes::len).sum()
-    }
-
-    /// Drops chunks every reader has taken, once more was received than late readers could be given.
-    fn forget_read(&mut self, window: usize) {
-        if self.received <= window {
-            return;
-        }
-        let end = self.first + self.chunks.len() as u64;
-        let slowest = self.readers.iter().map(|(_, next)| *next).min().unwrap_or(end);
-        while self.first < slowest && self.chunks.pop_front().is_some() {
-            self.first += 1;
         }
     }
 }
@@ -199,27 +146,39 @@ impl Drop for Flight {
 }
 
 impl Reader {
-    /// Another reader of the same flight, from the first byte on; `None` when that is not kept or all has come.
+    /// Another reader of the same flight, from the first byte on; `None` when that cannot be had.
     pub(crate) fn another(&self) -> Option<Self> {
         self.flight.join()
+    }
+
+    /// Whether it came when the beginning was no longer held, and has not caught up.
+    pub(crate) fn is_late(&self) -> bool {
+        self.flight.state().is_late(self.number)
+    }
+
+    /// Takes a late reader that has every byte before `at` among those who read what comes, if it has caught up.
+    pub(crate) fn catches_up(&self, at: u64) -> bool {
+        self.flight.state().catch_up(self.number, at)
     }
 
     /// Waits until a byte at `at` can be read back from the store, or it is certain what can.
     pub(crate) async fn kept_beyond(&self, at: u64) -> Keeping {
         let mut keeping = self.flight.keeping.subscribe();
         let decided = |keeping: &Keeping| !matches!(keeping, Keeping::Parts { bytes, .. } if *bytes <= at);
-        match keeping.wait_for(decided).await {
-            Ok(keeping) => keeping.clone(),
-            Err(_) => Keeping::Nothing,
-        }
+        self.flight.state().waits(self.number);
+        let kept = keeping.wait_for(decided).await.map_or(Keeping::Nothing, |keeping| keeping.clone());
+        self.flight.state().reads_on(self.number);
+        kept
+    }
+
+    /// Whether it reads that flight, or did.
+    pub(crate) fn is_of(&self, flight: &Flight) -> bool {
+        std::ptr::eq(&*self.flight, flight)
     }
 
     /// Leaves the flight before the reader is dropped.
     pub(crate) fn leave(&self) {
-        let mut state = self.flight.state();
-        state.readers.retain(|(number, _)| *number != self.number);
-        state.behind.retain(|number| *number != self.number);
-        drop(state);
+        self.flight.state().leave(self.number);
         self.flight.room.notify_waiters();
     }
 
@@ -248,29 +207,12 @@ impl Reader {
             let progress = self.flight.progress.notified();
             tokio::pin!(progress);
             progress.as_mut().enable();
-            if let Some(piece) = self.take() {
+            let piece = self.flight.state().take(self.number);
+            if let Some(piece) = piece {
                 self.flight.room.notify_waiters();
                 return piece;
             }
             progress.await;
-        }
-    }
-
-    fn take(&self) -> Option<Piece> {
-        let mut state = self.flight.state();
-        let Some(at) = state.readers.iter().position(|(number, _)| *number == self.number) else {
-            return Some(Piece::LeftBehind);
-        };
-        let next = state.readers[at].1;
-        let index = usize::try_from(next - state.first).ok()?;
-        if let Some(data) = state.chunks.get(index).cloned() {
-            state.readers[at].1 += 1;
-            return Some(Piece::Data(data));
-        }
-        match &state.ended {
-            Some(Ok(trailers)) => Some(Piece::End(trailers.clone())),
-            Some(Err(_)) => Some(Piece::Broken),
-            None => None,
         }
     }
 }

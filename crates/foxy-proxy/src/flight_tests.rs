@@ -74,8 +74,75 @@ async fn what_readers_have_taken_is_let_go_and_then_nobody_can_join() {
         assert!(matches!(now(reader.next()), Some(Piece::Data(_))));
     }
     flight.write(bytes(1, 1)).await;
-    assert!(flight.state().chunks.len() <= 2, "{} chunks are held", flight.state().chunks.len());
+    assert!(flight.state().held() <= 2 * WINDOW as u64, "{} bytes are held", flight.state().held());
     assert!(flight.join().is_none());
+}
+
+/// A flight whose first bytes are gone, read by one, and what it has handed out.
+async fn half_way(flight: &Arc<Flight>) -> (Reader, Vec<u8>) {
+    let reader = flight.join().expect("open");
+    flight.keeping.send_replace(Keeping::Parts { fill: 7, bytes: 0 });
+    let mut all = Vec::new();
+    for value in 1..=5 {
+        flight.write(bytes(WINDOW / 2, value)).await;
+        all.extend(read(&reader).0);
+    }
+    (reader, all)
+}
+
+#[tokio::test]
+async fn a_late_reader_takes_a_place_once_it_has_read_what_is_gone() {
+    let flight = flight();
+    let (early, mut all) = half_way(&flight).await;
+    let late = flight.join().expect("it can be read back");
+    assert!(late.is_late() && matches!(now(late.next()), Some(Piece::LeftBehind)));
+    for value in 6..=9 {
+        flight.write(bytes(WINDOW / 2, value)).await;
+        all.extend(read(&early).0);
+    }
+    assert_eq!(flight.state().held(), WINDOW as u64, "a window stays for it");
+    let held = all.len() - WINDOW;
+    assert!(!late.catches_up(held as u64 - 1) && !late.catches_up(all.len() as u64 + 1));
+    assert!(late.catches_up(held as u64 + 10) && !late.is_late());
+    assert_eq!(read(&late).0, all[held + 10..]);
+    flight.end(Ok(Headers::new()));
+    assert!(matches!(now(late.next()), Some(Piece::End(_))));
+}
+
+#[tokio::test]
+async fn a_late_reader_that_waits_is_not_held_up_by_one_that_stalls() {
+    tokio::time::pause();
+    let flight = flight();
+    let (stalled, all) = half_way(&flight).await;
+    let late = flight.join().expect("it can be read back");
+    let waiting = late.kept_beyond(0);
+    let filling = async {
+        for _ in 0..10 {
+            flight.write(bytes(WINDOW / 2, 6)).await;
+        }
+        flight.keeping.send_replace(Keeping::Parts { fill: 7, bytes: all.len() as u64 });
+    };
+    tokio::join!(waiting, filling);
+    assert!(matches!(now(stalled.next()), Some(Piece::LeftBehind)));
+}
+
+#[tokio::test]
+async fn a_late_reader_that_was_left_behind_again_takes_no_place_any_more() {
+    tokio::time::pause();
+    let flight = flight();
+    let (early, all) = half_way(&flight).await;
+    let late = flight.join().expect("it can be read back");
+    assert!(late.catches_up(all.len() as u64));
+    let following = async { while let Piece::Data(_) = early.next().await {} };
+    let filling = async {
+        for _ in 0..4 {
+            flight.write(bytes(WINDOW / 2, 6)).await;
+        }
+        flight.end(Ok(Headers::new()));
+    };
+    tokio::join!(following, filling);
+    assert!(matches!(now(late.next()), Some(Piece::LeftBehind)));
+    assert!(!late.is_late() && !late.catches_up(all.len() as u64 + 4 * WINDOW as u64 / 2));
 }
 
 #[tokio::test]
@@ -129,7 +196,7 @@ async fn a_flight_with_a_reader_left_behind_is_not_deserted_and_runs_on() {
     for _ in 0..10 {
         assert!(now(flight.write(bytes(WINDOW, 3))).is_some(), "nobody is waited for");
     }
-    assert!(flight.state().chunks.is_empty(), "nothing is held for it");
+    assert_eq!(flight.state().held(), 0, "nothing is held for it");
     slow.leave();
     assert!(now(flight.deserted()).is_some());
 }
@@ -175,32 +242,20 @@ fn interim_responses_are_the_leaders_alone_and_come_first() {
     assert!(now(leader.news(true)).is_none());
 }
 
+fn board(flights: &Flights, number: u64) -> Boarding {
+    let fits = |flight: &Flight| flight.epoch == test_epoch(number);
+    flights.board(Key([7; 16]), test_epoch(number), fits, || None)
+}
+
 #[test]
 fn a_flight_from_before_an_invalidation_is_not_joined() {
     let flights = Flights::new(WINDOW);
     let key = Key([7; 16]);
-    let Boarding::Leads(old, _old_reader) =
-        flights.board(key, test_epoch(1), |flight| flight == test_epoch(1))
-    else {
-        panic!("the first leads")
-    };
-    assert!(matches!(
-        flights.board(key, test_epoch(1), |flight| flight == test_epoch(1)),
-        Boarding::Follows(_)
-    ));
-    let Boarding::Leads(new, _new_reader) =
-        flights.board(key, test_epoch(2), |flight| flight == test_epoch(2))
-    else {
-        panic!("it joined")
-    };
+    let Boarding::Leads(old, _old_reader) = board(&flights, 1) else { panic!("the first leads") };
+    assert!(matches!(board(&flights, 1), Boarding::Follows(_)));
+    let Boarding::Leads(new, _new_reader) = board(&flights, 2) else { panic!("it joined") };
     flights.land(key, &old);
-    assert!(
-        matches!(flights.board(key, test_epoch(2), |flight| flight == test_epoch(2)), Boarding::Follows(_)),
-        "the old one took the new one off"
-    );
+    assert!(matches!(board(&flights, 2), Boarding::Follows(_)), "the old one took the new one off");
     flights.land(key, &new);
-    assert!(matches!(
-        flights.board(key, test_epoch(2), |flight| flight == test_epoch(2)),
-        Boarding::Leads(..)
-    ));
+    assert!(matches!(board(&flights, 2), Boarding::Leads(..)));
 }

@@ -2,6 +2,7 @@
 
 use crate::epoch::Epoch;
 use crate::flight::{Flight, Reader};
+use crate::stored::Stored;
 use crate::windows::{Collected, Windows};
 use foxy_store::Key;
 use std::collections::HashMap;
@@ -20,6 +21,8 @@ pub(crate) enum Boarding {
     Leads(Arc<Flight>, Reader),
     /// Another request's fill will answer it.
     Follows(Reader),
+    /// A fill has brought it since the request looked.
+    Landed(Arc<Stored>),
 }
 
 impl Flights {
@@ -40,14 +43,23 @@ impl Flights {
         (flight, reader)
     }
 
-    /// Joins the flight of a URL, or begins one. A flight whose epoch is no longer `current` is not joined: what it
-    /// fetches has been invalidated or purged since.
-    pub(crate) fn board(&self, key: Key, epoch: Epoch, current: impl Fn(Epoch) -> bool) -> Boarding {
+    /// Joins the flight of a URL, or begins one. A flight is joined only while it `fits`: what it fetches may have been
+    /// invalidated or purged since, or gone stale. None is begun for what has just `landed`.
+    pub(crate) fn board(
+        &self,
+        key: Key,
+        epoch: Epoch,
+        fits: impl Fn(&Flight) -> bool,
+        landed: impl FnOnce() -> Option<Arc<Stored>>,
+    ) -> Boarding {
         let mut table = self.table.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(flight) = table.get(&key).filter(|flight| current(flight.epoch))
+        if let Some(flight) = table.get(&key).filter(|flight| fits(flight))
             && let Some(reader) = flight.join()
         {
             return Boarding::Follows(reader);
+        }
+        if let Some(found) = landed() {
+            return Boarding::Landed(found);
         }
         let (flight, reader) = self.alone(epoch);
         table.insert(key, Arc::clone(&flight));

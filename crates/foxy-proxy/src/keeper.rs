@@ -3,22 +3,28 @@
 use crate::cache::{Cache, site};
 use crate::counters::Counter;
 use crate::not_kept::NotKept;
-use crate::storage::{PART, part_key};
+use crate::storage::{PART, Storage, part_key};
 use crate::stored::{CacheKey, StoredBody};
 use crate::windows::Collected;
 use crate::worker::Worker;
 use bytes::{Bytes, BytesMut};
-use foxy_store::{Answer, PlacementHint};
+use foxy_store::{Answer, PlacementHint, RefusedReason};
 use std::collections::VecDeque;
+use std::future::pending;
 use std::rc::Rc;
+use std::time::Duration;
 use tokio::sync::oneshot;
-use tokio::sync::oneshot::error::TryRecvError;
+use tokio::time::{Instant, sleep_until, timeout};
 
-/// Parts of one fill the store may owe an answer for. With more it is too slow for this response: clients do not wait
-/// for it.
+/// Parts of one fill the store may owe an answer for before its body waits for the store.
 const PARTS_WAITING: usize = 16;
 
-const STORE_REFUSED: Kept = Kept::No(NotKept::StoreRefused);
+/// Parts that the store must confirm before a body may wait for it as long as at first. With one second, a store that takes
+/// less than 64 MiB a second is too slow for a faster response, which is not stored then.
+const PARTS_FOR_PATIENCE: u32 = 64;
+
+/// How long a busy store is left alone.
+const BUSY: Duration = Duration::from_millis(5);
 
 /// Whether a keeper still keeps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,11 +45,30 @@ pub(crate) struct Keeper {
     parts: u64,
     confirmed: u64,
     length: u64,
-    waiting: VecDeque<oneshot::Receiver<Answer>>,
+    /// Parts in their order that the store has not confirmed.
+    waiting: VecDeque<Owed>,
+    /// How long the body may still be held up by the store.
+    patience: Duration,
+    most_patience: Duration,
+}
+
+/// A part that the store owes an answer for.
+struct Owed {
+    number: u64,
+    part: Bytes,
+    answer: Asked,
+}
+
+/// Whether the store has been asked to take a part.
+enum Asked {
+    Waits(oneshot::Receiver<Answer>),
+    /// It was busy, and is to be asked again then.
+    Again(Instant),
 }
 
 impl Keeper {
     pub(crate) fn new(worker: &Rc<Worker>, base: &CacheKey, key: &CacheKey) -> Self {
+        let patience = worker.shared.cache.storage().map(Storage::patience).unwrap_or_default();
         Self {
             fill: worker.shared.cache.draw(),
             hint: PlacementHint { site: site(&base.text), ..PlacementHint::default() },
@@ -55,6 +80,8 @@ impl Keeper {
             confirmed: 0,
             length: 0,
             waiting: VecDeque::new(),
+            patience,
+            most_patience: patience,
         }
     }
 
@@ -71,58 +98,100 @@ impl Keeper {
         self.parts > 0
     }
 
-    pub(crate) fn take(&mut self, data: &Bytes) -> Kept {
+    /// Takes more of the body. It waits for the store where that owes too much, as long as clients wait for it.
+    pub(crate) async fn take(&mut self, data: &Bytes) -> Kept {
         self.length += data.len() as u64;
         if self.length > self.cache().object_limit {
             return Kept::No(NotKept::TooLarge);
         }
-        if !self.held.take(data.len()) {
-            self.worker.counters.add(Counter::StoreRefusals, 1);
-            return STORE_REFUSED;
-        }
         self.collected.extend_from_slice(data);
+        self.held.take(data.len());
         while self.collected.len() > PART {
             let part = self.collected.split_to(PART).freeze();
-            self.held.give_back(PART);
             if let Kept::No(reason) = self.put(part) {
                 return Kept::No(reason);
             }
         }
-        Kept::Yes
-    }
-
-    /// Hands a part to the store, and looks at what it has answered so far.
-    fn put(&mut self, part: Bytes) -> Kept {
-        let Some(storage) = self.cache().storage().cloned() else { return STORE_REFUSED };
-        let hint = PlacementHint { size: self.length, ..self.hint };
-        let key = part_key(self.key.hash, self.fill, self.parts);
-        self.waiting.push_back(storage.put_part(key, part, hint));
-        self.parts += 1;
-        while let Some(oldest) = self.waiting.front_mut() {
-            match oldest.try_recv() {
-                Ok(Answer::Stored) => {
-                    self.confirmed += 1;
-                    self.waiting.pop_front();
-                }
-                Err(TryRecvError::Empty) if self.waiting.len() <= PARTS_WAITING => break,
-                Ok(_) | Err(_) => {
-                    self.worker.counters.add(Counter::StoreRefusals, 1);
-                    return STORE_REFUSED;
-                }
+        while self.waiting.len() > PARTS_WAITING || !self.held.is_within_budget() {
+            let begun = Instant::now();
+            if self.waiting.is_empty() {
+                return self.refused();
             }
+            if let Kept::No(reason) = self.answer_within(self.patience).await {
+                return Kept::No(reason);
+            }
+            self.patience = self.patience.saturating_sub(begun.elapsed());
         }
         Kept::Yes
     }
 
+    /// Hands a part to the store.
+    fn put(&mut self, part: Bytes) -> Kept {
+        let number = self.parts;
+        self.parts += 1;
+        let Some(answer) = self.ask(number, &part) else { return self.refused() };
+        self.waiting.push_back(Owed { number, part, answer: Asked::Waits(answer) });
+        Kept::Yes
+    }
+
+    fn ask(&self, number: u64, part: &Bytes) -> Option<oneshot::Receiver<Answer>> {
+        let hint = PlacementHint { size: self.length, ..self.hint };
+        let key = part_key(self.key.hash, self.fill, number);
+        Some(self.cache().storage()?.put_part(key, part.clone(), hint))
+    }
+
+    /// Waits until the store has the oldest part that it owes an answer for; without one, for ever. A store that is busy is
+    /// asked again after a while.
+    pub(crate) async fn answer(&mut self) -> Kept {
+        loop {
+            let Some(oldest) = self.waiting.front_mut() else { return pending().await };
+            let answer = match &mut oldest.answer {
+                Asked::Waits(answer) => answer.await,
+                Asked::Again(when) => {
+                    sleep_until(*when).await;
+                    let (number, part) = (oldest.number, oldest.part.clone());
+                    let asked = self.ask(number, &part).map(Asked::Waits);
+                    let (Some(asked), Some(oldest)) = (asked, self.waiting.front_mut()) else {
+                        return self.refused();
+                    };
+                    oldest.answer = asked;
+                    continue;
+                }
+            };
+            match answer {
+                Ok(Answer::Stored) => {
+                    self.held.give_back(oldest.part.len());
+                    self.confirmed += 1;
+                    self.waiting.pop_front();
+                    self.patience =
+                        (self.patience + self.most_patience / PARTS_FOR_PATIENCE).min(self.most_patience);
+                    return Kept::Yes;
+                }
+                Ok(Answer::Refused(RefusedReason::Busy)) => {
+                    oldest.answer = Asked::Again(Instant::now() + BUSY);
+                }
+                Ok(_) | Err(_) => return self.refused(),
+            }
+        }
+    }
+
+    async fn answer_within(&mut self, patience: Duration) -> Kept {
+        match timeout(patience, self.answer()).await {
+            Ok(kept) => kept,
+            Err(_) => self.refused(),
+        }
+    }
+
+    fn refused(&self) -> Kept {
+        self.worker.counters.add(Counter::StoreRefusals, 1);
+        Kept::No(NotKept::StoreRefused)
+    }
+
     /// Waits until the store has confirmed every part.
     async fn confirmed(&mut self) -> Kept {
-        let Some(patience) = self.cache().storage().map(crate::storage::Storage::patience) else {
-            return STORE_REFUSED;
-        };
-        while let Some(answer) = self.waiting.pop_front() {
-            if !matches!(tokio::time::timeout(patience, answer).await, Ok(Ok(Answer::Stored))) {
-                self.worker.counters.add(Counter::StoreRefusals, 1);
-                return STORE_REFUSED;
+        while !self.waiting.is_empty() {
+            if let Kept::No(reason) = self.answer_within(self.most_patience).await {
+                return Kept::No(reason);
             }
         }
         Kept::Yes

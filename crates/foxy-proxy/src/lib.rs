@@ -25,6 +25,7 @@ mod fields;
 mod fill;
 mod fill_body;
 mod flight;
+mod flight_state;
 mod flights;
 mod forward;
 mod freshen;

@@ -1,11 +1,13 @@
 //! What a flight tells its readers: the head, the outcome, the pieces of the body. Only data.
 
+use crate::exchange::{Next, decide};
 use crate::not_kept::NotKept;
 use crate::stored::{CacheKey, Stored, VaryList};
 use crate::upstream::UpstreamError;
 use bytes::Bytes;
+use foxy_base::WallTime;
 use foxy_http::{Headers, ResponseHead};
-use foxy_rules::NotStoredReason;
+use foxy_rules::{NotStoredReason, RequestControl, StoredTimes};
 use std::sync::Arc;
 
 /// The head of a response in flight, as readers see it.
@@ -17,14 +19,25 @@ pub(crate) struct FlightHead {
     pub(crate) length: Option<u64>,
     /// Why it is not stored, if it is not.
     pub(crate) not_stored: Option<NotKept>,
-    /// Age on arrival, in seconds.
-    pub(crate) age: u64,
+    /// When it came, and how old it was.
+    pub(crate) times: StoredTimes,
     /// The key it will be stored under.
     pub(crate) key: CacheKey,
     /// The names that chose it, if any did.
     pub(crate) list: Option<VaryList>,
     /// What it is a slice of, if it is one.
     pub(crate) set: Option<Arc<Stored>>,
+    /// The same as it will be stored, but for its body; `None` if it will not be, or not as it is.
+    pub(crate) stored: Option<Arc<Stored>>,
+}
+
+impl FlightHead {
+    /// Whether it may answer a request with this control that comes after it: as if it were stored, and only while fresh.
+    pub(crate) fn may_answer(&self, control: &RequestControl, now: WallTime) -> bool {
+        let fresh =
+            |stored: &Arc<Stored>| matches!(decide(control, stored, now), Next::Serve { permit: None, .. });
+        self.stored.as_ref().is_none_or(fresh)
+    }
 }
 
 /// What a flight came to, as far as its head.

@@ -18,8 +18,8 @@ use foxy_base::clock;
 use foxy_rules::{Conditional, evaluate};
 use std::rc::Rc;
 
-/// Answers with what a flight came to. `None` when what was confirmed turned out to be gone, or something else was
-/// confirmed.
+/// Answers with what a flight came to. `None` when what was confirmed, or the beginning of what comes, turned out to be
+/// gone, or something else was confirmed.
 pub(crate) async fn settle(
     worker: &Rc<Worker>,
     sender: &mut Sender<'_>,
@@ -57,12 +57,16 @@ pub(crate) async fn settle(
                 collapsed,
                 detail: head.not_stored.map(NotKept::name),
             };
-            respond(worker, sender, wanted, reader, &head, outcome).await?
+            match respond(worker, sender, wanted, reader, &head, outcome).await? {
+                Some(answered) => answered,
+                None => return Ok(None),
+            }
         }
     };
     Ok(Some(Got::Answered(after, told)))
 }
 
+/// Answers with the response of a flight; `None` when its beginning can no longer be had.
 async fn respond(
     worker: &Worker,
     sender: &mut Sender<'_>,
@@ -70,7 +74,8 @@ async fn respond(
     reader: &Reader,
     flight: &FlightHead,
     outcome: CacheStatus,
-) -> Result<(After, Told), Cut> {
+) -> Result<Option<(After, Told)>, Cut> {
+    let age = flight.times.age(clock::wall());
     let (request, head) = (View(&wanted.head.headers), View(&flight.head.headers));
     if evaluate(&request, flight.head.status, &head, clock::wall()) == Conditional::NotModified {
         if flight.not_stored.is_none()
@@ -79,23 +84,18 @@ async fn respond(
             // This client needs no body; the next one will.
             tokio::task::spawn_local(async move { while let Piece::Data(_) = stand_in.next().await {} });
         }
-        return answer::not_modified(sender, wanted.asked, &flight.head.headers, flight.age, outcome).await;
+        return answer::not_modified(sender, wanted.asked, &flight.head.headers, age, outcome)
+            .await
+            .map(Some);
     }
-    let source = Source::Flight(reader);
-    let streamed = stream::streamed(
-        worker,
-        sender,
-        wanted.asked,
-        &flight.head,
-        flight.length,
-        (Some(flight.age), outcome),
-        source,
-    )
-    .await?;
-    match streamed {
-        Streamed::Whole(after, told) => Ok((after, told)),
-        Streamed::Part(after, told, framing) => {
-            behind::catch_up(worker, sender, wanted, (reader, flight), (after, told, framing)).await
+    if reader.is_late() {
+        return behind::from_beginning(worker, sender, wanted, (reader, flight), outcome).await;
+    }
+    let (source, how) = (Source::Flight(reader), (Some(age), outcome));
+    match stream::streamed(worker, sender, wanted.asked, &flight.head, flight.length, how, source).await? {
+        Streamed::Whole(after, told) => Ok(Some((after, told))),
+        Streamed::Part(begun) => {
+            behind::catch_up(worker, sender, wanted, (reader, flight), begun).await.map(Some)
         }
     }
 }

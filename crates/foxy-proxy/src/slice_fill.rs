@@ -145,10 +145,11 @@ async fn take(
         head: head.clone(),
         length: Some(part.length()),
         not_stored: why,
-        age: initial.initial_age,
+        times: initial,
         key: slice.base.part(),
         list: None,
         set: Some(Arc::clone(&set)),
+        stored: None,
     };
     match why {
         Some(_) => worker.shared.flights.land(slice.name.hash, flight),

@@ -14,6 +14,7 @@ use crate::reason::ForwardReason;
 use crate::slice_fill::{self, SliceRequest};
 use crate::stored::{CacheKey, Stored};
 use crate::worker::Worker;
+use foxy_base::clock;
 use foxy_rules::Span;
 use foxy_rules::partial::are_of_one;
 use foxy_rules::slice::strong_validator;
@@ -75,7 +76,7 @@ pub(crate) async fn fetch(worker: &Rc<Worker>, wanted: &Wanted<'_>, epoch: Epoch
     if !ask.alone {
         let flights = &worker.shared.flights;
         let current = |epoch| worker.shared.cache.is_current(&wanted.key, epoch);
-        match flights.board(name(wanted, ask).hash, epoch, current) {
+        match flights.board(name(wanted, ask).hash, epoch, |flight| current(flight.epoch), || None) {
             Boarding::Leads(flight, reader) => {
                 start(worker, wanted, epoch, ask, flight);
                 return outcome(reader, ask, false).await;
@@ -87,6 +88,7 @@ pub(crate) async fn fetch(worker: &Rc<Worker>, wanted: &Wanted<'_>, epoch: Epoch
                     return outcome(reader, ask, true).await;
                 }
             }
+            Boarding::Landed(_) => {}
         }
     }
     let (flight, reader) = worker.shared.flights.alone(epoch);
@@ -150,7 +152,7 @@ async fn outcome(reader: Reader, ask: Ask<'_>, collapsed: bool) -> Sliced {
                     set: Arc::clone(set),
                     lasting: head.not_stored.is_none()
                         && strong_validator(&View(&set.head.headers)).is_some(),
-                    age: head.age,
+                    age: head.times.age(clock::wall()),
                     not_stored: head.not_stored,
                     collapsed,
                 })

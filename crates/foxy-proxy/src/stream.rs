@@ -72,7 +72,7 @@ pub(crate) enum Streamed {
     /// All of it.
     Whole(After, Told),
     /// Its head and so much of its body as is told, framed so; then its reader was left behind.
-    Part(After, Told, Framing),
+    Part(Begun),
 }
 
 /// Sends a response as it comes. The head goes out with the first bytes of the body, or alone when those are not here.
@@ -83,8 +83,23 @@ pub(crate) async fn streamed(
     head: &ResponseHead,
     length: Option<u64>,
     (age, outcome): (Option<u64>, CacheStatus),
-    mut source: Source<'_>,
+    source: Source<'_>,
 ) -> Result<Streamed, Cut> {
+    let begun = begin(sender, asked, head, length, (age, outcome));
+    carry(worker, sender, asked, begun, source).await
+}
+
+/// What has been sent of a response, and how its body is framed.
+pub(crate) type Begun = (After, Told, Framing);
+
+/// Begins a response. The head leaves with what is sent next.
+pub(crate) fn begin(
+    sender: &mut Sender<'_>,
+    asked: Asked,
+    head: &ResponseHead,
+    length: Option<u64>,
+    (age, outcome): (Option<u64>, CacheStatus),
+) -> Begun {
     let framing = match (head.status, length, asked.version) {
         _ if asked.head_only => Framing::Empty,
         (204 | 304, ..) => Framing::Empty,
@@ -105,7 +120,17 @@ pub(crate) async fn streamed(
         },
     );
     let media_type = MediaType::of(head.headers.get("content-type"));
-    let mut told = Told { outcome, status: head.status, body_bytes: 0, media_type };
+    (after, Told { outcome, status: head.status, body_bytes: 0, media_type }, framing)
+}
+
+/// Sends the body, or the rest of it, as it comes.
+pub(crate) async fn carry(
+    worker: &Worker,
+    sender: &mut Sender<'_>,
+    asked: Asked,
+    (after, mut told, framing): Begun,
+    mut source: Source<'_>,
+) -> Result<Streamed, Cut> {
     loop {
         match next_or_flush(sender, source.next(worker)).await? {
             Piece::Data(_) if framing == Framing::Empty => {}
@@ -120,7 +145,7 @@ pub(crate) async fn streamed(
             }
             Piece::LeftBehind => {
                 sender.flush().await?;
-                return Ok(Streamed::Part(after, told, framing));
+                return Ok(Streamed::Part((after, told, framing)));
             }
             Piece::Broken => {
                 worker.counters.add(Counter::CutResponses, 1);

@@ -30,10 +30,16 @@ impl Collected {
         Self { windows, bytes: 0 }
     }
 
-    /// Takes so many bytes more; false when all bodies together would hold too much.
+    /// Takes so many bytes more; false when all bodies together hold too much then.
     pub(crate) fn take(&mut self, bytes: usize) -> bool {
         self.bytes += bytes;
-        self.windows.collected.fetch_add(bytes, Relaxed) + bytes <= self.windows.budget
+        self.windows.collected.fetch_add(bytes, Relaxed);
+        self.is_within_budget()
+    }
+
+    /// Whether all bodies together hold no more than they may.
+    pub(crate) fn is_within_budget(&self) -> bool {
+        self.windows.collected.load(Relaxed) <= self.windows.budget
     }
 
     /// Gives so many back.

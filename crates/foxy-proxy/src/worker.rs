@@ -6,11 +6,12 @@ use crate::body_parts::PartPlaces;
 use crate::cache::Cache;
 use crate::counters::{Counter, Counters};
 use crate::epoch::Epoch;
+use crate::flight::Flight;
 use crate::flights::{Boarding, Flights};
 use crate::not_kept::Refusals;
 use crate::purge::Purges;
 use crate::settings::ProxySettings;
-use crate::stored::CacheKey;
+use crate::stored::{CacheKey, Stored};
 use crate::upstream::UpstreamClient;
 use foxy_base::WallTime;
 use foxy_http::{Headers, Version};
@@ -35,9 +36,16 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    /// Joins the flight of a URL, or begins one, for a request that came in `epoch`.
-    pub(crate) fn board(&self, key: &CacheKey, epoch: Epoch) -> Boarding {
-        self.flights.board(key.hash, epoch, |flight| self.cache.is_current(key, flight))
+    /// Joins the flight of a URL, or begins one, for a request that came in `epoch`. A flight that `fits` not is not joined.
+    pub(crate) fn board(
+        &self,
+        key: &CacheKey,
+        epoch: Epoch,
+        fits: impl Fn(&Flight) -> bool,
+        landed: impl FnOnce() -> Option<Arc<Stored>>,
+    ) -> Boarding {
+        let fits = |flight: &Flight| self.cache.is_current(key, flight.epoch) && fits(flight);
+        self.flights.board(key.hash, epoch, fits, landed)
     }
 }
 

@@ -1,5 +1,5 @@
-//! A crowd that asks a real foxy for one cold object at the same time: one fetch from the origin, bounded memory, every byte
-//! right for everybody.
+//! A crowd that asks a real foxy for one cold object, half of it at the same time and half of it when much of the object has
+//! gone by: one fetch from the origin, bounded memory, every byte right for everybody.
 //!
 //! `FOXY_CROWD=1000x1G` runs it with that many clients and an object of that size, and says what came of it; run it with
 //! `--release`, `--nocapture` and enough descriptors for two sockets a client.
@@ -37,8 +37,16 @@ fn piece(pattern: &[u8], at: u64, most: u64) -> &[u8] {
     &pattern[start..start + length]
 }
 
-/// An origin of one object, which answers when it is told to; gives where it is and how often it was asked.
-fn origin(length: u64, pattern: Arc<Vec<u8>>, go: Receiver<()>) -> (SocketAddr, Arc<AtomicU64>) {
+/// Bytes after which the second half of the crowd comes, at most.
+const LATE: u64 = 64 << 20;
+
+/// An origin of one object, which answers when it is told to, and goes on after `pause` bytes when it is told to again; gives
+/// where it is and how often it was asked.
+fn origin(
+    (length, pause): (u64, u64),
+    pattern: Arc<Vec<u8>>,
+    go: Receiver<()>,
+) -> (SocketAddr, Arc<AtomicU64>) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("bound");
     let address = listener.local_addr().expect("bound");
     let asked = Arc::new(AtomicU64::new(0));
@@ -59,7 +67,11 @@ fn origin(length: u64, pattern: Arc<Vec<u8>>, go: Receiver<()>) -> (SocketAddr, 
             stream.write_all(head.as_bytes()).expect("foxy reads");
             let mut at = 0;
             while at < length {
-                let piece = piece(&pattern, at, length - at);
+                if at == pause {
+                    go.recv().expect("the test goes on");
+                }
+                let stop = if at < pause { pause } else { length };
+                let piece = piece(&pattern, at, stop - at);
                 stream.write_all(piece).expect("foxy reads");
                 at += piece.len() as u64;
             }
@@ -111,6 +123,14 @@ fn counter(foxy: &Foxy, name: &str) -> u64 {
     line.rsplit(' ').next().and_then(|value| value.parse().ok()).expect("a number")
 }
 
+/// Waits until the clients that asked wait for one fetch together.
+fn await_crowd(foxy: &Foxy, clients: u64) {
+    while counter(foxy, "foxy_proxy_collapsed_total") + 1 < clients {
+        assert!(counter(foxy, "foxy_proxy_forwarded_total") <= 1, "some have a fetch of their own");
+        thread::sleep(Duration::from_millis(20));
+    }
+}
+
 /// How many clients, bytes each, and whether to say how it went.
 #[expect(clippy::disallowed_methods, reason = "says how large the crowd is; without it the usual one")]
 fn crowd() -> (u64, u64, bool) {
@@ -129,15 +149,20 @@ fn a_crowd_that_asks_for_one_cold_object_is_one_fetch_and_bounded_memory() {
     let limit = length.to_string();
     let foxy = Foxy::start_plain(folder.path(), &["--size", &size, "--object-limit", &limit]);
     let (go, wait) = channel();
-    let (address, asked) = origin(length, Arc::clone(&pattern), wait);
+    let pause = (length / 3).min(LATE);
+    let (address, asked) = origin((length, pause), Arc::clone(&pattern), wait);
     let url = format!("http://{address}/large");
     #[expect(clippy::disallowed_methods, reason = "how long it took is told, nothing depends on it")]
     let started = Instant::now();
-    let readers: Vec<_> =
-        (0..clients).map(|_| client(foxy.proxy, url.clone(), length, Arc::clone(&pattern))).collect();
-    while counter(&foxy, "foxy_proxy_collapsed_total") + 1 < clients {
+    let come = |_| client(foxy.proxy, url.clone(), length, Arc::clone(&pattern));
+    let mut readers: Vec<_> = (0..clients / 2).map(come).collect();
+    await_crowd(&foxy, clients / 2);
+    go.send(()).expect("the origin waits");
+    while counter(&foxy, "foxy_proxy_origin_received_bytes_total") < pause {
         thread::sleep(Duration::from_millis(20));
     }
+    readers.extend((clients / 2..clients).map(come));
+    await_crowd(&foxy, clients);
     go.send(()).expect("the origin waits");
     let total: u64 = readers.into_iter().map(|reader| reader.join().expect("every byte is right")).sum();
     assert_eq!(total, clients * length);
@@ -148,7 +173,7 @@ fn a_crowd_that_asks_for_one_cold_object_is_one_fetch_and_bounded_memory() {
         let fetched = counter(&foxy, "foxy_proxy_origin_received_bytes_total");
         writeln!(
             std::io::stdout(),
-            "{clients} clients, {length} bytes each: {seconds:.1} s; 1 request to the origin, {fetched} bytes from it; at most {peak} bytes held"
+            "{clients} clients, half of them after {pause} bytes, {length} bytes each: {seconds:.1} s; 1 request to the origin, {fetched} bytes from it; at most {peak} bytes held"
         )
         .expect("printed");
     }

@@ -289,5 +289,5 @@ pub static SETTINGS: &[Setting] = &[
     },
 ];
 
-const STORE_PATIENCE: &str =
-    "For the store to answer. After that the request goes to the origin server, as if nothing were stored.";
+const STORE_PATIENCE: &str = "For the store to answer. After that the request goes to the origin server, as if nothing were stored. A large response \
+     that is being stored waits as long for a store that is busy, and as long again for each 64 MiB of it.";

@@ -122,6 +122,34 @@ impl ObjectStore for ForgetfulStore {
     }
 }
 
+/// A store in memory that is busy for the first few times that it is given a part, each part anew.
+#[derive(Default)]
+pub struct BusyStore {
+    inner: ForgetfulStore,
+    turned_away: Mutex<HashMap<Key, usize>>,
+}
+
+impl ObjectStore for BusyStore {
+    fn get(&self, key: Key, reply: Reply) {
+        self.inner.get(key, reply);
+    }
+
+    fn put(&self, key: Key, record: Record, hint: PlacementHint, reply: Reply) {
+        let mut turned_away = self.turned_away.lock().expect("no test panics within");
+        let times = turned_away.entry(key).or_default();
+        *times += 1;
+        if record.head.is_empty() && *times <= 3 {
+            return reply(Answer::Refused(RefusedReason::Busy));
+        }
+        drop(turned_away);
+        self.inner.put(key, record, hint, reply);
+    }
+
+    fn remove(&self, key: Key, reply: Reply) {
+        self.inner.remove(key, reply);
+    }
+}
+
 /// A store in memory that counts the body bytes of its answers that are still held, and the most there ever were.
 #[derive(Default)]
 pub struct CountingStore {

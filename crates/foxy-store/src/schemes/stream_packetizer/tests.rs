@@ -269,6 +269,20 @@ fn requests_before_the_store_is_open_are_answered_as_recovering() {
 }
 
 #[test]
+fn what_waits_is_written_as_soon_as_no_more_may_wait() {
+    let settings = StoreSettings { waiting_bytes: 64 << 10, ..settings() };
+    let mut store = Store::open(&settings, Memory::default());
+    let ask = |store: &mut Store, key| {
+        store.driver.ask(Ask::Put(name(key), content(key, 1, 50_000), PlacementHint::default()))
+    };
+    ask(&mut store, 1);
+    let again = ask(&mut store, 2);
+    assert!(store.driver.take_answers().contains(&(again, Answer::Refused(RefusedReason::Busy))));
+    store.driver.run_until_idle();
+    assert_eq!(store.put(2, 1, 50_000), Answer::Stored, "it does not wait for the page buffer's time");
+}
+
+#[test]
 fn too_much_at_once_is_refused_as_busy() {
     let settings = StoreSettings { waiting_bytes: 64 << 10, waiting_reads: 3, ..settings() };
     let mut store = Store::open(&settings, Memory::default());

@@ -78,6 +78,8 @@ impl StreamPacketizer {
         }
         let limit = self.settings.waiting_bytes.max(2 * self.settings.page_buffer);
         if self.waiting > 0 && self.waiting + record.len() > limit {
+            // What waits for more to go with would keep others waiting.
+            self.flush(out);
             return Err(RefusedReason::Busy);
         }
         if self.may_have_older(key) {

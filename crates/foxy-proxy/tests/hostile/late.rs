@@ -1,0 +1,229 @@
+//! Clients that ask for a large object when much of it has gone by: they read the stored parts and then what comes, of one
+//! request to the origin. Where that cannot be they get it from the origin, never a wrong byte.
+
+use crate::support::http2::Http2Client;
+use crate::support::proxy::Proxy;
+use crate::support::store::{Broken, BrokenStore, BusyStore, ForgetfulStore};
+use crate::support::wire::{RawClient, Response};
+use crate::support::{ScriptedOrigin, Step, local};
+use foxy_http::Method;
+use foxy_proxy::counters::Counter;
+use foxy_proxy::storage::ObjectStore;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::Notify;
+use tokio::task::JoinHandle;
+
+const FRESH: &str = "Cache-Control: max-age=600\r\n";
+
+/// Where the origin pauses: four mebibytes and a half.
+const PAUSE: usize = 9 << 19;
+
+fn large() -> Vec<u8> {
+    (0..8 << 20).map(|at| (at % 251) as u8).collect()
+}
+
+fn counted(lines: &str) -> Vec<u8> {
+    let head = format!("HTTP/1.1 200 OK\r\n{lines}Content-Length: {}\r\n\r\n", 8 << 20);
+    [head.as_bytes(), &large()].concat()
+}
+
+/// An object half of which a first client has got.
+struct HalfWay {
+    origin: ScriptedOrigin,
+    proxy: Proxy,
+    first: JoinHandle<Response>,
+    go: Rc<Notify>,
+}
+
+impl HalfWay {
+    async fn new(store: Option<Arc<dyn ObjectStore>>, answer: Vec<u8>) -> Self {
+        let go = Rc::new(Notify::new());
+        let (half, rest) = answer.split_at(PAUSE);
+        let paced = vec![
+            Step::Head,
+            Step::Send(half.to_vec()),
+            Step::AwaitGo(Rc::clone(&go)),
+            Step::Send(rest.to_vec()),
+            Step::Hang,
+        ];
+        let whole = vec![Step::Head, Step::Send(answer), Step::Hang];
+        let origin = ScriptedOrigin::start(vec![paced, whole]).await;
+        let proxy = Proxy::start_on(store, |settings| {
+            settings.memory = 0;
+            settings.store_patience = Duration::from_millis(500);
+        });
+        let mut client = asking(&proxy, &origin).await;
+        let first = tokio::task::spawn_local(async move { client.response(&Method::Get).await });
+        while proxy.count(Counter::BytesFromOrigins) < (PAUSE - 1000) as u64 {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        Self { origin, proxy, first, go }
+    }
+
+    async fn asks(&self) -> RawClient {
+        asking(&self.proxy, &self.origin).await
+    }
+
+    /// Lets the origin go on once so many have joined the fetch, or ask for one of their own; gives what the first client
+    /// got.
+    async fn goes_on(self, joined: u64) -> (Response, ScriptedOrigin, Proxy) {
+        while self.proxy.count(Counter::Collapsed) < joined && self.origin.connections() == 1 {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        self.go.notify_one();
+        (self.first.await.expect("no panic"), self.origin, self.proxy)
+    }
+}
+
+async fn asking(proxy: &Proxy, origin: &ScriptedOrigin) -> RawClient {
+    let authority = format!("127.0.0.1:{}", origin.port);
+    let mut client = RawClient::connect(proxy.port).await;
+    client.send(format!("GET http://{authority}/ HTTP/1.1\r\nHost: {authority}\r\n\r\n")).await;
+    client
+}
+
+fn is_right(answer: &Response) {
+    assert_eq!((answer.head.status, answer.end), (200, Ok(())));
+    assert!(answer.body == large(), "{} bytes", answer.body.len());
+}
+
+#[tokio::test]
+async fn a_client_that_comes_late_gets_every_byte_of_the_same_fetch() {
+    let chunked = format!("HTTP/1.1 200 OK\r\n{FRESH}Transfer-Encoding: chunked\r\n\r\n{:x}\r\n", 8 << 20);
+    let chunked = [chunked.as_bytes(), &large(), b"\r\n0\r\n\r\n"].concat();
+    for answer in [counted(FRESH), chunked] {
+        local(async {
+            let setting = HalfWay::new(Some(Arc::new(BusyStore::default())), answer).await;
+            let mut late = [setting.asks().await, setting.asks().await];
+            let (first, origin, _proxy) = setting.goes_on(2).await;
+            is_right(&first);
+            for client in &mut late {
+                let answer = client.response(&Method::Get).await;
+                is_right(&answer);
+                assert!(answer.header("cache-status").contains("collapsed"), "{:?}", answer.head);
+            }
+            assert_eq!(origin.connections(), 1);
+        })
+        .await;
+    }
+}
+
+#[tokio::test]
+async fn a_store_that_is_busy_for_a_while_keeps_a_large_response_all_the_same() {
+    local(async {
+        let setting = HalfWay::new(Some(Arc::new(BusyStore::default())), counted(FRESH)).await;
+        let (first, origin, proxy) = setting.goes_on(0).await;
+        is_right(&first);
+        while proxy.count(Counter::StorePuts) == 0 {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        let again = asking(&proxy, &origin).await.response(&Method::Get).await;
+        is_right(&again);
+        assert!(again.header("cache-status").contains("hit"), "{:?}", again.head);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_client_of_http2_that_comes_late_gets_every_byte_of_the_same_fetch() {
+    local(async {
+        let setting = HalfWay::new(Some(Arc::new(ForgetfulStore::default())), counted(FRESH)).await;
+        let client = Http2Client::connect(&setting.proxy).await;
+        let url = format!("http://127.0.0.1:{}/", setting.origin.port);
+        let late = tokio::task::spawn_local(async move { client.get(&url).await });
+        let (first, origin, _proxy) = setting.goes_on(1).await;
+        is_right(&first);
+        let answer = late.await.expect("no panic");
+        assert!(answer.broken.is_none() && answer.body == large(), "{} bytes", answer.body.len());
+        assert_eq!(origin.connections(), 1);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_fill_whose_first_client_leaves_goes_on_for_one_that_came_late() {
+    local(async {
+        let setting = HalfWay::new(Some(Arc::new(ForgetfulStore::default())), counted(FRESH)).await;
+        let mut late = setting.asks().await;
+        while setting.proxy.count(Counter::Collapsed) == 0 {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        setting.first.abort();
+        setting.go.notify_one();
+        is_right(&late.response(&Method::Get).await);
+        assert_eq!(setting.origin.connections(), 1);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn clients_that_come_late_share_another_fetch_when_the_beginning_is_gone() {
+    local(async {
+        let store = Arc::new(ForgetfulStore::default());
+        let setting = HalfWay::new(Some(store.clone()), counted(FRESH)).await;
+        store.forget_part(0);
+        let mut late = [setting.asks().await, setting.asks().await];
+        let (first, origin, _proxy) = setting.goes_on(4).await;
+        is_right(&first);
+        for client in &mut late {
+            is_right(&client.response(&Method::Get).await);
+        }
+        assert_eq!(origin.connections(), 2);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_part_that_is_gone_is_fetched_for_a_client_that_came_late_or_it_is_cut() {
+    for (etag, connections) in [("ETag: \"one\"\r\n", 2), ("", 1)] {
+        local(async {
+            let store = Arc::new(ForgetfulStore::default());
+            let setting = HalfWay::new(Some(store.clone()), counted(&format!("{FRESH}{etag}"))).await;
+            store.forget_part(2);
+            let mut late = setting.asks().await;
+            let answer = late.response(&Method::Get).await;
+            assert_eq!(answer.end.is_ok(), connections == 2, "{:?}", answer.end);
+            assert!(answer.body == large()[..answer.body.len()], "no byte is wrong");
+            let (first, origin, _proxy) = setting.goes_on(1).await;
+            is_right(&first);
+            assert_eq!(origin.connections(), connections);
+        })
+        .await;
+    }
+}
+
+#[tokio::test]
+async fn a_client_that_comes_late_has_a_fetch_of_its_own_where_nothing_can_be_read_back() {
+    let stores: [Option<Arc<dyn ObjectStore>>; 3] =
+        [None, Some(BrokenStore::new(Broken::Refuses)), Some(BrokenStore::new(Broken::HangsOnPuts))];
+    for store in stores {
+        local(async {
+            let setting = HalfWay::new(store, counted(FRESH)).await;
+            let mut late = setting.asks().await;
+            is_right(&late.response(&Method::Get).await);
+            let (first, origin, _proxy) = setting.goes_on(0).await;
+            is_right(&first);
+            assert_eq!(origin.connections(), 2);
+        })
+        .await;
+    }
+}
+
+#[tokio::test]
+async fn a_response_that_is_no_longer_fresh_answers_nobody_who_came_after_it() {
+    for lines in
+        ["Cache-Control: max-age=600\r\nAge: 700\r\n", "Cache-Control: no-cache\r\nETag: \"one\"\r\n"]
+    {
+        local(async {
+            let setting = HalfWay::new(Some(Arc::new(ForgetfulStore::default())), counted(lines)).await;
+            let mut late = setting.asks().await;
+            is_right(&late.response(&Method::Get).await);
+            let (first, origin, _proxy) = setting.goes_on(0).await;
+            is_right(&first);
+            assert_eq!(origin.connections(), 2);
+        })
+        .await;
+    }
+}
