@@ -6,8 +6,9 @@ use bytes::Bytes;
 use std::fmt;
 use std::net::Ipv6Addr;
 
-/// A request target that its method allows. It has no blank and no control byte; other bytes, `"{}|^` too, are as
-/// the client wrote them.
+/// A request target that its method allows. It has no blank, no control byte and no fragment: a `#` is in none of its forms
+/// (RFC 9112 §3.2, RFC 9110 §4.2.5), and what servers make of one differs. Other bytes, `"{}|^` too, are as the client wrote
+/// them.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Target {
     raw: Bytes,
@@ -97,6 +98,9 @@ impl Form {
                 _ => Err(DecodeError::InvalidAuthority),
             };
         }
+        if memchr::memchr(b'#', raw).is_some() {
+            return Err(DecodeError::InvalidTarget);
+        }
         match raw {
             [b'/', ..] => Ok(Self::Origin),
             b"*" if *method == Method::Options => Ok(Self::Asterisk),
@@ -111,10 +115,7 @@ impl Form {
         }
         let authority_start = scheme_end + 3;
         let rest = &raw[authority_start..];
-        let authority_end = authority_start + memchr::memchr3(b'/', b'?', b'#', rest).unwrap_or(rest.len());
-        if raw.get(authority_end) == Some(&b'#') {
-            return Err(DecodeError::InvalidTarget);
-        }
+        let authority_end = authority_start + memchr::memchr2(b'/', b'?', rest).unwrap_or(rest.len());
         match Authority::parse(&raw[authority_start..authority_end]) {
             Some(_) => Ok(Self::Absolute { scheme_end, authority_end }),
             None => Err(DecodeError::InvalidAuthority),

@@ -12,7 +12,7 @@ fn method() -> impl Strategy<Value = Method> {
 }
 
 fn target() -> impl Strategy<Value = String> {
-    "/[!-~]{0,40}|http://[a-z0-9.-]{1,10}(:[0-9]{1,4})?(/[!-~]{0,20})?"
+    r#"/[!"$-~]{0,40}|http://[a-z0-9.-]{1,10}(:[0-9]{1,4})?(/[!"$-~]{0,20})?"#
 }
 
 /// Header lines that say nothing about framing or routing.

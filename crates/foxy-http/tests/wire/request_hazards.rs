@@ -158,7 +158,7 @@ fn a_host_that_is_no_authority_is_refused() {
 
 #[test]
 fn odd_bytes_in_a_target_are_kept_as_they_came() {
-    for path in ["/\"{}|^`\\<>", "/a?b=[c]&d={e}", "/%zz%00", "//double//slash", "/a#b", "/\u{e9}"] {
+    for path in ["/\"{}|^`\\<>", "/a?b=[c]&d={e}", "/%zz%00", "//double//slash", "/\u{e9}"] {
         let shown = path.as_bytes().escape_ascii();
         check(&format!("GET {path} HTTP/1.1\r\nHost: h\r\n\r\n"), &format!("GET {shown} none | end"));
     }

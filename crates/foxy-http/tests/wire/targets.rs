@@ -52,8 +52,15 @@ fn a_form_its_method_does_not_allow_is_refused() {
 }
 
 #[test]
+fn a_target_with_a_fragment_is_refused() {
+    for raw in ["/#", "/p#f", "/p?q#f", "http://h#f", "http://h/#", "http://h/p?q#f"] {
+        assert_eq!(parse(&Method::Get, raw), Err(DecodeError::InvalidTarget), "{raw}");
+    }
+}
+
+#[test]
 fn an_absolute_form_needs_a_scheme_and_a_plain_authority() {
-    for raw in ["http:/h/", "http:h", "1http://h/", "://h/", "urn:a:b", "http://h#f", "mailto:a@b"] {
+    for raw in ["http:/h/", "http:h", "1http://h/", "://h/", "urn:a:b", "mailto:a@b"] {
         assert_eq!(parse(&Method::Get, raw), Err(DecodeError::InvalidTarget), "{raw}");
     }
     for raw in [
