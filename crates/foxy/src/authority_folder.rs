@@ -3,7 +3,7 @@
 use crate::failure::Failure;
 use foxy_base::WallTime;
 use foxy_proxy::intercept::{Authority, AuthorityError, AuthorityFacts, MadeAuthority};
-use std::fs::{DirBuilder, File, OpenOptions};
+use std::fs::{DirBuilder, File, Metadata, OpenOptions};
 use std::io::{ErrorKind, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
@@ -86,7 +86,7 @@ pub fn facts(folder: &Path) -> Result<AuthorityFacts, Failure> {
 /// Opens the authority in a folder, to sign with it.
 ///
 /// # Errors
-/// [`Failure::Unusable`]: something of it is not there or not sound, or others may read the key.
+/// [`Failure::Unusable`]: something of it is not there or not sound, or others may read the key or put another in its place.
 pub fn open(folder: &Path, now: WallTime) -> Result<Authority, Failure> {
     let (certificate, key) = (certificate(folder), key(folder));
     let unusable = |path: &Path, what: &dyn std::fmt::Display, right: &str| {
@@ -94,15 +94,28 @@ pub fn open(folder: &Path, now: WallTime) -> Result<Authority, Failure> {
     };
     let make = "name a folder that `foxy ca init` has made";
     let pem = std::fs::read(&certificate).map_err(|error| unusable(&certificate, &error, make))?;
+    let place = folder.metadata().map_err(|error| unusable(folder, &error, make))?;
+    let mode = place.permissions().mode();
+    if mode & 0o022 != 0 {
+        let what = format!("others may put files there (mode {:o})", mode & 0o777);
+        return Err(unusable(
+            folder,
+            &what,
+            "run `chmod 700` on it, and look whether `ca.pem` and `ca.key` are yours",
+        ));
+    }
+    if is_anothers(&place) {
+        return Err(unusable(folder, &"it belongs to another user", make));
+    }
     let mut file = File::open(&key).map_err(|error| unusable(&key, &error, make))?;
     let metadata = file.metadata().map_err(|error| unusable(&key, &error, make))?;
-    let (mode, owner) = (metadata.permissions().mode(), metadata.uid());
+    let mode = metadata.permissions().mode();
     if mode & 0o077 != 0 {
         let what = format!("others may read this private key (mode {:o})", mode & 0o777);
         let right = "run `chmod 600` on it, and make a new one with `foxy ca init --force` if somebody may have read it";
         return Err(unusable(&key, &what, right));
     }
-    if owner != 0 && owner != rustix::process::geteuid().as_raw() {
+    if is_anothers(&metadata) {
         return Err(unusable(&key, &"it belongs to another user", make));
     }
     let mut text = String::new();
@@ -116,6 +129,11 @@ pub fn open(folder: &Path, now: WallTime) -> Result<Authority, Failure> {
         ),
         _ => unusable(&certificate, &error, make),
     })
+}
+
+/// Whether something belongs to somebody else than this user or root.
+fn is_anothers(metadata: &Metadata) -> bool {
+    ![0, rustix::process::geteuid().as_raw()].contains(&metadata.uid())
 }
 
 #[cfg(test)]
@@ -181,6 +199,19 @@ mod tests {
             std::fs::set_permissions(key(&folder), Permissions::from_mode(bits)).expect("changed");
             let refused = open(&folder, NOW).expect_err("open to others").to_string();
             assert!(refused.contains(&format!("(mode {bits:o})")), "{refused}");
+        }
+    }
+
+    #[test]
+    fn a_folder_that_others_may_write_to_is_refused() {
+        let place = tempfile::tempdir().expect("a folder");
+        let folder = place.path().join("ca");
+        write(&folder, &made(), false).expect("written");
+        for bits in [0o720, 0o702, 0o777] {
+            std::fs::set_permissions(&folder, Permissions::from_mode(bits)).expect("changed");
+            let refused = open(&folder, NOW).expect_err("open to others").to_string();
+            let expected = format!("others may put files there (mode {bits:o}); run `chmod 700` on it");
+            assert!(refused.contains(&expected), "{refused}");
         }
     }
 

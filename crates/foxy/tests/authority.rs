@@ -37,6 +37,15 @@ fn an_authority_is_made_once_and_shown_and_served_with() {
 }
 
 #[test]
+fn an_authority_for_a_whole_top_level_domain_is_made_with_a_warning() {
+    let place = tempfile::tempdir().expect("a folder");
+    let made = ca(&["init", "--allow", "com", "--allow", "example.org"], &place.path().join("ca"));
+    assert_eq!(made.status.code(), Some(0), "{}", said(&made));
+    let warning = String::from_utf8_lossy(&made.stderr).into_owned();
+    assert!(warning.contains("--allow com: it has no dot") && !warning.contains("example.org"), "{warning}");
+}
+
+#[test]
 fn a_proxy_does_not_start_with_an_authority_that_it_should_not_use() {
     let place = tempfile::tempdir().expect("a folder");
     let folder = place.path().join("ca");

@@ -3,6 +3,7 @@
 use super::{folder, folder_argument, show};
 use crate::authority_folder;
 use crate::failure::Failure;
+use crate::terminal::{self, Level};
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use foxy_base::clock;
 use foxy_proxy::intercept::{HostPattern, NewAuthority, make};
@@ -43,6 +44,26 @@ pub fn command() -> Command {
         )
 }
 
+/// Whether a name may be a top-level domain of the internet: those that never are one stand in RFC 6761, RFC 6762 (`.local`
+/// and Appendix G), and `internal` is set apart by ICANN.
+fn is_wide(name: &str) -> bool {
+    const PRIVATE: [&str; 12] = [
+        "test",
+        "localhost",
+        "invalid",
+        "example",
+        "local",
+        "intranet",
+        "internal",
+        "private",
+        "corp",
+        "home",
+        "lan",
+        "onion",
+    ];
+    !name.contains('.') && !PRIVATE.contains(&name)
+}
+
 /// Runs it.
 pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     let hosts: Vec<HostPattern> = matches.get_many("allow").into_iter().flatten().cloned().collect();
@@ -51,6 +72,17 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
             "--allow *.{name}: a certificate authority is for a name with all below it; give --allow {name}"
         );
         return Err(Failure::Unusable(text));
+    }
+    for host in &hosts {
+        if let HostPattern::Within(name) = host
+            && is_wide(name)
+        {
+            let text = format!(
+                "--allow {name}: it has no dot, so the authority may vouch for every name that ends in .{name}; name single \
+                 hosts or domains instead if that is not meant"
+            );
+            terminal::report(Level::Warning, &text);
+        }
     }
     let days = *matches.get_one::<u64>("days").expect("it has a default");
     let machine = rustix::system::uname();
@@ -61,4 +93,18 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     let folder = folder(matches);
     authority_folder::write(&folder, &made, matches.get_flag("force"))?;
     show::print(&folder)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_that_may_be_top_level_domains_are_wide() {
+        for (name, wide) in
+            [("com", true), ("dev", true), ("example.com", false), ("localhost", false), ("lan", false)]
+        {
+            assert_eq!(is_wide(name), wide, "{name}");
+        }
+    }
 }
