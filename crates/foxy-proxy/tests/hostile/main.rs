@@ -10,6 +10,7 @@ mod faulty_disk;
 mod flights;
 mod http2;
 mod http2_clients;
+mod http2_manners;
 mod late;
 mod lost_parts;
 mod origin_http2;

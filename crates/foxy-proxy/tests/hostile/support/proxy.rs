@@ -43,6 +43,11 @@ impl Proxy {
         self.running.count(counter)
     }
 
+    /// Stops it as an operator would, on a thread of its own.
+    pub fn stop(self) -> std::thread::JoinHandle<()> {
+        std::thread::spawn(move || self.running.stop())
+    }
+
     /// One with a store.
     pub fn start_on(store: Option<Arc<dyn ObjectStore>>, change: impl FnOnce(&mut ProxySettings)) -> Self {
         let mut settings = ProxySettings {
