@@ -58,6 +58,15 @@ impl IoBuffer {
         self.length = length;
     }
 
+    /// The same memory with `length` visible bytes, if there is as much; they hold what they held.
+    #[must_use]
+    pub fn resized(mut self, length: usize) -> Option<Self> {
+        (length <= self.capacity).then(|| {
+            self.length = length;
+            self
+        })
+    }
+
     /// Length in bytes.
     #[must_use]
     pub const fn len(&self) -> usize {

@@ -78,6 +78,8 @@ statistics! {
     prefetch_useful Counter "1" "Gets answered by a record that had been read along, without a read of their own.",
     prefetch_wasted Counter "1" "Records read along and dropped before anybody asked for them.",
     evicted Counter "1" "Records evicted to make room.",
+    carried_over Counter "1" "Records in use that were written anew when their segment was given up.",
+    carried_over_bytes Counter "bytes" "Content of those records.",
     recovered Counter "1" "Records found again when the store was opened.",
     recovered_from_checkpoint Counter "1" "Records taken from a checkpoint when the store was opened.",
     checkpoints Counter "1" "Checkpoints completed.",

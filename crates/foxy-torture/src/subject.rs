@@ -87,6 +87,16 @@ pub const SCHEMES: &[Subject] = &[
         let recovery = [Recovery::AfterCrash, Recovery::AfterCleanStop][(seed % 2) as usize];
         SchemeName::Ufs.make(&StoreSettings { recovery, ..settings(seed) }, Observer::default())
     }),
+    plain("webcosm", |seed| SchemeName::Webcosm.make(&settings(seed), Observer::default())),
+    Subject {
+        name: "webcosm-wide",
+        scheme: |seed| {
+            let wide = StoreSettings { size: WIDE, record_limit: 400, ..settings(seed) };
+            SchemeName::Webcosm.make(&wide, Observer::default())
+        },
+        capacity: SIZE,
+        limits: Limits { disk_bytes: WIDE, buffer_bytes: 2 << 20, ..LIMITS },
+    },
     Subject {
         name: "null",
         scheme: |_| SchemeName::Null.make(&settings(0), Observer::default()),
@@ -97,6 +107,9 @@ pub const SCHEMES: &[Subject] = &[
 
 /// Bytes of a store under torture: the smallest there is, so that schedules fill it soon.
 const SIZE: u64 = MINIMUM_SIZE;
+
+/// Bytes of a store that schedules seldom fill.
+const WIDE: u64 = 4 * SIZE;
 
 const LIMITS: Limits = Limits { disk_bytes: SIZE, operations: 256, buffer_bytes: 512 << 10 };
 
@@ -150,6 +163,9 @@ pub const CANARIES: &[Subject] = &[
         capacity: SIZE,
         limits: LIMITS,
     },
+    plain("canary-webcosm-without-sync", |seed| {
+        Box::new(Unsynced(SchemeName::Webcosm.make(&settings(seed), Observer::default())))
+    }),
     plain("canary-ufs-clean-stop-without-sync", |seed| {
         Box::new(Unsynced(SchemeName::Ufs.make(&clean_stop(seed), Observer::default())))
     }),

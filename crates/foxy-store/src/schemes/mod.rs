@@ -5,6 +5,7 @@ pub mod slotted;
 pub mod stream_packetizer;
 mod table;
 pub mod ufs;
+pub mod webcosm;
 
 pub use table::{DeviceWish, SCHEMES, SchemeRow};
 
@@ -49,6 +50,8 @@ pub enum SchemeName {
     StreamPacketizer,
     /// One file a record, in two levels of directories, as Squid does.
     Ufs,
+    /// A log of segments.
+    Webcosm,
 }
 
 impl SchemeName {

@@ -1,6 +1,6 @@
 //! The table of schemes: name, what it is, what it takes, constructor. It names them and does nothing.
 
-use super::{SchemeName, slotted, stream_packetizer, ufs};
+use super::{SchemeName, slotted, stream_packetizer, ufs, webcosm};
 use crate::contract::Scheme;
 use crate::layout::MOST_BYTES;
 use crate::observe::Observer;
@@ -166,6 +166,14 @@ pub const SCHEMES: &[SchemeRow] = &[
         device: DeviceWish::Blocking,
         make: |settings, observer| Box::new(ufs::Ufs::new(ufs::UFS, settings, observer)),
     },
+    SchemeRow {
+        name: SchemeName::Webcosm,
+        text: "webcosm",
+        summary: "a log of segments, eight bytes of memory a record, written in large pieces",
+        control: Some(webcosm::FILE_NAME),
+        device: DeviceWish::Any,
+        make: |settings, observer| Box::new(webcosm::Webcosm::new(settings, observer)),
+    },
 ];
 
 impl SchemeRow {
@@ -194,6 +202,10 @@ impl SchemeRow {
     /// The most bytes of disk it can use; more would lie idle.
     #[must_use]
     pub fn most_bytes(&self) -> u64 {
-        if self.grows() { u64::MAX } else { MOST_BYTES }
+        match self.name {
+            _ if self.grows() => u64::MAX,
+            SchemeName::Webcosm => webcosm::MOST_BYTES,
+            _ => MOST_BYTES,
+        }
     }
 }

@@ -1,0 +1,181 @@
+//! Records in use that are carried over from a segment to be given up: read there, and written anew with the next batch.
+
+use super::Webcosm;
+use super::index::{Extent, Known, Tag};
+use super::io::Pending;
+use super::packed;
+use super::stage::Staged;
+use super::summary::Listed;
+use crate::contract::{Key, Outbox, Record};
+use crate::layout::PAGE;
+use crate::record::{self, Header};
+use crate::worth::Distance;
+use bytes::Bytes;
+use foxy_device::{IoBuffer, IoError};
+use std::collections::{BTreeSet, VecDeque};
+
+/// The share of all that is given up that may be carried over, as a divisor: what it costs in writes.
+const SHARE: i64 = 32;
+
+/// Bytes that a packed record is taken to have when the index alone is asked.
+const PACKED_BYTES: u64 = 512;
+
+/// Reads at once.
+const READS: usize = 4;
+
+/// A record to be written anew.
+#[derive(Debug)]
+pub struct Copy {
+    /// What is to be written.
+    pub staged: Staged,
+    /// Its tag.
+    pub tag: Tag,
+    /// Where it is now.
+    pub place: u64,
+}
+
+/// What is being carried over.
+#[derive(Debug, Default)]
+pub struct Copies {
+    to_read: VecDeque<Known>,
+    reading: usize,
+    queue: VecDeque<Copy>,
+    bytes: usize,
+    /// Bytes that may be carried over, saved up; below zero after a large record.
+    budget: i64,
+}
+
+impl Copies {
+    /// Bytes that wait to be written.
+    pub const fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Whether what there is should be written without waiting for more.
+    pub fn wanted(&self) -> bool {
+        !self.queue.is_empty() && self.reading == 0 && self.to_read.is_empty()
+    }
+
+    /// Whether all is done.
+    pub fn is_idle(&self) -> bool {
+        self.queue.is_empty() && self.reading == 0 && self.to_read.is_empty()
+    }
+
+    /// Gives up what is not written yet.
+    pub fn clear(&mut self) {
+        self.to_read.clear();
+        self.queue.clear();
+        self.bytes = 0;
+    }
+
+    /// The next to be written.
+    pub fn next(&mut self) -> Option<Copy> {
+        let copy = self.queue.pop_front()?;
+        self.bytes -= copy.staged.record.len();
+        Some(copy)
+    }
+
+    /// One that found no room waits again.
+    pub fn give_back(&mut self, copy: Copy) {
+        self.bytes += copy.staged.record.len();
+        self.queue.push_front(copy);
+    }
+
+    fn add(&mut self, copy: Copy) {
+        self.bytes += copy.staged.record.len();
+        self.queue.push_back(copy);
+    }
+}
+
+/// Bytes of a record, as far as the index knows.
+const fn bytes_of(extent: Extent) -> u64 {
+    match extent {
+        Extent::Packed => PACKED_BYTES,
+        Extent::Pages(pages) => pages as u64 * PAGE as u64,
+    }
+}
+
+impl Webcosm {
+    /// Begins to carry over those records of a segment that are worth it: those with the most uses for their size, as far
+    /// as what may be written goes.
+    pub(super) fn begin_copies(&mut self, slot: u32, records: &[Listed]) {
+        let segment = i64::try_from(self.geometry.segment_bytes()).expect("segments are small");
+        self.copies.budget = (self.copies.budget + segment / SHARE).min(segment);
+        let mut worth: Vec<_> = records.iter().filter_map(|listed| self.worth(slot, listed)).collect();
+        worth.sort_unstable_by_key(|&(worth, known)| (std::cmp::Reverse(worth), known.place));
+        let mut pages = BTreeSet::new();
+        for (_, known) in worth {
+            if self.copies.budget <= 0 {
+                break;
+            }
+            self.copies.budget -= i64::try_from(bytes_of(known.extent)).expect("records are small");
+            if pages.insert(known.place) {
+                self.copies.to_read.push_back(known);
+            }
+        }
+    }
+
+    /// What the index knows of a record, and how many uses it has for a mebibyte, if it is worth carrying over.
+    fn worth(&self, slot: u32, listed: &Listed) -> Option<(u64, Known)> {
+        let place = self.geometry.place(slot, u64::from(listed.step) * 64);
+        let known = self.index.get(listed.tag).filter(|known| known.place == place)?;
+        self.uses_left(known)?;
+        let awaited = self.forgetting.awaits(listed.tag);
+        (!awaited).then_some(((u64::from(known.uses) << 20) / bytes_of(known.extent), known))
+    }
+
+    /// The uses that a record has left once it is carried over, if it is worth it.
+    fn uses_left(&self, known: Known) -> Option<u8> {
+        let mean = self.used_bytes() / self.index.len().max(1);
+        Distance::between(bytes_of(known.extent), mean).uses_after_copy(known.uses)
+    }
+
+    /// Reads on.
+    pub(super) fn pump_copies(&mut self, out: &mut Outbox) {
+        while self.copies.reading < READS && self.copies.bytes < self.settings.waiting_bytes / 2 {
+            let Some(known) = self.copies.to_read.pop_front() else { break };
+            self.copies.reading += 1;
+            let (offset, length) = self.reach(known);
+            self.submit_read(offset, length, Pending::Copy(known), out);
+        }
+    }
+
+    /// What cannot be read is not carried over.
+    pub(super) fn copy_read(&mut self, known: Known, result: Result<IoBuffer, IoError>) {
+        self.copies.reading -= 1;
+        let Ok(buffer) = result else { return };
+        let (_, stamp) = self.position(known.place);
+        for (key, record) in self.records_in(buffer, known, stamp) {
+            let tag = self.tag(key);
+            let still = self.index.get(tag).filter(|other| other.place == known.place);
+            if let Some(uses) = still.and_then(|known| self.uses_left(known)) {
+                self.observer.statistics.carried_over.add(1);
+                self.observer.statistics.carried_over_bytes.add(record.len() as u64);
+                self.copies.add(Copy { staged: Staged { key, record, uses }, tag, place: known.place });
+            }
+        }
+    }
+
+    fn records_in(&self, buffer: IoBuffer, known: Known, stamp: u64) -> Vec<(Key, Record)> {
+        match known.extent {
+            Extent::Packed => {
+                let page = buffer.freeze();
+                let Some(entries) = packed::entries(&page, stamp, &self.secret) else { return Vec::new() };
+                let part = |from: usize, to: usize| Bytes::copy_from_slice(&page[from..to]);
+                entries
+                    .map(|(key, start, middle, end)| {
+                        (key, Record { head: part(start, middle), body: part(middle, end) })
+                    })
+                    .collect()
+            }
+            Extent::Pages(_) => {
+                let (_, byte) = self.geometry.find(known.place);
+                let skip = usize::try_from(byte).expect("segments are small") % PAGE;
+                let header = buffer.as_ref().get(skip..).map(|bytes| Header::decode(bytes, &self.secret));
+                let Some(Ok(Header { key, .. })) = header else { return Vec::new() };
+                let record = record::decode(buffer, skip, key, stamp, &self.secret);
+                record.map_or_else(|_| Vec::new(), |record| vec![(key, record)])
+            }
+        }
+    }
+}

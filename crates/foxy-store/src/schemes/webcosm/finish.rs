@@ -1,0 +1,88 @@
+//! Closing in order, and giving up when the store cannot be opened.
+
+use super::Webcosm;
+use super::geometry::LogName;
+use super::io::Pending;
+use super::script::{After, Script, Step};
+use super::state::Phase;
+use crate::contract::{AbsentReason, Answer, Outbox, RefusedReason, Ticket};
+use crate::status::OpenStoreError;
+use foxy_base::Instant;
+use foxy_device::IoOp;
+
+impl Webcosm {
+    /// A store that serves writes out what it has; in any other phase there is nothing to write.
+    pub(super) fn close(&mut self, ticket: Ticket, out: &mut Outbox) {
+        match self.phase {
+            Phase::Serving | Phase::Rebuilding => {
+                self.enter(Phase::Closing);
+                self.closing = Some(ticket);
+            }
+            Phase::Closing | Phase::Closed => out.reply(ticket, Answer::Refused(RefusedReason::Closed)),
+            _ => {
+                self.closing = Some(ticket);
+                self.finish_close(out);
+            }
+        }
+    }
+
+    /// Takes the next step towards being closed, once what was begun before has ended.
+    pub(super) fn progress_close(&mut self, out: &mut Outbox) {
+        let waits = self.logs.iter().any(|log| !log.stage.is_empty() && log.has_room());
+        let busy = !self.flying.is_idle()
+            || waits
+            || self.reads_in_flight > 0
+            || !self.forgetting.is_idle()
+            || self.script.is_some();
+        if busy {
+            return;
+        }
+        LogName::ALL.into_iter().for_each(|log| self.seal(log, out));
+        if self.logs.iter().any(|log| log.seals.end < log.next) {
+            return;
+        }
+        if self.close_synced {
+            self.finish_close(out);
+        } else {
+            self.run(vec![Step::Sync], After::CloseSynced, Instant::ZERO, out);
+        }
+    }
+
+    fn finish_close(&mut self, out: &mut Outbox) {
+        self.abandon(out);
+        self.submit(IoOp::Close { file: self.file }, Pending::CloseFile, out);
+        self.enter(Phase::Closed);
+        if let Some(ticket) = self.closing.take() {
+            out.reply(ticket, Answer::Closed);
+        }
+    }
+
+    /// Answers everything that still waits.
+    fn abandon(&mut self, out: &mut Outbox) {
+        for pending in self.pending.values() {
+            if let Pending::Read(read) = pending {
+                out.reply(read.ticket, Answer::Absent(AbsentReason::Closed));
+            }
+        }
+        self.reads_in_flight = 0;
+        let committing = match self.script.take().map(Script::into_after) {
+            Some(After::Committed(commit)) => commit.batch,
+            _ => Vec::new(),
+        };
+        let tickets = committing.into_iter().map(|wanted| wanted.ticket).chain(self.forgetting.give_up());
+        for ticket in tickets {
+            out.reply(ticket, Answer::Refused(RefusedReason::Closed));
+        }
+    }
+
+    /// The store cannot be used: the proxy goes on without it.
+    pub(super) fn fail(&mut self, error: OpenStoreError, out: &mut Outbox) {
+        self.give_up(error);
+        self.submit(IoOp::Close { file: self.file }, Pending::CloseFile, out);
+    }
+
+    pub(super) fn give_up(&mut self, error: OpenStoreError) {
+        self.failure = Some(error);
+        self.enter(Phase::Unusable);
+    }
+}

@@ -1,0 +1,89 @@
+//! Batches on their way to disk: their records, which are visible meanwhile, and the memory they are written from.
+
+use super::geometry::Segment;
+use super::index::Tag;
+use super::stage::Staged;
+use crate::contract::{Key, Record};
+use foxy_device::IoBuffer;
+use std::collections::HashMap;
+
+/// Batches in flight at once, so that reads find the device free now and then.
+const BATCHES: usize = 4;
+
+/// Records that are being written, and the memory they are written from.
+#[derive(Debug, Default)]
+pub struct Flying {
+    records: HashMap<Key, (u64, Record)>,
+    batches: usize,
+    /// Bytes of the records.
+    pub bytes: usize,
+    spare: Vec<IoBuffer>,
+}
+
+impl Flying {
+    /// A record that is being written.
+    pub fn get(&self, key: Key) -> Option<&Record> {
+        self.records.get(&key).map(|(_, record)| record)
+    }
+
+    /// A record that is being written is not to be seen any more.
+    pub fn forget(&mut self, key: Key) {
+        self.records.remove(&key);
+    }
+
+    /// Whether nothing is being written.
+    pub const fn is_idle(&self) -> bool {
+        self.batches == 0
+    }
+
+    /// Whether one more batch may be written.
+    pub const fn has_room(&self) -> bool {
+        self.batches < BATCHES
+    }
+
+    /// Memory for a batch of that many bytes; what it holds is to be overwritten.
+    pub fn buffer(&mut self, length: usize) -> IoBuffer {
+        self.spare.pop().and_then(|spare| spare.resized(length)).unwrap_or_else(|| IoBuffer::zeroed(length))
+    }
+
+    /// A batch is submitted.
+    pub fn begin(&mut self, io: u64, items: Vec<Item>, bytes: usize) {
+        self.batches += 1;
+        self.bytes += bytes;
+        self.records.extend(items.into_iter().map(|item| (item.staged.key, (io, item.staged.record))));
+    }
+
+    /// A batch is written or has failed.
+    pub fn end(&mut self, io: u64, batch: &Batch, buffer: Option<IoBuffer>) {
+        self.batches -= 1;
+        self.bytes -= batch.bytes;
+        for key in &batch.keys {
+            if self.records.get(key).is_some_and(|(other, _)| *other == io) {
+                self.records.remove(key);
+            }
+        }
+        self.spare.extend(buffer);
+        self.spare.truncate(BATCHES);
+    }
+}
+
+/// A batch in flight.
+#[derive(Debug)]
+pub struct Batch {
+    /// Where it goes.
+    pub segment: Segment,
+    /// Whose records it has.
+    pub keys: Vec<Key>,
+    /// Bytes of these.
+    pub bytes: usize,
+}
+
+/// A record of a batch, and where it is now if it is copied from an older segment.
+pub struct Item {
+    /// The record.
+    pub staged: Staged,
+    /// Its tag.
+    pub tag: Tag,
+    /// Where it is, if it is carried over.
+    pub old: Option<u64>,
+}

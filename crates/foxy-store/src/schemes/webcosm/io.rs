@@ -1,0 +1,132 @@
+//! Operations in flight, and where their completions go.
+
+use super::Webcosm;
+use super::flying::Batch;
+use super::geometry::{Segment, Sequence};
+use super::index::Known;
+use super::reads::PendingRead;
+use super::state::Phase;
+use super::summary::Trailer;
+use crate::contract::Outbox;
+use foxy_base::Instant;
+use foxy_device::{IoBuffer, IoDone, IoError, IoId, IoOp, IoOutput};
+
+/// What an operation in flight is for.
+pub enum Pending {
+    /// Opening the file.
+    Open,
+    /// Creating the file, of this size.
+    Create(u64),
+    /// Reading the superblocks.
+    Superblocks,
+    /// Reading on in a file that begins with zeros, from this byte.
+    Blank(u64),
+    /// Reading the active journal half.
+    Journal,
+    /// Making what an earlier process wrote durable, before any of it is read.
+    FirstSync,
+    /// Looking for the newest segment: the last page of one.
+    LookAtEnd(Segment),
+    /// The first page of one without a summary.
+    LookAtStart(Segment),
+    /// All of one without a summary.
+    LookAtAll(Segment),
+    /// The end of a segment whose records are to be known again.
+    RebuildEnd(Segment),
+    /// Its whole summary, which is longer than that.
+    RebuildSummary(Segment, u64, Trailer),
+    /// The end of a segment to be given up.
+    ReclaimEnd(Segment),
+    /// Its whole summary, which is longer than that.
+    ReclaimSummary(Segment, u64, Trailer),
+    /// A record in use, or a page with some, of a segment to be given up.
+    Copy(Known),
+    /// A get.
+    Read(PendingRead),
+    /// A batch of records being written.
+    Batch(Batch),
+    /// A segment's summary being written.
+    Summary(Segment),
+    /// A step of a script; a sync takes along the segments it makes durable, and what had failed before it.
+    Script(Option<([Sequence; 2], u32)>),
+    /// Letting go of a file that is no longer used.
+    CloseFile,
+}
+
+impl Webcosm {
+    /// Submits an operation.
+    pub(super) fn submit(&mut self, op: IoOp, what: Pending, out: &mut Outbox) -> u64 {
+        self.next_io += 1;
+        self.pending.insert(self.next_io, what);
+        out.submit(IoId(self.next_io), op);
+        self.next_io
+    }
+
+    /// Submits a read of the file.
+    pub(super) fn submit_read(&mut self, offset: u64, length: usize, what: Pending, out: &mut Outbox) {
+        let op = IoOp::Read { file: self.file, offset, buffer: IoBuffer::zeroed(length) };
+        self.submit(op, what, out);
+    }
+
+    /// Takes a completion to where it belongs.
+    pub(super) fn dispatch(&mut self, done: IoDone, now: Instant, out: &mut Outbox) {
+        let IoDone { id, result, buffer } = done;
+        let Some(pending) = self.pending.remove(&id.0) else { return };
+        let looked_for = matches!(pending, Pending::Open) && matches!(result, Err(IoError::NotFound));
+        if result.is_err() && !looked_for && !matches!(pending, Pending::CloseFile) {
+            self.observer.statistics.device_errors.add(1);
+        }
+        if matches!(self.phase, Phase::Closed | Phase::Unusable) {
+            return;
+        }
+        match pending {
+            Pending::Open => self.opened(result, out),
+            Pending::Create(size) => self.created(size, result, out),
+            Pending::Superblocks => self.superblocks_read(read(result, buffer), out),
+            Pending::Blank(from) => self.blank_read(from, read(result, buffer), out),
+            Pending::Journal => self.journal_read(read(result, buffer), out),
+            Pending::FirstSync => self.first_synced(result.map(|_| ()), out),
+            Pending::LookAtEnd(segment) => self.looked_at_end(segment, read(result, buffer), out),
+            Pending::LookAtStart(segment) => self.looked_at_start(segment, read(result, buffer), out),
+            Pending::LookAtAll(segment) => self.looked_at_all(segment, read(result, buffer), out),
+            Pending::RebuildEnd(segment) => self.rebuild_end_read(segment, read(result, buffer), out),
+            Pending::RebuildSummary(segment, life, trailer) => {
+                self.rebuild_summary_read(segment, life, trailer, read(result, buffer), out);
+            }
+            Pending::ReclaimEnd(segment) => self.reclaim_end_read(segment, read(result, buffer), out),
+            Pending::ReclaimSummary(segment, life, trailer) => {
+                self.reclaim_summary_read(segment, life, trailer, read(result, buffer));
+            }
+            Pending::Copy(known) => self.copy_read(known, read(result, buffer)),
+            Pending::Read(pending) => self.read_done(pending, read(result, buffer), out),
+            Pending::Batch(batch) => {
+                let result = written(result, buffer.as_ref());
+                self.batch_done(id.0, &batch, (result, buffer), out);
+            }
+            Pending::Summary(segment) => self.summary_done(segment, written(result, buffer.as_ref())),
+            Pending::Script(synced) => {
+                self.script_step_done(synced, written(result, buffer.as_ref()), now, out);
+            }
+            Pending::CloseFile => {}
+        }
+    }
+}
+
+/// A read's bytes, cut to what was moved.
+fn read(result: Result<IoOutput, IoError>, buffer: Option<IoBuffer>) -> Result<IoBuffer, IoError> {
+    match (result?, buffer) {
+        (IoOutput::Moved { count }, Some(mut buffer)) if count <= buffer.len() => {
+            buffer.truncate(count);
+            Ok(buffer)
+        }
+        _ => Err(IoError::Device),
+    }
+}
+
+/// Whether a write moved everything; operations without a buffer only succeed or fail.
+fn written(result: Result<IoOutput, IoError>, buffer: Option<&IoBuffer>) -> Result<(), IoError> {
+    match (result?, buffer) {
+        (IoOutput::Moved { count }, Some(buffer)) if count < buffer.len() => Err(IoError::Device),
+        _ => Ok(()),
+    }
+}

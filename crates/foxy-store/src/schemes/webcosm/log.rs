@@ -1,0 +1,81 @@
+//! One of the two logs: which of its segments hold records, which one is being written, and what waits for it.
+
+use super::geometry::{LogName, Segment, Sequence};
+use super::reclaim::Gone;
+use super::seal::Seals;
+use super::stage::Stage;
+use super::write::OpenSegment;
+use std::collections::VecDeque;
+
+/// A ring of segments.
+#[derive(Debug)]
+pub struct Log {
+    name: LogName,
+    /// How many segments it has.
+    pub segments: u32,
+    /// The oldest segment that holds records.
+    pub tail: Sequence,
+    /// The segment after the newest.
+    pub next: Sequence,
+    /// The one that is being written.
+    pub open: Option<OpenSegment>,
+    /// Which have ended.
+    pub seals: Seals,
+    /// What waits to be written.
+    pub stage: Stage,
+    /// The oldest segments, which only wait for the journal to be given up.
+    pub ready: VecDeque<Gone>,
+}
+
+impl Log {
+    /// An empty log.
+    #[must_use]
+    pub fn new(name: LogName, segments: u32) -> Self {
+        Self {
+            name,
+            segments,
+            tail: 0,
+            next: 0,
+            open: None,
+            seals: Seals::default(),
+            stage: Stage::default(),
+            ready: VecDeque::new(),
+        }
+    }
+
+    /// One of its segments.
+    #[must_use]
+    pub const fn segment(&self, sequence: Sequence) -> Segment {
+        Segment { log: self.name, sequence }
+    }
+
+    /// The oldest segment once those that wait are given up.
+    #[must_use]
+    pub fn next_tail(&self) -> Sequence {
+        self.tail + u32::try_from(self.ready.len()).expect("there are fewer segments")
+    }
+
+    /// Whether there is a segment to write to.
+    #[must_use]
+    pub const fn has_room(&self) -> bool {
+        self.open.is_some() || self.next - self.tail < self.segments
+    }
+
+    /// Segments that are clean, or will be once the journal says so.
+    #[must_use]
+    pub fn clean(&self) -> u32 {
+        self.segments - (self.next - self.next_tail())
+    }
+
+    /// Segments synced, and given up, together.
+    #[must_use]
+    pub fn together(&self) -> u32 {
+        (self.segments / 64).clamp(1, 8)
+    }
+
+    /// Segments whose summaries wait for a sync.
+    #[must_use]
+    pub const fn behind(&self) -> u32 {
+        self.seals.end - self.seals.durable_end
+    }
+}

@@ -1,0 +1,299 @@
+//! webcosm: a log of segments in one preallocated file, written in large pieces and given up in the order of writing.
+//! This file holds the state and its legal transitions; the files beside it hold what happens in each.
+//!
+//! Why a get never lies: whatever is read must carry the stamp of its place in the log, its key and its checksum. Before a
+//! record takes the place of one that may lie on disk, the journal says durably that what the index knows under its tag
+//! from before that place is forgotten. Until a segment's old records are gone from disk the index does not forget
+//! them for any other reason, so it is known when that is needed; for a new key it costs no sync.
+
+mod copy;
+mod facts;
+mod finish;
+mod flying;
+mod forget;
+mod geometry;
+mod ghost;
+mod head;
+mod index;
+mod io;
+mod log;
+mod open;
+mod pack;
+mod packed;
+mod reads;
+mod rebuild;
+mod reclaim;
+mod script;
+mod seal;
+mod stage;
+mod state;
+mod summary;
+mod switch;
+mod write;
+
+#[cfg(test)]
+mod tests;
+
+pub use geometry::MOST_BYTES;
+
+use crate::contract::{
+    AbsentReason, Answer, Key, Outbox, Record, RefusedReason, Scheme, StoreRequest, Ticket,
+};
+use crate::observe::Observer;
+use crate::record::Secret;
+use crate::settings::StoreSettings;
+use crate::status::{OpenStoreError, StoreStatus};
+use crate::superblock::Superblock;
+use copy::Copies;
+use facts::Forgetting;
+use flying::Flying;
+use foxy_base::Instant;
+use foxy_device::{FileId, IoDone};
+use geometry::{Geometry, LogName, Position, Sequence};
+use ghost::Ghost;
+use head::Finding;
+use index::{Index, Tag};
+use io::Pending;
+use log::Log;
+use rebuild::Rebuild;
+use reclaim::Reclaim;
+use script::Script;
+use state::Phase;
+use std::collections::BTreeMap;
+
+/// The store's file within its device.
+pub const FILE_NAME: &str = "webcosm.foxy";
+
+/// The segment that a slot of the file holds.
+#[derive(Clone, Copy, Debug, Default)]
+struct Written {
+    sequence: Sequence,
+    life: u64,
+}
+
+/// The scheme. Made by [`crate::SchemeName::make`].
+pub struct Webcosm {
+    settings: StoreSettings,
+    observer: Observer,
+    phase: Phase,
+    failure: Option<OpenStoreError>,
+    file: FileId,
+    file_size: u64,
+    geometry: Geometry,
+    superblock: Superblock,
+    secret: Secret,
+    index: Index,
+    slots: Vec<Written>,
+    logs: [Log; 2],
+    ghost: Ghost,
+    flying: Flying,
+    copies: Copies,
+    reclaim: Reclaim,
+    forgetting: Forgetting,
+    script: Option<Script>,
+    sync_failures: u32,
+    /// After a failure nothing that nobody waits for is tried again before this.
+    retry_at: Instant,
+    finding: Finding,
+    rebuild: Rebuild,
+    next_io: u64,
+    pending: BTreeMap<u64, Pending>,
+    reads_in_flight: usize,
+    closing: Option<Ticket>,
+    close_synced: bool,
+}
+
+impl Webcosm {
+    /// A scheme that is not open yet.
+    #[must_use]
+    pub fn new(settings: &StoreSettings, observer: Observer) -> Self {
+        let geometry = Geometry::of(settings.size);
+        Self {
+            settings: settings.clone(),
+            observer,
+            phase: Phase::New,
+            failure: None,
+            file: FileId(0),
+            file_size: 0,
+            geometry,
+            superblock: Superblock::default(),
+            secret: Secret::new(0),
+            index: Index::new(geometry.partition_bits),
+            slots: Vec::new(),
+            logs: LogName::ALL.map(|log| Log::new(log, geometry.segments(log))),
+            ghost: Ghost::new(&geometry),
+            flying: Flying::default(),
+            copies: Copies::default(),
+            reclaim: Reclaim::default(),
+            forgetting: Forgetting::default(),
+            script: None,
+            sync_failures: 0,
+            retry_at: Instant::ZERO,
+            finding: Finding::default(),
+            rebuild: Rebuild::default(),
+            next_io: 0,
+            pending: BTreeMap::new(),
+            reads_in_flight: 0,
+            closing: None,
+            close_synced: false,
+        }
+    }
+
+    fn tag(&self, key: Key) -> Tag {
+        self.index.tag(key.hash(self.superblock.salt))
+    }
+
+    /// A record that is still in memory.
+    fn waiting(&mut self, key: Key) -> Option<&Record> {
+        let [main, probation] = &mut self.logs;
+        let staged = main.stage.get(key).or_else(|| probation.stage.get(key));
+        staged.or_else(|| self.flying.get(key))
+    }
+
+    /// Whether a record waits to be written.
+    fn is_staged(&self, key: Key) -> bool {
+        self.logs.iter().any(|log| log.stage.contains(key))
+    }
+
+    /// A record that waits is not to be written.
+    fn unstage(&mut self, key: Key) {
+        for log in &mut self.logs {
+            log.stage.remove(key);
+        }
+    }
+
+    /// Where the next record of each log goes, at the earliest.
+    fn next_positions(&self) -> [Position; 2] {
+        self.logs.each_ref().map(|log| match &log.open {
+            Some(open) => Position::new(open.segment, open.page),
+            None => Position::new(log.segment(log.next), 0),
+        })
+    }
+
+    /// The position of what begins at a place, and the stamp that it carries.
+    fn position(&self, place: u64) -> (Position, u64) {
+        let (slot, byte) = self.geometry.find(place);
+        let Written { sequence, life } = self.slots[slot as usize];
+        let log = self.geometry.log_of(slot);
+        let page = u32::try_from(byte / crate::layout::PAGE as u64).expect("segments are small");
+        let position = Position::new(geometry::Segment { log, sequence }, page);
+        (position, position.stamp(life))
+    }
+
+    /// Bytes of the segments that hold records.
+    fn used_bytes(&self) -> u64 {
+        let segments: u32 = self.logs.iter().map(|log| log.next - log.tail).sum();
+        u64::from(segments) * self.geometry.segment_bytes()
+    }
+
+    /// Records that are known or wait.
+    fn records(&self) -> u64 {
+        self.index.len() + self.logs.iter().map(|log| log.stage.len() as u64).sum::<u64>()
+    }
+
+    /// What a get is told when the phase does not serve it.
+    fn absent_reason(&self) -> AbsentReason {
+        match (self.phase, self.failure) {
+            (Phase::Unusable, Some(OpenStoreError::Device(error))) => AbsentReason::DeviceFailed(error),
+            (Phase::Closing | Phase::Closed | Phase::Unusable, _) => AbsentReason::Closed,
+            _ => AbsentReason::Recovering,
+        }
+    }
+
+    /// What a put or removal is told when the phase does not serve it.
+    fn refused_reason(&self) -> RefusedReason {
+        match (self.phase, self.failure) {
+            (Phase::Unusable, Some(OpenStoreError::Device(error))) => RefusedReason::DeviceFailed(error),
+            (Phase::Unusable, Some(OpenStoreError::NoSpace)) => RefusedReason::NoSpace,
+            (Phase::Closing | Phase::Closed | Phase::Unusable, _) => RefusedReason::Closed,
+            _ => RefusedReason::Recovering,
+        }
+    }
+
+    fn show(&self) {
+        let statistics = &self.observer.statistics;
+        statistics.records.set(self.records());
+        statistics.live_bytes.set(self.used_bytes());
+        statistics.capacity_bytes.set(u64::from(self.geometry.slots()) * self.geometry.segment_bytes());
+        statistics.index_bytes.set(self.index.memory() + self.ghost.memory());
+    }
+
+    fn status(&self) -> StoreStatus {
+        match self.phase {
+            Phase::Rebuilding => StoreStatus::Rebuilding,
+            Phase::Serving | Phase::Closing => StoreStatus::Serving,
+            Phase::Closed => StoreStatus::Closed,
+            Phase::Unusable => StoreStatus::Unusable(self.failure.unwrap_or(OpenStoreError::Foreign)),
+            _ => StoreStatus::Opening,
+        }
+    }
+
+    /// Moves to another phase.
+    fn enter(&mut self, next: Phase) {
+        assert!(self.phase.may_become(next), "{:?} does not lead to {next:?}", self.phase);
+        self.phase = next;
+        self.observer.status.set(self.status());
+    }
+
+    /// What every event may have made possible.
+    fn after_event(&mut self, now: Instant, out: &mut Outbox) {
+        if self.phase == Phase::Rebuilding {
+            self.pump_rebuild(out);
+        }
+        if self.phase.serves() {
+            self.pump_reclaim(out);
+        }
+        if self.phase.serves() || self.phase == Phase::Closing {
+            self.pump_writes(now, out);
+            self.pump_forgets(now, out);
+        }
+        if self.phase == Phase::Closing {
+            self.progress_close(out);
+        }
+        self.show();
+    }
+}
+
+impl Scheme for Webcosm {
+    fn start(&mut self, _now: Instant, out: &mut Outbox) {
+        self.open(out);
+    }
+
+    fn on_request(&mut self, request: StoreRequest, now: Instant, out: &mut Outbox) {
+        match request {
+            StoreRequest::Get { ticket, key } => return self.get(ticket, key, out),
+            StoreRequest::Put { ticket, key, record, hint } => {
+                match self.put(ticket, key, record, hint, now) {
+                    Ok(Some(answer)) => out.reply(ticket, answer),
+                    Ok(None) => {}
+                    Err(reason) => out.reply(ticket, Answer::Refused(reason)),
+                }
+            }
+            StoreRequest::Remove { ticket, key } => self.remove(ticket, key, out),
+            StoreRequest::Close { ticket } => self.close(ticket, out),
+        }
+        self.after_event(now, out);
+    }
+
+    fn on_io_done(&mut self, done: IoDone, now: Instant, out: &mut Outbox) {
+        self.dispatch(done, now, out);
+        self.after_event(now, out);
+    }
+
+    fn deadline(&self) -> Option<Instant> {
+        if !self.phase.serves() {
+            return None;
+        }
+        let writable = self.logs.iter().filter(|log| log.has_room() && self.flying.has_room());
+        let flush = writable
+            .filter_map(|log| log.stage.oldest())
+            .min()
+            .map(|since| since + self.settings.flush_after);
+        let retry = (self.wants_commit() && self.script.is_none()).then_some(self.retry_at);
+        flush.into_iter().chain(retry).min()
+    }
+
+    fn on_deadline(&mut self, now: Instant, out: &mut Outbox) {
+        self.after_event(now, out);
+    }
+}

@@ -1,0 +1,211 @@
+//! Knowing the records again, of each log from the newest segment to the oldest, while requests are served. What is met
+//! first counts; whatever is older under the same tag has been replaced. A segment whose summary cannot be read may have
+//! forgotten anything, so all that is older in its log is given up.
+
+use super::Webcosm;
+use super::geometry::{LogName, Position, Segment, Sequence};
+use super::index::{Extent, Known, Tag};
+use super::io::Pending;
+use super::state::Phase;
+use super::summary::{self, Fact, Summary, Trailer};
+use crate::contract::Outbox;
+use crate::layout::PAGE;
+use foxy_device::{IoBuffer, IoError};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+/// Summaries of each log read at once.
+const READS: usize = 16;
+
+/// Reads of a summary before it counts as lost.
+const TRIES: u32 = 3;
+
+/// How far one log is known again.
+#[derive(Debug, Default)]
+struct Progress {
+    /// Segments from this one on have been asked for.
+    asked: Sequence,
+    /// Segments from this one on are known.
+    known: Sequence,
+    reading: usize,
+    summaries: BTreeMap<Sequence, Option<Summary>>,
+    tries: BTreeMap<Sequence, u32>,
+    doubted_end: Sequence,
+}
+
+/// The rebuilding of the index.
+#[derive(Debug, Default)]
+pub struct Rebuild {
+    runs: bool,
+    logs: [Progress; 2],
+    facts: HashMap<Tag, Fact>,
+    void: BTreeSet<Segment>,
+}
+
+impl Rebuild {
+    /// Everything in a log's segments before this one is given up, because it may have been forgotten.
+    pub const fn doubted_end(&self, log: LogName) -> Sequence {
+        self.logs[log as usize].doubted_end
+    }
+
+    /// A fact holds for all that is met from now on.
+    pub fn forget(&mut self, fact: Fact) {
+        if let Some(segment) = fact.voided() {
+            self.void.insert(segment);
+        } else if self.runs {
+            self.facts.entry(fact.tag).or_insert(fact).join(fact);
+        }
+    }
+}
+
+impl Webcosm {
+    pub(super) fn begin_rebuild(&mut self, out: &mut Outbox) {
+        self.rebuild = Rebuild { runs: true, ..Rebuild::default() };
+        for (progress, log) in self.rebuild.logs.iter_mut().zip(&self.logs) {
+            (progress.asked, progress.known) = (log.next, log.next);
+        }
+        for fact in self.forgetting.needed() {
+            self.rebuild.forget(fact);
+        }
+        self.pump_rebuild(out);
+    }
+
+    /// Asks for summaries, takes those whose turn has come, and ends when there are no more.
+    pub(super) fn pump_rebuild(&mut self, out: &mut Outbox) {
+        let mut known = true;
+        for log in LogName::ALL {
+            known &= self.rebuild_log(log, out);
+        }
+        if known {
+            self.rebuild = Rebuild::default();
+            self.observer.statistics.recovered.add(self.index.len());
+            self.enter(Phase::Serving);
+        }
+    }
+
+    /// The first segment of a log whose records are wanted.
+    fn wanted_from(&self, log: LogName) -> Sequence {
+        self.logs[log as usize].tail.max(self.rebuild.doubted_end(log))
+    }
+
+    /// Whether all of a log is known, and what is doubted is durably given up.
+    fn rebuild_log(&mut self, log: LogName, out: &mut Outbox) -> bool {
+        loop {
+            self.ask_for_summaries(log, out);
+            let from = self.wanted_from(log);
+            let progress = &mut self.rebuild.logs[log as usize];
+            if progress.known <= from {
+                return progress.reading == 0 && self.logs[log as usize].tail >= progress.doubted_end;
+            }
+            let sequence = progress.known - 1;
+            let Some(summary) = progress.summaries.remove(&sequence) else { return false };
+            progress.known = sequence;
+            let segment = Segment { log, sequence };
+            match summary {
+                _ if self.rebuild.void.contains(&segment) => {}
+                Some(summary) => self.learn(segment, &summary),
+                None => self.rebuild.logs[log as usize].doubted_end = sequence + 1,
+            }
+        }
+    }
+
+    fn ask_for_summaries(&mut self, log: LogName, out: &mut Outbox) {
+        let from = self.wanted_from(log);
+        loop {
+            let progress = &mut self.rebuild.logs[log as usize];
+            let enough = progress.reading >= READS || progress.summaries.len() >= 2 * READS;
+            if enough || progress.asked <= from {
+                return;
+            }
+            progress.asked -= 1;
+            let segment = Segment { log, sequence: progress.asked };
+            if self.rebuild.void.contains(&segment) {
+                self.summary_known(segment, Some(Summary::default()));
+            } else if let Some(summary) = self.unsealed_summary(segment) {
+                self.summary_known(segment, Some(summary));
+            } else {
+                self.ask_for(segment, out);
+            }
+        }
+    }
+
+    fn summary_known(&mut self, Segment { log, sequence }: Segment, summary: Option<Summary>) {
+        self.rebuild.logs[log as usize].summaries.insert(sequence, summary);
+    }
+
+    fn ask_for(&mut self, segment: Segment, out: &mut Outbox) {
+        let progress = &mut self.rebuild.logs[segment.log as usize];
+        progress.reading += 1;
+        *progress.tries.entry(segment.sequence).or_default() += 1;
+        let (offset, length) = self.end_of(segment);
+        self.submit_read(offset, length, Pending::RebuildEnd(segment), out);
+    }
+
+    pub(super) fn rebuild_end_read(
+        &mut self,
+        segment: Segment,
+        result: Result<IoBuffer, IoError>,
+        out: &mut Outbox,
+    ) {
+        let found = result.ok().and_then(|buffer| {
+            let life =
+                self.life_at_end(buffer.as_ref(), segment).filter(|&life| life < self.superblock.opens)?;
+            Some((life, self.judge_end(buffer.as_ref(), segment, life)?))
+        });
+        if let Some((life, (trailer, None))) = found {
+            return self.read_summary(segment, trailer, Pending::RebuildSummary(segment, life, trailer), out);
+        }
+        self.summary_read(segment, found.and_then(|(life, (_, summary))| Some((life, summary?))), out);
+    }
+
+    pub(super) fn rebuild_summary_read(
+        &mut self,
+        segment: Segment,
+        life: u64,
+        trailer: Trailer,
+        result: Result<IoBuffer, IoError>,
+        out: &mut Outbox,
+    ) {
+        let last = Position::new(segment, self.geometry.segment_pages - 1);
+        let summary = result
+            .ok()
+            .and_then(|buffer| summary::decode(buffer.as_ref(), trailer, last, life, &self.secret));
+        self.summary_read(segment, summary.map(|summary| (life, summary)), out);
+    }
+
+    fn summary_read(&mut self, segment: Segment, found: Option<(u64, Summary)>, out: &mut Outbox) {
+        let gone = segment.sequence < self.wanted_from(segment.log);
+        let progress = &mut self.rebuild.logs[segment.log as usize];
+        progress.reading -= 1;
+        let tries = progress.tries.get(&segment.sequence).copied().unwrap_or(TRIES);
+        if found.is_none() && tries < TRIES && !gone {
+            return self.ask_for(segment, out);
+        }
+        progress.tries.remove(&segment.sequence);
+        if let Some((life, _)) = found
+            && !gone
+        {
+            let slot = self.geometry.slot(segment) as usize;
+            self.slots[slot] = super::Written { sequence: segment.sequence, life };
+        }
+        self.summary_known(segment, found.map(|(_, summary)| summary));
+    }
+
+    fn learn(&mut self, segment: Segment, summary: &Summary) {
+        for fact in &summary.facts {
+            self.rebuild.forget(*fact);
+        }
+        let slot = self.geometry.slot(segment);
+        for listed in summary.records.iter().rev() {
+            let byte = u64::from(listed.step) * 64;
+            let page = u32::try_from(byte / PAGE as u64).expect("steps are small");
+            let position = Position::new(segment, page);
+            let forgotten = self.rebuild.facts.get(&listed.tag).is_some_and(|fact| fact.reaches(position));
+            let in_segment = page < self.geometry.segment_pages;
+            if !forgotten && in_segment && self.index.get(listed.tag).is_none() {
+                let place = self.geometry.place(slot, byte);
+                let extent = Extent::of_class(listed.class);
+                self.index.insert(listed.tag, Known { place, extent, uses: 0 });
+            }
+        }
+    }
+}

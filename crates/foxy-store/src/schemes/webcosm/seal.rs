@@ -1,0 +1,90 @@
+//! Ending segments: the summary, and which summaries are written and durable.
+
+use super::Webcosm;
+use super::geometry::{LogName, Position, Segment, Sequence};
+use super::io::Pending;
+use super::summary::{self, Fact, Listed, facts_in, pages_for};
+use super::write::OpenSegment;
+use crate::contract::Outbox;
+use crate::layout::PAGE;
+use foxy_device::{IoBuffer, IoError, IoOp};
+use std::collections::BTreeSet;
+
+/// Which segments have ended. One whose summary could not be written counts too: a fact says that it is void.
+#[derive(Debug, Default)]
+pub struct Seals {
+    /// All segments before this one have ended.
+    pub end: Sequence,
+    /// The summaries of all segments before this one are durable.
+    pub durable_end: Sequence,
+    early: BTreeSet<Sequence>,
+}
+
+impl Seals {
+    /// All segments before `end` have ended, durably.
+    #[must_use]
+    pub const fn all_before(end: Sequence) -> Self {
+        Self { end, durable_end: end, early: BTreeSet::new() }
+    }
+
+    /// A segment has ended.
+    pub fn add(&mut self, sequence: Sequence) {
+        self.early.insert(sequence);
+        while self.early.remove(&self.end) {
+            self.end += 1;
+        }
+    }
+}
+
+impl Webcosm {
+    /// Of each log, up to where summaries are durable after a sync that begins now. Not further than before while the
+    /// journal lacks facts, some of which may say that a segment is void.
+    pub(super) fn ends_if_synced(&self) -> [Sequence; 2] {
+        let lacking = !self.forgetting.unwritten.is_empty();
+        self.logs.each_ref().map(|log| if lacking { log.seals.durable_end } else { log.seals.end })
+    }
+
+    /// Ends the segment that a log is writing, if any.
+    pub(super) fn seal(&mut self, log: LogName, out: &mut Outbox) {
+        let Some(OpenSegment { segment, page, records }) = self.logs[log as usize].open.take() else {
+            return;
+        };
+        let room = self.geometry.segment_pages - page - pages_for(records.len(), 0);
+        let facts = self.forgetting.seal(segment, facts_in(room));
+        let (offset, buffer) = self.summary_of(segment, self.superblock.opens, &records, &facts);
+        let op = IoOp::Write { file: self.file, offset, buffer };
+        self.submit(op, Pending::Summary(segment), out);
+    }
+
+    /// A segment's summary, and where it goes.
+    pub(super) fn summary_of(
+        &self,
+        segment: Segment,
+        life: u64,
+        records: &[Listed],
+        facts: &[Fact],
+    ) -> (u64, IoBuffer) {
+        let pages = pages_for(records.len(), facts.len());
+        let mut buffer = IoBuffer::zeroed(pages as usize * PAGE);
+        let last = Position::new(segment, self.geometry.segment_pages - 1);
+        summary::encode(buffer.as_mut(), records, facts, last, life, &self.secret);
+        (self.geometry.offset(self.geometry.slot(segment), self.geometry.segment_pages - pages), buffer)
+    }
+
+    /// Without its summary a segment's records are served, but not found again by the next opening.
+    pub(super) fn summary_done(&mut self, segment: Segment, result: Result<(), IoError>) {
+        match result {
+            Ok(()) => self.logs[segment.log as usize].seals.add(segment.sequence),
+            Err(_) => self.void(segment),
+        }
+    }
+
+    /// A segment has no summary and will have none.
+    pub(super) fn void(&mut self, segment: Segment) {
+        self.forgetting.unseal(segment);
+        self.forgetting.add(Fact::void(segment));
+        self.forgetting.unwritten.push(Fact::void(segment));
+        self.logs[segment.log as usize].seals.add(segment.sequence);
+        self.observer.statistics.retired_pages.add(u64::from(self.geometry.segment_pages));
+    }
+}

@@ -1,0 +1,160 @@
+//! Records that wait in memory to be written, in the order in which they came. They are visible from here; one that is
+//! replaced or removed while it waits never reaches the disk.
+
+use crate::contract::{Key, Record};
+use crate::worth::MOST_USES;
+use foxy_base::Instant;
+use std::collections::{HashMap, VecDeque};
+
+/// A record that waits.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Staged {
+    /// Its key.
+    pub key: Key,
+    /// Its content.
+    pub record: Record,
+    /// The uses it is to be written with.
+    pub uses: u8,
+}
+
+#[derive(Debug)]
+struct Waiting {
+    turn: u64,
+    record: Record,
+    uses: u8,
+}
+
+/// What waits to be written.
+#[derive(Debug, Default)]
+pub struct Stage {
+    records: HashMap<Key, Waiting>,
+    order: VecDeque<(u64, Key, Instant)>,
+    turns: u64,
+    bytes: usize,
+}
+
+impl Stage {
+    /// Bytes that wait.
+    #[must_use]
+    pub const fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Records that wait.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.records.len()
+    }
+
+    /// Whether nothing waits.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.records.is_empty()
+    }
+
+    /// When the first in turn came.
+    #[must_use]
+    pub fn oldest(&self) -> Option<Instant> {
+        self.order.front().map(|&(.., since)| since)
+    }
+
+    /// Whether a record waits.
+    #[must_use]
+    pub fn contains(&self, key: Key) -> bool {
+        self.records.contains_key(&key)
+    }
+
+    /// A record that waits, asked for once more.
+    pub fn get(&mut self, key: Key) -> Option<&Record> {
+        let waiting = self.records.get_mut(&key)?;
+        waiting.uses = (waiting.uses + 1).min(MOST_USES);
+        Some(&waiting.record)
+    }
+
+    /// Lets a record wait; one of the same key is replaced and its turn lost.
+    pub fn insert(&mut self, Staged { key, record, uses }: Staged, now: Instant) {
+        self.remove(key);
+        self.turns += 1;
+        self.bytes += record.len();
+        self.records.insert(key, Waiting { turn: self.turns, record, uses });
+        self.order.push_back((self.turns, key, now));
+    }
+
+    /// Takes a record back. Says whether it waited.
+    pub fn remove(&mut self, key: Key) -> bool {
+        let Some(waiting) = self.records.remove(&key) else { return false };
+        self.bytes -= waiting.record.len();
+        self.drop_lost_turns();
+        true
+    }
+
+    /// Takes the next in turn until they have that many bytes.
+    pub fn take(&mut self, bytes: usize) -> Vec<Staged> {
+        let (mut taken, mut sum) = (Vec::new(), 0);
+        while sum < bytes {
+            let Some((turn, key, _)) = self.order.pop_front() else { break };
+            if self.records.get(&key).is_some_and(|waiting| waiting.turn == turn) {
+                let Waiting { record, uses, .. } = self.records.remove(&key).expect("just seen");
+                self.bytes -= record.len();
+                sum += record.len();
+                taken.push(Staged { key, record, uses });
+            }
+        }
+        self.drop_lost_turns();
+        taken
+    }
+
+    /// Gives back one that was taken, in front of all others.
+    pub fn give_back(&mut self, Staged { key, record, uses }: Staged, now: Instant) {
+        self.turns += 1;
+        self.bytes += record.len();
+        self.records.insert(key, Waiting { turn: self.turns, record, uses });
+        self.order.push_front((self.turns, key, now));
+    }
+
+    fn drop_lost_turns(&mut self) {
+        while let Some((turn, key, _)) = self.order.front() {
+            if self.records.get(key).is_some_and(|waiting| waiting.turn == *turn) {
+                break;
+            }
+            self.order.pop_front();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn staged(key: u8, length: usize) -> Staged {
+        let record = Record { body: vec![1; length].into(), ..Record::default() };
+        Staged { key: Key([key; 16]), record, uses: 0 }
+    }
+
+    #[test]
+    fn records_leave_in_turn_and_replaced_ones_never() {
+        let mut stage = Stage::default();
+        let key = |n| Key([n; 16]);
+        for (n, seconds) in [(1, 1), (2, 2), (3, 3), (1, 4)] {
+            stage.insert(staged(n, 10 * usize::from(n)), Instant(seconds));
+        }
+        assert_eq!((stage.len(), stage.bytes(), stage.oldest()), (3, 60, Some(Instant(2))));
+        assert!(stage.remove(key(2)) && !stage.remove(key(2)));
+        assert!(stage.get(key(1)).is_some() && stage.get(key(2)).is_none());
+        let taken: Vec<_> = stage.take(31).into_iter().map(|staged| (staged.key, staged.uses)).collect();
+        assert_eq!(taken, [(key(3), 0), (key(1), 1)]);
+        assert!(stage.is_empty() && stage.bytes() == 0 && stage.oldest().is_none());
+    }
+
+    #[test]
+    fn what_is_given_back_comes_first_again() {
+        let mut stage = Stage::default();
+        for n in 1..=4 {
+            stage.insert(staged(n, 10), Instant::ZERO);
+        }
+        let mut taken = stage.take(30);
+        taken.split_off(1).into_iter().rev().for_each(|staged| stage.give_back(staged, Instant::ZERO));
+        let next: Vec<_> = stage.take(100).into_iter().map(|staged| staged.key.0[0]).collect();
+        assert_eq!(next, [2, 3, 4]);
+    }
+}

@@ -1,0 +1,90 @@
+//! The phases of a store's life and which may follow which.
+
+/// Where the store is in its life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// Made, not started.
+    New,
+    /// The file is being opened.
+    Opening,
+    /// The file is being created.
+    Creating,
+    /// The superblocks are being read.
+    ReadingSuperblock,
+    /// The forget journal is being read.
+    ReadingJournal,
+    /// The segments written last are being looked for.
+    FindingHead,
+    /// This opening is made durable.
+    Switching,
+    /// A fresh superblock is being made durable: the store begins empty.
+    Formatting,
+    /// All is served, but records whose segment's summary has not been read yet are not known.
+    Rebuilding,
+    /// All is served.
+    Serving,
+    /// What waits is being written.
+    Closing,
+    /// Nothing is served any more.
+    Closed,
+    /// Nothing can be served.
+    Unusable,
+}
+
+use Phase::{
+    Closed, Closing, Creating, FindingHead, Formatting, New, Opening, ReadingJournal, ReadingSuperblock,
+    Rebuilding, Serving, Switching, Unusable,
+};
+
+/// Every legal step from one phase to another.
+pub const TRANSITIONS: &[(Phase, &[Phase])] = &[
+    (New, &[Opening, Closed]),
+    (Opening, &[Creating, ReadingSuperblock, Unusable, Closed]),
+    (Creating, &[Creating, Formatting, Unusable, Closed]),
+    (ReadingSuperblock, &[Creating, ReadingJournal, Unusable, Closed]),
+    (ReadingJournal, &[FindingHead, Formatting, Closed]),
+    (FindingHead, &[Switching, Closed]),
+    (Switching, &[Rebuilding, Unusable, Closed]),
+    (Formatting, &[Serving, Unusable, Closed]),
+    (Rebuilding, &[Serving, Closing]),
+    (Serving, &[Closing]),
+    (Closing, &[Closed]),
+    (Closed, &[]),
+    (Unusable, &[Closed]),
+];
+
+impl Phase {
+    /// Whether `next` may follow.
+    #[must_use]
+    pub fn may_become(self, next: Self) -> bool {
+        TRANSITIONS.iter().any(|(from, to)| *from == self && to.contains(&next))
+    }
+
+    /// Whether requests are answered.
+    #[must_use]
+    pub const fn serves(self) -> bool {
+        matches!(self, Rebuilding | Serving)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_phase_has_its_row_and_can_be_closed() {
+        for (from, _) in TRANSITIONS {
+            assert_eq!(TRANSITIONS.iter().filter(|(other, _)| other == from).count(), 1, "{from:?}");
+            let mut reached = vec![*from];
+            let mut next = 0;
+            while next < reached.len() {
+                let row = TRANSITIONS.iter().find(|(other, _)| *other == reached[next]);
+                let (_, to) = row.expect("every phase that is reached has a row");
+                let new: Vec<_> = to.iter().filter(|phase| !reached.contains(phase)).copied().collect();
+                reached.extend(new);
+                next += 1;
+            }
+            assert!(reached.contains(&Closed), "{from:?} never closes");
+        }
+    }
+}

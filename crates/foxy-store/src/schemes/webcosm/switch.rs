@@ -1,0 +1,78 @@
+//! Making an opening durable before anything is written to the log: the summaries that were missing, then the journal's
+//! other half with what is still to be forgotten, then a superblock that counts this life from here on.
+
+use super::Webcosm;
+use super::geometry::LogName;
+use super::script::{After, Step};
+use super::seal::Seals;
+use super::state::Phase;
+use crate::contract::Outbox;
+use crate::status::OpenStoreError;
+use crate::superblock::Superblock;
+use foxy_base::Instant;
+use foxy_device::IoError;
+
+impl Webcosm {
+    /// The newest segments are known: those without a summary get one, gaps are void.
+    pub(super) fn heads_found(&mut self, out: &mut Outbox) {
+        self.enter(Phase::Switching);
+        let mut void = std::mem::take(&mut self.finding.gaps);
+        for log in LogName::ALL {
+            let first = self.first_of_life(log);
+            let log = &mut self.logs[log as usize];
+            void.extend((log.next..first).map(|sequence| log.segment(sequence)));
+            log.next = log.next.max(first);
+        }
+        void.into_iter().for_each(|segment| self.void(segment));
+        let steps: Vec<_> = self
+            .finding
+            .unsealed
+            .iter()
+            .map(|(&segment, (life, records))| {
+                let (offset, buffer) = self.summary_of(segment, *life, records, &[]);
+                Step::Summary(segment, offset, buffer)
+            })
+            .chain([Step::Sync])
+            .collect();
+        self.run(steps, After::Resealed, Instant::ZERO, out);
+    }
+
+    /// First comes the superblock as it was read: it may not be durable, and the journal half that it does not name is
+    /// overwritten next.
+    pub(super) fn resealed(&mut self, result: Result<(), IoError>, now: Instant, out: &mut Outbox) {
+        if let Err(error) = result {
+            return self.fail(OpenStoreError::Device(error), out);
+        }
+        for log in &mut self.logs {
+            log.seals = Seals::all_before(log.next);
+        }
+        let [main, probation] = &self.logs;
+        let durable = u64::from(main.next) << 32 | u64::from(probation.next);
+        let superblock = self.next_half();
+        let superblock = Superblock { opens: superblock.opens + 1, durable, ..superblock };
+        let facts = self.forgetting.needed();
+        let (compaction, blocks) = self.compaction_steps(&superblock, &facts);
+        let mut steps = Vec::from(Self::superblock_steps(&self.superblock));
+        steps.extend(compaction);
+        steps.extend(Self::superblock_steps(&superblock));
+        self.run(steps, After::Switched(superblock, blocks), now, out);
+    }
+
+    pub(super) fn switched(
+        &mut self,
+        superblock: Superblock,
+        blocks: u32,
+        result: Result<(), IoError>,
+        out: &mut Outbox,
+    ) {
+        if let Err(error) = result {
+            return self.fail(OpenStoreError::Device(error), out);
+        }
+        self.superblock = superblock;
+        self.forgetting.unwritten.clear();
+        let half = self.geometry.journal[superblock.journal_half as usize];
+        self.forgetting.begin(half, blocks);
+        self.enter(Phase::Rebuilding);
+        self.begin_rebuild(out);
+    }
+}

@@ -1,0 +1,230 @@
+//! The scheme over memory: turning over, reopening, replacing, limits. What goes wrong is the torture tests' matter.
+
+use crate::contract::{AbsentReason, Answer, Key, PlacementHint, Record, RefusedReason};
+use crate::observe::Observer;
+use crate::schemes::SchemeName;
+use crate::settings::StoreSettings;
+use crate::status::StoreStatus;
+use crate::step::StepDriver;
+use bytes::Bytes;
+use foxy_base::{Instant, Random};
+use foxy_device::Memory;
+use std::collections::HashMap;
+use std::time::Duration;
+
+const SIZE: u64 = 4 << 20;
+
+struct Store {
+    driver: StepDriver<Memory>,
+    observer: Observer,
+}
+
+impl Store {
+    fn open(settings: &StoreSettings, device: Memory) -> Self {
+        let observer = Observer::default();
+        let scheme = SchemeName::Webcosm.make(settings, observer.clone());
+        let mut driver = StepDriver::start(scheme, device, observer.clone(), Instant::ZERO);
+        driver.run_until_idle();
+        assert_eq!(observer.status.get(), StoreStatus::Serving);
+        Self { driver, observer }
+    }
+
+    fn new() -> Self {
+        Self::open(&settings(), Memory::default())
+    }
+
+    fn put(&mut self, key: u64, version: u64, length: usize) -> Answer {
+        self.driver.put(name(key), content(key, version, length), PlacementHint::default())
+    }
+
+    fn holds(&mut self, key: u64, version: u64, length: usize) -> bool {
+        match self.driver.get(name(key)) {
+            Answer::Found(found) => {
+                assert_eq!(found, content(key, version, length), "key {key}");
+                true
+            }
+            Answer::Absent(AbsentReason::NotIndexed) => false,
+            other => panic!("key {key}: {other:?}"),
+        }
+    }
+
+    fn counter(&self, name: &str) -> u64 {
+        let all = self.observer.statistics.snapshot();
+        all.iter().find(|measure| measure.name == name).expect("a counter of that name").value
+    }
+
+    /// Lets what waits be written.
+    fn flush(&mut self) {
+        let later = self.driver.now() + Duration::from_secs(2);
+        self.driver.run_until(later);
+        self.driver.run_until_idle();
+    }
+
+    fn kill(self) -> Memory {
+        let mut device = self.driver.into_device();
+        device.close_all();
+        device
+    }
+
+    fn close(mut self) -> Memory {
+        assert_eq!(self.driver.close(), Answer::Closed);
+        assert_eq!(self.observer.status.get(), StoreStatus::Closed);
+        self.kill()
+    }
+}
+
+fn settings() -> StoreSettings {
+    StoreSettings { page_buffer: 32 << 10, seed: 99, ..StoreSettings::with_size(SIZE) }
+}
+
+fn name(key: u64) -> Key {
+    let mut bytes = [0; 16];
+    bytes[..8].copy_from_slice(&key.to_le_bytes());
+    Key(bytes)
+}
+
+fn content(key: u64, version: u64, length: usize) -> Record {
+    let mut bytes = vec![0; length];
+    Random::new(key << 20 | version).fill(&mut bytes);
+    Record { head: Bytes::from(format!("{key} {version}")), body: Bytes::from(bytes) }
+}
+
+fn length(key: u64) -> usize {
+    [300, 2_100, 5_000, 40_000][key as usize % 4]
+}
+
+#[test]
+fn the_newest_records_survive_many_turns_of_the_log() {
+    let mut store = Store::new();
+    for key in 0..2_000 {
+        assert_eq!(store.put(key, 0, length(key)), Answer::Stored, "{key}");
+    }
+    let (large, small): (Vec<_>, Vec<_>) = (1_900..2_000).partition(|&key| length(key) > 3_000);
+    let held = |store: &mut Store, keys: &[u64]| {
+        keys.iter().filter(|&&key| store.holds(key, 0, length(key))).count()
+    };
+    assert_eq!(held(&mut store, &small), small.len());
+    assert!(held(&mut store, &large) > 8, "large ones have a log of their own");
+    assert!(store.counter("evicted") > 500, "{}", store.counter("evicted"));
+    assert!(store.observer.statistics.adds_up());
+}
+
+#[test]
+fn a_closed_store_comes_back_whole_and_a_killed_one_with_all_that_was_written() {
+    for closed in [true, false] {
+        let mut store = Store::new();
+        for key in 0..120 {
+            assert_eq!(store.put(key, 0, length(key)), Answer::Stored);
+        }
+        store.flush();
+        let device = if closed { store.close() } else { store.kill() };
+        let mut store = Store::open(&settings(), device);
+        let back = (0..120).filter(|&key| store.holds(key, 0, length(key))).count();
+        assert_eq!((back, store.counter("recovered")), (120, 120), "closed: {closed}");
+    }
+}
+
+#[test]
+fn a_small_record_costs_one_read_of_one_page() {
+    let mut store = Store::new();
+    for key in 0..400 {
+        assert_eq!(store.put(key, 0, 250), Answer::Stored);
+    }
+    store.flush();
+    let (reads, bytes) = (store.counter("reads"), store.counter("read_bytes"));
+    assert!((0..400).all(|key| store.holds(key, 0, 250)));
+    assert_eq!((store.counter("reads") - reads, store.counter("read_bytes") - bytes), (400, 400 * 4096));
+}
+
+#[test]
+fn what_was_replaced_or_removed_stays_away_across_openings() {
+    let mut random = Random::new(7);
+    let mut device = Memory::default();
+    let mut expected: HashMap<u64, Option<u64>> = HashMap::new();
+    for round in 0..30 {
+        let mut store = Store::open(&settings(), device);
+        for step in 0..60 {
+            let key = random.below(40);
+            if random.below(4) == 0 {
+                assert_eq!(store.driver.remove(name(key)), Answer::Removed);
+                expected.insert(key, None);
+            } else {
+                let version = round * 100 + step;
+                assert_eq!(store.put(key, version, length(key)), Answer::Stored);
+                expected.insert(key, Some(version));
+            }
+        }
+        for (&key, &version) in &expected {
+            let found = store.driver.get(name(key));
+            match version {
+                Some(version) if found == Answer::Found(content(key, version, length(key))) => {}
+                _ => assert!(matches!(found, Answer::Absent(_)), "{key} {version:?}: {found:?}"),
+            }
+        }
+        device = if round % 2 == 0 { store.close() } else { store.kill() };
+    }
+}
+
+#[test]
+fn records_in_use_are_carried_over() {
+    let mut store = Store::new();
+    for key in 0..10 {
+        assert_eq!(store.put(key, 0, 600), Answer::Stored);
+    }
+    for key in 1_000..1_400 {
+        assert_eq!(store.put(key, 0, 30_000), Answer::Stored);
+        if key % 10 == 0 {
+            assert!((0..10).all(|key| store.holds(key, 0, 600)), "after {key}");
+        }
+    }
+    assert!(store.counter("carried_over") >= 20, "{}", store.counter("carried_over"));
+}
+
+#[test]
+fn what_is_too_large_or_too_much_is_refused_by_name() {
+    let mut store = Store::new();
+    assert_eq!(store.put(1, 0, 2 << 20), Answer::Refused(RefusedReason::TooLarge));
+    let few = StoreSettings { record_limit: 20, ..settings() };
+    let mut store = Store::open(&few, Memory::default());
+    let stored = (0..200).filter(|&key| store.put(key, 0, 300) == Answer::Stored).count();
+    assert!(stored >= 20, "{stored}");
+    assert!(store.counter("records") <= 20);
+}
+
+#[test]
+fn what_waits_can_be_replaced_and_removed_without_a_sync() {
+    let mut store = Store::new();
+    let syncs = store.counter("syncs");
+    assert_eq!(store.put(1, 0, 100), Answer::Stored);
+    assert_eq!(store.put(1, 1, 200), Answer::Stored);
+    assert!(store.holds(1, 1, 200));
+    assert_eq!(store.driver.remove(name(1)), Answer::Removed);
+    assert_eq!(store.driver.remove(name(2)), Answer::Removed);
+    assert!(!store.holds(1, 1, 200));
+    assert_eq!(store.counter("syncs"), syncs);
+}
+
+#[test]
+fn more_is_forgotten_than_the_journal_holds() {
+    let mut store = Store::new();
+    for key in 0..800 {
+        assert_eq!(store.put(key, 0, 300), Answer::Stored);
+    }
+    store.flush();
+    let mut refused = 0;
+    for version in 1..4 {
+        for key in 0..800 {
+            match store.put(key, version, 300) {
+                Answer::Stored => assert!(store.holds(key, version, 300)),
+                Answer::Refused(RefusedReason::Busy) => refused += 1,
+                other => panic!("{key}: {other:?}"),
+            }
+        }
+    }
+    assert!(store.counter("forgets") > 2_000 && refused == 0, "{refused} refused");
+    let device = store.kill();
+    let mut store = Store::open(&settings(), device);
+    assert!((0..800).all(
+        |key| !matches!(store.driver.get(name(key)), Answer::Found(old) if old == content(key, 0, 300))
+    ));
+}

@@ -1,0 +1,245 @@
+//! Puts, and the batches in which records reach the disk.
+
+use super::Webcosm;
+use super::copy::Copy;
+use super::facts::Wanted;
+use super::flying::{Batch, Item};
+use super::geometry::{LogName, Position, Segment};
+use super::index::{Extent, Known, MOST_PAGES, Tag};
+use super::io::Pending;
+use super::pack::{self, Plan};
+use super::packed;
+use super::stage::Staged;
+use super::state::Phase;
+use super::summary::{Listed, pages_for};
+use crate::contract::{Answer, Key, Outbox, PlacementHint, Record, RefusedReason, Ticket};
+use crate::layout::PAGE;
+use crate::record::{self, HEADER};
+use crate::settings::{RECORD_BODY_LIMIT, RECORD_HEAD_LIMIT};
+use crate::worth::Distance;
+use foxy_base::Instant;
+use foxy_device::{IoBuffer, IoError, IoOp};
+
+/// A segment that is being written.
+#[derive(Debug)]
+pub struct OpenSegment {
+    /// Which it is.
+    pub segment: Segment,
+    /// Its first page that is not taken.
+    pub page: u32,
+    /// The records in it, in the order of writing.
+    pub records: Vec<Listed>,
+}
+
+impl Webcosm {
+    /// Stores at once (`Some`), or later through the journal (`None`).
+    pub(super) fn put(
+        &mut self,
+        ticket: Ticket,
+        key: Key,
+        record: Record,
+        hint: PlacementHint,
+        now: Instant,
+    ) -> Result<Option<Answer>, RefusedReason> {
+        if !self.phase.serves() {
+            return Err(self.refused_reason());
+        }
+        let within = record.head.len() <= RECORD_HEAD_LIMIT && record.body.len() <= RECORD_BODY_LIMIT;
+        let whole = hint.size.max(record.len() as u64);
+        let pages = (HEADER + record.len()).div_ceil(PAGE) + 1;
+        let most = MOST_PAGES.min(self.geometry.segment_pages / 4 * 3) as usize;
+        if !within || whole > self.settings.object_limit || pages > most {
+            return Err(RefusedReason::TooLarge);
+        }
+        let staged: usize = self.logs.iter().map(|log| log.stage.bytes()).sum();
+        let waiting = staged + self.flying.bytes + self.forgetting.bytes;
+        let limit = self.settings.waiting_bytes.max(2 * self.settings.page_buffer);
+        if self.is_crowded() || waiting > 0 && waiting + record.len() > limit {
+            return Err(RefusedReason::Busy);
+        }
+        let tag = self.tag(key);
+        let waits = self.is_staged(key) && !self.forgetting.awaits(tag);
+        if !waits && self.may_have_older(tag) {
+            self.enqueue(Wanted { ticket, key, tag, record: Some(record) })?;
+            return Ok(None);
+        }
+        self.stage(key, tag, record, now);
+        Ok(Some(Answer::Stored))
+    }
+
+    /// Lets a record wait for the log that it belongs to: the main one as long as that has not been full. Nothing older of its key may be readable after a crash any more.
+    pub(super) fn stage(&mut self, key: Key, tag: Tag, record: Record, now: Instant) {
+        self.unstage(key);
+        let mean = self.used_bytes() / self.index.len().max(1);
+        let distance = Distance::between((record.len() + HEADER) as u64, mean);
+        let proven = self.ghost.take(tag);
+        let full = self.logs[0].next >= self.logs[0].segments;
+        let log = if full && distance.is_large() && !proven { LogName::Probation } else { LogName::Main };
+        let uses = distance.first_uses();
+        self.logs[log as usize].stage.insert(Staged { key, record, uses }, now);
+    }
+
+    /// Writes what is due, as far as there is room.
+    pub(super) fn pump_writes(&mut self, now: Instant, out: &mut Outbox) {
+        for log in LogName::ALL {
+            while self.flying.has_room() && self.is_due(log, now) {
+                if !self.ensure_open(log) {
+                    if log == LogName::Main {
+                        self.copies.clear();
+                    }
+                    break;
+                }
+                let items = self.next_items(log);
+                if !items.is_empty() && !self.write_batch(log, items, now, out) {
+                    self.seal(log, out);
+                }
+            }
+        }
+        if self.forgetting.crowded {
+            self.seal_facts(out);
+        }
+    }
+
+    /// Ends segments so that the journal's facts come into summaries.
+    pub(super) fn seal_facts(&mut self, out: &mut Outbox) {
+        for log in LogName::ALL {
+            if self.forgetting.unsealed(log) > 0 && self.ensure_open(log) {
+                self.seal(log, out);
+            }
+        }
+    }
+
+    fn is_due(&self, log: LogName, now: Instant) -> bool {
+        let stage = &self.logs[log as usize].stage;
+        let copies = if log == LogName::Main { self.copies.bytes() } else { 0 };
+        let full = stage.bytes() + copies >= self.settings.page_buffer;
+        let old = stage.oldest().is_some_and(|since| since + self.settings.flush_after <= now);
+        let closing = self.phase == Phase::Closing && !stage.is_empty();
+        full || old || closing || log == LogName::Main && self.copies.wanted()
+    }
+
+    /// Begins a segment where none is open, in the slot of one that was given up; `false` when there is none.
+    fn ensure_open(&mut self, name: LogName) -> bool {
+        let log = &mut self.logs[name as usize];
+        if log.open.is_some() || !log.has_room() {
+            return log.open.is_some();
+        }
+        let segment = log.segment(log.next);
+        log.next += 1;
+        log.open = Some(OpenSegment { segment, page: 0, records: Vec::new() });
+        let slot = self.geometry.slot(segment) as usize;
+        self.slots[slot] = super::Written { sequence: segment.sequence, life: self.superblock.opens };
+        true
+    }
+
+    /// What is next in turn: copies that are still wanted, then what waits.
+    fn next_items(&mut self, log: LogName) -> Vec<Item> {
+        let most = self.settings.page_buffer;
+        let (mut items, mut bytes) = (Vec::new(), 0);
+        while bytes < most && log == LogName::Main {
+            let Some(Copy { staged, tag, place }) = self.copies.next() else { break };
+            let still = self.index.get(tag).is_some_and(|known| known.place == place);
+            if still && !self.forgetting.awaits(tag) {
+                bytes += staged.record.len();
+                items.push(Item { staged, tag, old: Some(place) });
+            }
+        }
+        let staged = self.logs[log as usize].stage.take(most.saturating_sub(bytes));
+        items.extend(staged.into_iter().map(|staged| Item { tag: self.tag(staged.key), staged, old: None }));
+        items
+    }
+
+    fn give_back(&mut self, log: LogName, items: Vec<Item>, now: Instant) {
+        for Item { staged, tag, old } in items.into_iter().rev() {
+            match old {
+                Some(place) => self.copies.give_back(Copy { staged, tag, place }),
+                None => self.logs[log as usize].stage.give_back(staged, now),
+            }
+        }
+    }
+
+    /// Pages that a batch of so many records may have in the open segment.
+    fn room_for(&self, log: LogName, records: usize) -> u32 {
+        let Some(open) = &self.logs[log as usize].open else { return 0 };
+        let facts = self.forgetting.unsealed(log).min(1);
+        let summary = pages_for(open.records.len() + records, facts);
+        self.geometry.segment_pages.saturating_sub(open.page + summary)
+    }
+
+    /// Writes as many of the records as fit the open segment, the first ones; `false` when not even one does. The others
+    /// wait again.
+    fn write_batch(&mut self, log: LogName, mut items: Vec<Item>, now: Instant, out: &mut Outbox) -> bool {
+        let granule = usize::try_from(self.geometry.granule).expect("granules are small");
+        while !items.is_empty() {
+            let size = |item: &Item| (item.staged.record.len(), packed::cost(&item.staged.record));
+            let plan = pack::plan(&items.iter().map(size).collect::<Vec<_>>(), granule);
+            if plan.pages() <= self.room_for(log, items.len()) {
+                self.fly(log, items, &plan, out);
+                return true;
+            }
+            let rest = items.split_off(items.len() / 2);
+            self.give_back(log, rest, now);
+        }
+        false
+    }
+
+    fn fly(&mut self, log: LogName, items: Vec<Item>, plan: &Plan, out: &mut Outbox) {
+        let mut open = self.logs[log as usize].open.take().expect("there is room in it");
+        let (segment, first) = (open.segment, open.page);
+        let slot = self.geometry.slot(segment);
+        let mut buffer = self.flying.buffer(plan.pages() as usize * PAGE);
+        let stamp = |page| Position::new(segment, page).stamp(self.superblock.opens);
+        let bytes = buffer.as_mut();
+        let mut learn = |number: usize, start: usize, extent: Extent| {
+            let byte = u64::from(first) * PAGE as u64 + start as u64;
+            let Item { tag, staged, .. } = &items[number];
+            let place = self.geometry.place(slot, byte);
+            self.index.insert(*tag, Known { place, extent, uses: staged.uses });
+            open.records.push(Listed { tag: *tag, step: (byte / 64) as u32, class: extent.class() });
+        };
+        let mut end = 0;
+        for &(number, start) in &plan.runs {
+            let Staged { key, record, .. } = &items[number].staged;
+            let page = start / PAGE;
+            bytes[end..start].fill(0);
+            record::encode(&mut bytes[start..], *key, stamp(first + page as u32), record, &self.secret);
+            end = start + HEADER + record.len();
+            learn(number, start, Extent::Pages((end.div_ceil(PAGE) - page) as u32));
+        }
+        let packed = plan.run_pages as usize * PAGE;
+        bytes[end..packed].fill(0);
+        for (number, members) in plan.packed.iter().enumerate() {
+            let start = packed + number * PAGE;
+            let records =
+                members.iter().map(|&member| (items[member].staged.key, &items[member].staged.record));
+            let page = &mut bytes[start..start + PAGE];
+            packed::encode(page, stamp(first + (start / PAGE) as u32), records, &self.secret);
+            members.iter().for_each(|&member| learn(member, start, Extent::Packed));
+        }
+        open.page += plan.pages();
+        self.logs[log as usize].open = Some(open);
+        let keys = items.iter().map(|item| item.staged.key).collect();
+        let written = items.iter().map(|item| item.staged.record.len()).sum();
+        let offset = self.geometry.offset(slot, first);
+        let pending = Pending::Batch(Batch { segment, keys, bytes: written });
+        let io = self.submit(IoOp::Write { file: self.file, offset, buffer }, pending, out);
+        self.flying.begin(io, items, written);
+    }
+
+    /// A batch is written. If that failed its records stay known, since they may lie on disk all the same; nothing more is
+    /// written to their segment.
+    pub(super) fn batch_done(
+        &mut self,
+        io: u64,
+        batch: &Batch,
+        (result, buffer): (Result<(), IoError>, Option<IoBuffer>),
+        out: &mut Outbox,
+    ) {
+        self.flying.end(io, batch, buffer);
+        let log = batch.segment.log;
+        let open = self.logs[log as usize].open.as_ref().map(|open| open.segment);
+        if result.is_err() && open == Some(batch.segment) {
+            self.seal(log, out);
+        }
+    }
+}
