@@ -4,7 +4,7 @@
 use crate::epoch::Epoch;
 use crate::fields::View;
 use crate::fill::placed;
-use crate::keeper::{Keeper, Kept};
+use crate::keeper::{Keeper, Kept, Needed};
 use crate::parts::with_stored;
 use crate::storage::PART;
 use crate::stored::{CacheKey, Stored, VaryList, strip};
@@ -81,7 +81,7 @@ impl Aside {
     /// Takes more of the body, before the client has it: when the client has all, so has the cache.
     pub(crate) async fn take(&mut self, worker: &Worker, data: &Bytes) {
         let Some(keeper) = &mut self.keeper else { return };
-        if keeper.take(data).await != Kept::Yes {
+        if keeper.take(data, Needed::Later).await != Kept::Yes {
             self.keeper = None;
             return;
         }
@@ -94,7 +94,7 @@ impl Aside {
     /// The body has come whole.
     pub(crate) async fn complete(&mut self, worker: &Worker) {
         let Some(keeper) = self.keeper.take() else { return };
-        let Some((body, length)) = keeper.complete().await else { return };
+        let Some((body, length)) = keeper.complete(Needed::Later).await else { return };
         let (policy, head) = (worker.settings().policy(), self.head.clone());
         let stored = Stored::new(self.key.text.clone(), head, policy, self.times, length, body);
         let cache = &worker.shared.cache;

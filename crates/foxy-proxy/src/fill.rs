@@ -179,7 +179,7 @@ pub(crate) async fn answered(
             // Readers do not wait until the store has confirmed every part.
             flight.end(result.clone());
         }
-        match kept.complete().await {
+        match kept.complete(flight.needs_what_is_kept()).await {
             Some((body, length)) => {
                 let stored = Arc::new(Stored { length, body, ..Stored::clone(&expected) });
                 store(worker, &fill, &key, list.as_ref(), &stored);

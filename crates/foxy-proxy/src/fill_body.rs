@@ -84,7 +84,7 @@ impl Incoming<'_> {
                     }
                     flight.write(data.clone()).await;
                     if let Some(kept) = &mut keeper {
-                        let kept = kept.take(&data).await;
+                        let kept = kept.take(&data, flight.needs_what_is_kept()).await;
                         note(flight, &mut keeper, kept, &refused);
                     }
                     continue;

@@ -7,6 +7,7 @@
 use crate::behind::Keeping;
 use crate::epoch::Epoch;
 use crate::flight_state::State;
+use crate::keeper::Needed;
 pub(crate) use crate::news::{FlightHead, News, Outcome, Piece};
 use crate::upstream::UpstreamError;
 use crate::windows::Windows;
@@ -118,6 +119,11 @@ impl Flight {
         state.ended.get_or_insert(result);
         drop(state);
         self.progress.notify_waiters();
+    }
+
+    /// Whether readers of it read what is kept of it.
+    pub(crate) fn needs_what_is_kept(&self) -> Needed {
+        if self.state().is_read_back() { Needed::ByReaders } else { Needed::Later }
     }
 
     /// Waits until the last reader has left; from then on none can join, so the fill can give up without failing

@@ -104,6 +104,11 @@ impl State {
         self.behind.retain(|(number, _)| *number != reader);
     }
 
+    /// Whether readers have no place in what is held.
+    pub(crate) fn is_read_back(&self) -> bool {
+        !self.behind.is_empty()
+    }
+
     pub(crate) fn is_deserted(&self) -> bool {
         self.places.is_empty() && self.behind.is_empty()
     }

@@ -23,6 +23,10 @@ const PARTS_WAITING: usize = 16;
 /// less than 64 MiB a second is too slow for a faster response, which is not stored then.
 const PARTS_FOR_PATIENCE: u32 = 64;
 
+/// How many times as long a body waits for each part while readers of its flight read it back: without the store they would
+/// all have to ask the origin, or be cut.
+const FOR_READERS: u32 = 10;
+
 /// How long a busy store is left alone.
 const BUSY: Duration = Duration::from_millis(5);
 
@@ -32,6 +36,15 @@ pub(crate) enum Kept {
     Yes,
     /// For that reason.
     No(NotKept),
+}
+
+/// Who would miss what is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Needed {
+    /// Readers of the same flight.
+    ByReaders,
+    /// Nobody now.
+    Later,
 }
 
 /// Collects a body for the cache: whole if it is small, in parts as it comes if not.
@@ -99,7 +112,7 @@ impl Keeper {
     }
 
     /// Takes more of the body. It waits for the store where that owes too much, as long as clients wait for it.
-    pub(crate) async fn take(&mut self, data: &Bytes) -> Kept {
+    pub(crate) async fn take(&mut self, data: &Bytes, needed: Needed) -> Kept {
         self.length += data.len() as u64;
         if self.length > self.cache().object_limit {
             return Kept::No(NotKept::TooLarge);
@@ -117,10 +130,13 @@ impl Keeper {
             if self.waiting.is_empty() {
                 return self.refused();
             }
-            if let Kept::No(reason) = self.answer_within(self.patience).await {
+            let patience = if needed == Needed::Later { self.patience } else { self.for_readers() };
+            if let Kept::No(reason) = self.answer_within(patience).await {
                 return Kept::No(reason);
             }
-            self.patience = self.patience.saturating_sub(begun.elapsed());
+            if needed == Needed::Later {
+                self.patience = self.patience.saturating_sub(begun.elapsed());
+            }
         }
         Kept::Yes
     }
@@ -175,6 +191,10 @@ impl Keeper {
         }
     }
 
+    fn for_readers(&self) -> Duration {
+        self.most_patience * FOR_READERS
+    }
+
     async fn answer_within(&mut self, patience: Duration) -> Kept {
         match timeout(patience, self.answer()).await {
             Ok(kept) => kept,
@@ -188,9 +208,10 @@ impl Keeper {
     }
 
     /// Waits until the store has confirmed every part.
-    async fn confirmed(&mut self) -> Kept {
+    async fn confirmed(&mut self, needed: Needed) -> Kept {
+        let patience = if needed == Needed::Later { self.most_patience } else { self.for_readers() };
         while !self.waiting.is_empty() {
-            if let Kept::No(reason) = self.answer_within(self.most_patience).await {
+            if let Kept::No(reason) = self.answer_within(patience).await {
                 return Kept::No(reason);
             }
         }
@@ -198,12 +219,12 @@ impl Keeper {
     }
 
     /// The body as it can be found again, and its length; `None` when a part was not stored.
-    pub(crate) async fn complete(mut self) -> Option<(StoredBody, u64)> {
+    pub(crate) async fn complete(mut self, needed: Needed) -> Option<(StoredBody, u64)> {
         if self.parts == 0 {
             return Some((StoredBody::Whole(self.collected.freeze()), self.length));
         }
         let last = std::mem::take(&mut self.collected).freeze();
-        let kept = self.put(last) == Kept::Yes && self.confirmed().await == Kept::Yes;
+        let kept = self.put(last) == Kept::Yes && self.confirmed(needed).await == Kept::Yes;
         kept.then_some((StoredBody::Parts { fill: self.fill }, self.length))
     }
 }

@@ -3,7 +3,7 @@
 
 use crate::support::http2::Http2Client;
 use crate::support::proxy::Proxy;
-use crate::support::store::{Broken, BrokenStore, BusyStore, ForgetfulStore};
+use crate::support::store::{Broken, BrokenStore, BusyStore, ForgetfulStore, SilentStore};
 use crate::support::wire::{RawClient, Response};
 use crate::support::{ScriptedOrigin, Step, local};
 use foxy_http::Method;
@@ -19,6 +19,9 @@ const FRESH: &str = "Cache-Control: max-age=600\r\n";
 
 /// Where the origin pauses: four mebibytes and a half.
 const PAUSE: usize = 9 << 19;
+
+/// How long the proxy waits for its store.
+const PATIENCE: Duration = Duration::from_millis(500);
 
 fn large() -> Vec<u8> {
     (0..8 << 20).map(|at| (at % 251) as u8).collect()
@@ -52,7 +55,7 @@ impl HalfWay {
         let origin = ScriptedOrigin::start(vec![paced, whole]).await;
         let proxy = Proxy::start_on(store, |settings| {
             settings.memory = 0;
-            settings.store_patience = Duration::from_millis(500);
+            settings.store_patience = PATIENCE;
         });
         let mut client = asking(&proxy, &origin).await;
         let first = tokio::task::spawn_local(async move { client.response(&Method::Get).await });
@@ -122,6 +125,23 @@ async fn a_store_that_is_busy_for_a_while_keeps_a_large_response_all_the_same() 
         let again = asking(&proxy, &origin).await.response(&Method::Get).await;
         is_right(&again);
         assert!(again.header("cache-status").contains("hit"), "{:?}", again.head);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_store_that_is_slow_is_waited_for_while_somebody_reads_it_back() {
+    local(async {
+        let store = SilentStore::new();
+        let setting = HalfWay::new(Some(store.clone()), counted(FRESH)).await;
+        let mut late = setting.asks().await;
+        let (first, origin, _proxy) = setting.goes_on(1).await;
+        is_right(&first);
+        // Longer than nobody would be waited for.
+        tokio::time::sleep(2 * PATIENCE).await;
+        store.speak();
+        is_right(&late.response(&Method::Get).await);
+        assert_eq!(origin.connections(), 1);
     })
     .await;
 }

@@ -150,6 +150,49 @@ impl ObjectStore for BusyStore {
     }
 }
 
+/// A store in memory that says nothing of any part after the second until a test lets it.
+#[derive(Default)]
+pub struct SilentStore {
+    inner: ForgetfulStore,
+    silent: Mutex<Option<Vec<Reply>>>,
+}
+
+impl SilentStore {
+    /// One that is silent.
+    pub fn new() -> Arc<Self> {
+        Arc::new(Self { inner: ForgetfulStore::default(), silent: Mutex::new(Some(Vec::new())) })
+    }
+
+    /// Says what it has not said.
+    pub fn speak(&self) {
+        let unsaid = self.silent.lock().expect("no test panics within").take();
+        unsaid.into_iter().flatten().for_each(|reply| reply(Answer::Stored));
+    }
+}
+
+impl ObjectStore for SilentStore {
+    fn get(&self, key: Key, reply: Reply) {
+        self.inner.get(key, reply);
+    }
+
+    fn put(&self, key: Key, record: Record, hint: PlacementHint, reply: Reply) {
+        let part = record.head.is_empty();
+        let held = part && self.inner.parts() >= 2;
+        let mut silent = self.silent.lock().expect("no test panics within");
+        match &mut *silent {
+            Some(unsaid) if held => {
+                unsaid.push(reply);
+                self.inner.put(key, record, hint, Box::new(drop));
+            }
+            _ => self.inner.put(key, record, hint, reply),
+        }
+    }
+
+    fn remove(&self, key: Key, reply: Reply) {
+        self.inner.remove(key, reply);
+    }
+}
+
 /// A store in memory that counts the body bytes of its answers that are still held, and the most there ever were.
 #[derive(Default)]
 pub struct CountingStore {
