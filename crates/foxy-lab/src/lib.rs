@@ -8,6 +8,7 @@ pub mod load;
 pub mod origin;
 pub mod outcome;
 pub mod sim;
+pub mod store_bench;
 
 pub use load::{LoadOptions, Mode, Pace, Stop, run};
 pub use origin::{Origin, OriginOptions};

@@ -11,8 +11,8 @@ const LARGEST: u64 = 1 << 20;
 /// Half octaves from one step of credit or toll to the next: a factor of four in size.
 const STEP: i32 = 4;
 
-/// From so many half octaves above the mean a record costs more than one use can repay.
-const HEAVY: i32 = 3;
+/// Records this many half octaves above the mean, twice its size, and more are most of what is written and few of the hits.
+const HEAVY: i32 = 2;
 
 /// How large a record is beside the mean of those on disk, in half octaves (factors of about the root of two).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -85,8 +85,8 @@ mod tests {
         check(16 << 10, false, false, 0, Some(1));
         check(23 << 10, false, false, 0, Some(1));
         check(24 << 10, true, false, 0, Some(1));
-        check(47 << 10, true, false, 0, Some(1));
-        check(48 << 10, true, true, 0, Some(1));
+        check(31 << 10, true, false, 0, Some(1));
+        check(32 << 10, true, true, 0, Some(1));
         check(127 << 10, true, true, 0, Some(1));
         check(128 << 10, true, true, 0, Some(2));
         check(512 << 10, true, true, 0, Some(3));

@@ -2,6 +2,7 @@
 //! Read from logs, or made by the calibrated generator. No file access here: readers take what the binary opened.
 
 pub mod builder;
+pub mod catalogue;
 mod columns;
 mod common_log;
 mod csv;

@@ -12,6 +12,7 @@ pub mod purge;
 pub mod run;
 pub mod serve;
 pub mod sim;
+pub mod store;
 pub mod trace;
 
 use crate::failure::Failure;
@@ -35,6 +36,7 @@ const COMMANDS: &[Entry] = &[
     Entry { command: load::command, run: load::run },
     Entry { command: origin::command, run: origin::run },
     Entry { command: sim::command, run: sim::run },
+    Entry { command: store::command, run: store::run },
     Entry { command: trace::command, run: trace::run },
 ];
 

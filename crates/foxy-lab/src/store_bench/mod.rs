@@ -1,0 +1,3 @@
+//! What the default engine is measured by, one file a measure: `foxy store bench` runs them.
+
+pub mod misses;

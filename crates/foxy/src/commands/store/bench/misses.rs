@@ -1,0 +1,232 @@
+//! `foxy store bench misses`: misses of the default engine's rules beside LRU, other policies and oracles, at equal bytes of
+//! disk, over several workloads.
+
+use crate::failure::Failure;
+use crate::lab::progress::Progress;
+use crate::lab::{logs, records};
+use crate::settings::machine::Machine;
+use crate::terminal;
+use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
+use foxy_lab::sim::parallel::run_all;
+use foxy_lab::store_bench::misses::{self, CONTENDERS, Contender, SIZES, Tally, Trial, Workload, times};
+use foxy_report::{Measure, Record, Table};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+/// The bar: at most so many times LRU's misses, and no more than LRU's byte misses.
+const MISSES: f64 = 0.9;
+
+const ABOUT: &str = "\
+Sends synthetic workloads, and a log if one is given, through models of stores with disks of 1, 5, 10 and 20 % of the bytes \
+that would hold everything, and prints misses and byte misses as multiples of LRU's. All stores have the same bytes of disk: \
+the policies' and the oracles' objects take granules of 512 bytes and their index no disk; those of segments are charged for \
+heads, page loss, footers, checkpoints and segments kept free. webcosm-staged holds heavy newcomers in memory, a fiftieth of \
+the disk that is taken off it, and writes them when they are asked for again. The model has no IO and no time.";
+
+/// Its arguments.
+pub fn command() -> Command {
+    Command::new("misses")
+        .about("Misses against LRU at equal bytes of disk")
+        .long_about(ABOUT)
+        .arg(
+            Arg::new("trace")
+                .long("trace")
+                .value_name("FILE")
+                .value_parser(value_parser!(PathBuf))
+                .help("A log of gets beside the synthetic workloads, packed with gzip or not"),
+        )
+        .arg(logs::format().requires("trace"))
+        .arg(
+            Arg::new("quick")
+                .long("quick")
+                .action(ArgAction::SetTrue)
+                .help("Synthetic workloads of a fiftieth of their length"),
+        )
+        .arg(
+            Arg::new("seed")
+                .long("seed")
+                .value_name("N")
+                .default_value("1")
+                .value_parser(value_parser!(u64))
+                .help("Seed of the synthetic workloads"),
+        )
+        .arg(records::argument())
+}
+
+/// Runs it.
+pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
+    let seed = *matches.get_one("seed").expect("has a default");
+    let threads = Machine::look().cores;
+    let workloads = workloads(matches, seed, threads)?;
+    let trials: Vec<Trial> = workloads.iter().flat_map(trials).collect();
+    let (done, total) = (AtomicU64::new(0), trials.len() as u64);
+    let mut progress = Progress::new("runs", Some(total));
+    let one = |trial: &Trial| {
+        let tally = misses::run(trial);
+        done.fetch_add(1, Relaxed);
+        tally
+    };
+    let tallies = run_all(&trials, threads, &one, &mut || progress.update(done.load(Relaxed)));
+    drop(progress);
+    let cells: Vec<Cell> = trials.iter().zip(tallies).map(|(trial, tally)| Cell { trial, tally }).collect();
+    let disks: Vec<Disk> = cells.chunks(CONTENDERS.len()).map(|cells| Disk { cells }).collect();
+    terminal::print(text(&disks).trim_end());
+    let found = disks.iter().flat_map(measures).map(Record::Measure).collect();
+    records::write(matches, records::setup(seed), found, true)
+}
+
+fn workloads(matches: &ArgMatches, seed: u64, threads: usize) -> Result<Vec<Workload>, Failure> {
+    let mut list = Vec::new();
+    if let Some(path) = matches.get_one::<PathBuf>("trace") {
+        let (trace, _) = logs::read_log(matches, "--trace ", path)?;
+        let name = path.file_name().map_or_else(|| "trace".into(), |name| name.to_string_lossy());
+        list.push(Workload::of(&name, &trace));
+    }
+    let is_quick = matches.get_flag("quick");
+    let make = |name: &&str| misses::make(name, is_quick, seed);
+    list.extend(run_all(&misses::synthetic(), threads, &make, &mut || {}));
+    Ok(list)
+}
+
+/// Every size with every contender.
+fn trials(workload: &Workload) -> impl Iterator<Item = Trial<'_>> {
+    let of = move |percent| CONTENDERS.map(|(contender, _)| Trial { workload, percent, contender });
+    SIZES.into_iter().flat_map(of)
+}
+
+struct Cell<'a> {
+    trial: &'a Trial<'a>,
+    tally: Tally,
+}
+
+/// All contenders in front of one disk, in the order of their table.
+struct Disk<'a> {
+    cells: &'a [Cell<'a>],
+}
+
+impl Disk<'_> {
+    fn trial(&self) -> &Trial<'_> {
+        self.cells[0].trial
+    }
+
+    fn lru(&self) -> &Tally {
+        &self.cells[0].tally
+    }
+
+    fn oracles(&self) -> Vec<Tally> {
+        let oracles = self.cells.iter().filter(|cell| matches!(cell.trial.contender, Contender::Oracle(_)));
+        oracles.map(|cell| cell.tally).collect()
+    }
+
+    /// Misses and byte misses as multiples of LRU's.
+    fn against_lru(&self, cell: &Cell) -> (f64, f64) {
+        let (own, lru) = (&cell.tally, self.lru());
+        (times(own.misses(), lru.misses()), times(own.missed_bytes(), lru.missed_bytes()))
+    }
+
+    fn of(&self, contender: Contender) -> Option<&Cell<'_>> {
+        self.cells.iter().find(|cell| cell.trial.contender == contender)
+    }
+}
+
+/// A table for each workload, and what comes of the bar.
+fn text(disks: &[Disk]) -> String {
+    let mut text = String::new();
+    for disks in disks.chunks(SIZES.len()) {
+        let mut heads = vec!["misses / byte misses".to_owned()];
+        heads.extend(SIZES.map(|percent| format!("{percent} %")));
+        heads.extend(["written/missed".to_owned(), "copied/admitted".to_owned()]);
+        let mut table = Table::new(&heads.iter().map(String::as_str).collect::<Vec<_>>());
+        table.row(&row("lru, share of gets / bytes", disks, &|disk, _| shares(disk.lru())));
+        for (place, (_, name)) in CONTENDERS.iter().enumerate().skip(1) {
+            let ratios = |disk: &Disk, place: usize| {
+                let (misses, bytes) = disk.against_lru(&disk.cells[place]);
+                format!("{misses:.3} / {bytes:.3}")
+            };
+            let mut cells = row(name, disks, &|disk, _| ratios(disk, place));
+            cells.extend(writes(disks, place));
+            table.row(&cells);
+        }
+        let name = &disks[0].trial().workload.name;
+        text.push_str(&format!("{name}\n{}\n", table.render()));
+    }
+    text.push_str(&verdicts(disks));
+    text
+}
+
+fn row(name: &str, disks: &[Disk], cell: &dyn Fn(&Disk, usize) -> String) -> Vec<String> {
+    let cells = disks.iter().enumerate().map(|(place, disk)| cell(disk, place));
+    std::iter::once(name.to_owned()).chain(cells).collect()
+}
+
+fn shares(tally: &Tally) -> String {
+    format!("{:.3} / {:.3}", 1.0 - tally.counts.hit_ratio(), 1.0 - tally.counts.byte_hit_ratio())
+}
+
+/// Means over the sizes, of those that count what they write.
+fn writes(disks: &[Disk], place: usize) -> Vec<String> {
+    let tallies = disks.iter().map(|disk| &disk.cells[place].tally);
+    let written: Vec<_> = tallies.filter(|tally| tally.admitted > 0).map(written).collect();
+    let mean = |of: &dyn Fn(&(f64, f64)) -> f64| {
+        let sum: f64 = written.iter().map(of).sum();
+        if written.is_empty() { "–".to_owned() } else { format!("{:.2}", sum / written.len() as f64) }
+    };
+    vec![mean(&|one| one.0), mean(&|one| one.1)]
+}
+
+/// Bytes written for each byte missed, and copied for each admitted.
+fn written(tally: &Tally) -> (f64, f64) {
+    (times(tally.admitted + tally.copied, tally.missed_bytes()), times(tally.copied, tally.admitted))
+}
+
+/// For each workload and size, whether the default engine's rules reach the bar.
+fn verdicts(disks: &[Disk]) -> String {
+    let mut text = String::from("webcosm: a tenth fewer misses than LRU, byte misses no more\n");
+    for disk in disks {
+        let (Some(own), Some(infinite)) = (disk.of(Contender::Webcosm), disk.of(Contender::Infinite)) else {
+            continue;
+        };
+        let (misses, bytes) = disk.against_lru(own);
+        let (floor, _) = disk.against_lru(infinite);
+        let word = if misses <= MISSES && bytes <= 1.0 {
+            "reached"
+        } else if floor > MISSES && bytes <= 1.0 {
+            "not possible: a cache that never evicts misses more"
+        } else {
+            "not reached"
+        };
+        let gap = misses::gap_closed(&own.tally, disk.lru(), &disk.oracles());
+        let gap = gap.map_or_else(String::new, |gap| format!(", {:.0} % of the gap to Belady", gap * 100.0));
+        let Trial { workload, percent, .. } = disk.trial();
+        text.push_str(&format!(
+            "  {} at {percent} %: {misses:.3} / {bytes:.3}{gap}: {word}\n",
+            workload.name
+        ));
+    }
+    text
+}
+
+fn measures(disk: &Disk) -> Vec<Measure> {
+    let Trial { workload, percent, .. } = disk.trial();
+    let mut list = Vec::new();
+    for (cell, (contender, name)) in disk.cells.iter().zip(CONTENDERS) {
+        let subject = format!("{name}@{percent}% of {}", workload.name);
+        let mut add = |name: &str, value, unit: &str| list.push(Measure::once(name, &subject, value, unit));
+        let (misses, bytes) = disk.against_lru(cell);
+        add("hit_ratio", cell.tally.counts.hit_ratio(), "share");
+        add("byte_hit_ratio", cell.tally.counts.byte_hit_ratio(), "share");
+        add("misses_against_lru", misses, "times");
+        add("byte_misses_against_lru", bytes, "times");
+        if cell.tally.admitted > 0 {
+            let (written, copied) = written(&cell.tally);
+            add("written_per_missed_byte", written, "bytes");
+            add("copied_per_admitted_byte", copied, "bytes");
+        }
+        let is_online = !matches!(contender, Contender::Oracle(_) | Contender::Infinite);
+        let gap = misses::gap_closed(&cell.tally, disk.lru(), &disk.oracles());
+        if let Some(gap) = gap.filter(|_| is_online) {
+            add("gap_to_belady_closed", gap, "share");
+        }
+    }
+    list
+}

@@ -1,0 +1,42 @@
+//! `foxy store bench`: its table, its records, and its exit codes.
+
+use std::process::{Command, Output};
+
+fn store(arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_foxy"));
+    command.arg("store").args(arguments).output().expect("the binary runs")
+}
+
+#[test]
+fn misses_are_compared_over_all_workloads_and_written_as_records() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("run.jsonl");
+    let name = file.to_str().expect("UTF-8");
+    let log = concat!(env!("CARGO_MANIFEST_DIR"), "/../foxy-workload/tests/data/squid.log");
+    let output = store(&["bench", "misses", "--quick", "--trace", log, "--json", name]);
+    let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert_eq!(output.status.code(), Some(0), "{out}{err}");
+    for workload in ["squid.log", "dec, synthetic", "cdn, synthetic", "registry, synthetic"] {
+        assert!(out.lines().any(|line| line == workload), "no {workload} in {out}");
+    }
+    assert!(out.contains("  dec, synthetic at 10 %: 0."), "{out}");
+    let records = std::fs::read_to_string(&file).expect("written");
+    let records: Vec<serde_json::Value> =
+        records.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    let of = |name: &str, subject: &str| {
+        let found = records.iter().find(|record| record["name"] == name && record["subject"] == subject);
+        found.and_then(|record| record["value"].as_f64()).unwrap_or_else(|| panic!("no {name} of {subject}"))
+    };
+    assert!((of("misses_against_lru", "lru@5% of cdn, synthetic") - 1.0).abs() < 1e-9);
+    assert!(of("misses_against_lru", "webcosm@5% of cdn, synthetic") < 0.95);
+    let written = |name: &str| of("written_per_missed_byte", &format!("{name}@5% of cdn, synthetic"));
+    assert!(written("webcosm-staged") < written("webcosm"));
+}
+
+#[test]
+fn a_log_that_is_not_there_is_named() {
+    let output = store(&["bench", "misses", "--quick", "--trace", "/no/such.log"]);
+    let err = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{err}");
+    assert!(err.contains("/no/such.log"), "{err}");
+}
