@@ -132,7 +132,10 @@ impl<D: Device, P: Pace<D>> Drive<D, P> {
                 if !self.busy {
                     break;
                 }
-                if !progress && !self.wait(self.engine.deadline()) {
+                // A removal is turned away by a journal that is full; what is due later does not empty it.
+                let deletes = kind == OperationKind::Delete;
+                let deadline = if deletes { None } else { self.engine.deadline() };
+                if !progress && !self.wait(deadline) {
                     self.refuse(RefusedReason::Busy);
                     break;
                 }

@@ -27,6 +27,7 @@ fn run(text: &str, operations: &Operations) -> (Outcome, Observer) {
         high_watermark: 100,
         low_watermark: 100,
         recovery: Recovery::AfterCleanStop,
+        flush_after: Duration::from_secs(3600),
         record_limit: 100_000,
         ..StoreSettings::with_size(8 << 20)
     };
@@ -88,4 +89,14 @@ fn each_technique_seeks_less_than_the_one_before() {
     let (buddy, stream, packetizer) = (seeks("buddy"), seeks("stream"), seeks("packetizer"));
     assert!(stream < buddy * 3 / 4, "{stream} against {buddy}");
     assert!(packetizer <= stream, "{packetizer} against {stream}");
+}
+
+#[test]
+fn removals_that_a_full_journal_turns_away_are_counted_and_not_waited_for() {
+    let operation = |kind| move |url| Operation { kind, url, site: 0, size: 600 };
+    let written = (0..2001).map(operation(OperationKind::Write));
+    let list = written.chain((0..2000).map(operation(OperationKind::Delete))).collect();
+    let (outcome, _) = run("stream-packetizer", &Operations { list, ..stream() });
+    assert!(outcome.refused > 0, "the journal holds fewer");
+    assert!(outcome.took < Duration::from_secs(60), "{:?}", outcome.took);
 }
