@@ -60,7 +60,8 @@ impl fmt::Display for CacheStatus {
                     HitSource::Fallback(Some(status)) => write!(f, "; fwd=stale; fwd-status={status}")?,
                     HitSource::Fallback(None) => f.write_str("; fwd=stale")?,
                 }
-                write!(f, "; ttl={ttl}")?;
+                f.write_str("; ttl=")?;
+                f.write_str(itoa::Buffer::new().format(*ttl))?;
                 permit.map_or(Ok(()), |permit| write!(f, "; detail={}", permit.name()))
             }
             Self::Forwarded { reason, status, stored, collapsed, detail } => {

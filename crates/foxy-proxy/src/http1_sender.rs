@@ -6,6 +6,7 @@ use crate::sender::{Framing, Opening, Taken, WriteEnd};
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 use foxy_http::encode::{self, ChunkHeader};
 use foxy_http::{Headers, ResponseHead, Version};
+use std::fmt::Write;
 use std::io::{self, IoSlice};
 use std::time::Duration;
 
@@ -176,21 +177,22 @@ impl<'a> Http1Sender<'a> {
     }
 }
 
-/// Puts the end of a head: Age, Cache-Status, framing and Connection.
+/// Puts the end of a head: Age, Cache-Status, framing and Connection. Without the formatting machinery where that is easy: it
+/// runs once an answer.
 fn end_head(out: &mut BytesMut, asked: Asked, opening: Opening<'_>) -> After {
-    use std::io::Write;
-    let mut out = out.writer();
     if let Some(age) = opening.age {
-        let _ = write!(out, "Age: {age}\r\n");
+        put_number(out, b"Age: ", age);
     }
-    let _ = write!(out, "Cache-Status: {}\r\n", opening.outcome);
+    out.put_slice(b"Cache-Status: ");
+    write!(out, "{}", opening.outcome).expect("a BytesMut takes all");
+    out.put_slice(encode::CRLF);
     let after = match opening.framing {
         Framing::Length(length) => {
-            let _ = write!(out, "Content-Length: {length}\r\n");
+            put_number(out, b"Content-Length: ", length);
             asked.keep
         }
         Framing::Chunked => {
-            let _ = out.write_all(b"Transfer-Encoding: chunked\r\n");
+            out.put_slice(b"Transfer-Encoding: chunked\r\n");
             asked.keep
         }
         Framing::UntilClose => false,
@@ -201,8 +203,15 @@ fn end_head(out: &mut BytesMut, asked: Asked, opening: Opening<'_>) -> After {
         (true, Version::Http10) => b"Connection: keep-alive\r\n\r\n",
         (true, Version::Http11 | Version::Http2) => b"\r\n",
     };
-    let _ = out.write_all(line);
+    out.put_slice(line);
     if after { After::Keep } else { After::Close }
+}
+
+/// Puts a line with a number for a value.
+fn put_number(out: &mut BytesMut, name: &[u8], value: u64) {
+    out.put_slice(name);
+    out.put_slice(itoa::Buffer::new().format(value).as_bytes());
+    out.put_slice(encode::CRLF);
 }
 
 fn taken(flushed: io::Result<()>) -> Result<Taken, WriteEnd> {

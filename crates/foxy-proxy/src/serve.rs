@@ -142,7 +142,7 @@ async fn one(
 ) -> Then {
     let (mut receiver, sender) = connection.split(worker.settings().client_write);
     idle.set(!receiver.has_begun());
-    let (head, body) = match read_head(worker, &mut receiver, idle).await {
+    let (mut head, body) = match read_head(worker, &mut receiver, idle).await {
         Ok(found) => found,
         // Who speaks another protocol cannot read an answer of ours (RFC 9113 §3.4 asks for the close alone).
         Err(ReadEnd::Closed | ReadEnd::Broken | ReadEnd::Malformed(DecodeError::OtherProtocol)) => {
@@ -164,10 +164,10 @@ async fn one(
     };
     let started = clock::monotonic();
     worker.counters.add(Counter::Requests, 1);
-    let (head, refusal) = match &connection.inside {
-        None => (head, None),
-        Some(inside) => inside.judge(head),
-    };
+    let mut refusal = None;
+    if let Some(inside) = &connection.inside {
+        (head, refusal) = inside.judge(head);
+    }
     let (ended, bytes) = request(worker, &mut Client::Http1(connection), peer, (&head, body), refusal).await;
     record(worker, peer, started, Some(&head), (&ended, bytes));
     match ended {

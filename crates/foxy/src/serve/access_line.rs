@@ -70,18 +70,11 @@ fn squid(line: &AccessRecord<'_>, out: &mut Vec<u8>) -> std::io::Result<()> {
 }
 
 /// Writes a number in at least `width` places, filled from the left.
-fn decimal(mut number: u64, width: usize, fill: u8, out: &mut Vec<u8>) {
-    let mut places = [fill; 20];
-    let mut start = places.len();
-    loop {
-        start -= 1;
-        places[start] = b'0' + u8::try_from(number % 10).unwrap_or(0);
-        number /= 10;
-        if number == 0 {
-            break;
-        }
-    }
-    out.extend_from_slice(&places[start.min(places.len() - width)..]);
+fn decimal(number: u64, width: usize, fill: u8, out: &mut Vec<u8>) {
+    let mut buffer = itoa::Buffer::new();
+    let digits = buffer.format(number).as_bytes();
+    (digits.len()..width).for_each(|_| out.push(fill));
+    out.extend_from_slice(digits);
 }
 
 fn address(address: IpAddr, out: &mut Vec<u8>) -> std::io::Result<()> {
