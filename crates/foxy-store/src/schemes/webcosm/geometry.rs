@@ -125,7 +125,7 @@ impl Geometry {
                 Ring { first: segments - probation, segments: probation },
             ],
             granule,
-            partition_bits: power_below(pages / 1024).ilog2().clamp(2, 18),
+            partition_bits: power_below(pages / 256).ilog2().clamp(2, 18),
         }
     }
 

@@ -119,8 +119,9 @@ impl Webcosm {
         }
     }
 
-    /// The life in which a page was written that begins with a record, or is one of small records.
-    fn life_of_page(&self, page: &[u8], position: Position) -> Option<u64> {
+    /// The life in which the first page of some was written, which begins with a record or is one of small records.
+    fn life_of_page(&self, bytes: &[u8], position: Position) -> Option<u64> {
+        let page = bytes.get(..PAGE)?;
         let packed = Self::life_in(page, 8, position)
             .filter(|&life| packed::entries(page, position.stamp(life), &self.secret).is_some());
         let stamp = || Header::decode(page, &self.secret).ok().map(|header| header.sequence);

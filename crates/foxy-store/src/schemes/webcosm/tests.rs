@@ -228,3 +228,15 @@ fn more_is_forgotten_than_the_journal_holds() {
         |key| !matches!(store.driver.get(name(key)), Answer::Found(old) if old == content(key, 0, 300))
     ));
 }
+
+#[test]
+fn a_single_small_record_survives_a_kill_in_a_store_of_any_size() {
+    for size in [1 << 20, 16 << 20, 64 << 20, 300 << 20] {
+        let settings = StoreSettings { size, seed: 3, ..settings() };
+        let mut store = Store::open(&settings, Memory::default());
+        assert_eq!(store.put(1, 0, 300), Answer::Stored);
+        store.flush();
+        let mut store = Store::open(&settings, store.kill());
+        assert!(store.holds(1, 0, 300), "{size}");
+    }
+}
