@@ -40,3 +40,23 @@ fn a_log_that_is_not_there_is_named() {
     assert_eq!(output.status.code(), Some(2), "{err}");
     assert!(err.contains("/no/such.log"), "{err}");
 }
+
+#[test]
+fn the_engine_is_measured_beside_its_bars() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let name = folder.path().to_str().expect("UTF-8");
+    let output = store(&["bench", "engine", "--quick", "--folder", name]);
+    let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert_eq!(output.status.code(), Some(0), "{out}{err}");
+    let row = |name: &str| {
+        out.lines().find(|line| line.starts_with(name)).unwrap_or_else(|| panic!("no {name} in {out}"))
+    };
+    for name in ["small_object_reads_per_hit", "objects_back_share"] {
+        assert!(row(name).contains("held"), "{out}");
+    }
+    assert_eq!(std::fs::read_dir(folder.path()).expect("still there").count(), 0, "nothing is left");
+    let output = store(&["bench", "engine", "--quick", "--folder", "/dev/null/folder"]);
+    let err = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(3), "{err}");
+    assert!(err.contains("/dev/null/folder"), "{err}");
+}

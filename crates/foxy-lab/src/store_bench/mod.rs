@@ -1,3 +1,4 @@
 //! What the default engine is measured by, one file a measure: `foxy store bench` runs them.
 
+pub mod engine;
 pub mod misses;

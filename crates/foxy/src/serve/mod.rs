@@ -18,7 +18,7 @@ mod listeners;
 mod log_queue;
 mod metrics;
 mod opening;
-mod process;
+pub mod process;
 mod proxy_settings;
 mod purge_journal;
 pub mod query;

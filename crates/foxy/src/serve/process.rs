@@ -41,18 +41,12 @@ fn send(address: &OsStr, state: &str) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Adds the process's own figures, under the names Prometheus' clients share. Those that cannot be read are left out.
+/// Adds the process's own figures, under the names Prometheus' clients share. Those that cannot be read are 0 or left out.
 pub fn expose(exposition: &mut Exposition) {
-    let status = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
-    if let Some(time) = cpu_time(&status) {
-        let help = "User and system CPU time spent in seconds.";
-        exposition.single("process_cpu_seconds_total", FamilyKind::Counter, help, time.as_secs_f64());
-    }
-    if let Some(pages) = stat_field(&status, 24) {
-        let bytes = pages * rustix::param::page_size() as u64;
-        let help = "Resident memory size in bytes.";
-        exposition.single("process_resident_memory_bytes", FamilyKind::Gauge, help, bytes);
-    }
+    let help = "User and system CPU time spent in seconds.";
+    exposition.single("process_cpu_seconds_total", FamilyKind::Counter, help, own_cpu_time().as_secs_f64());
+    let help = "Resident memory size in bytes.";
+    exposition.single("process_resident_memory_bytes", FamilyKind::Gauge, help, resident_bytes());
     if let Ok(entries) = std::fs::read_dir("/proc/self/fd") {
         let help = "Number of open file descriptors.";
         exposition.single("process_open_fds", FamilyKind::Gauge, help, entries.count());
@@ -61,6 +55,17 @@ pub fn expose(exposition: &mut Exposition) {
         let help = "Maximum number of open file descriptors.";
         exposition.single("process_max_fds", FamilyKind::Gauge, help, limit);
     }
+}
+
+/// Bytes of memory that this process has resident; 0 where the system does not say.
+pub fn resident_bytes() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    stat_field(&status, 24).unwrap_or(0) * rustix::param::page_size() as u64
+}
+
+/// CPU time that this process has spent; none where the system does not say.
+pub fn own_cpu_time() -> Duration {
+    cpu_time(&std::fs::read_to_string("/proc/self/stat").unwrap_or_default()).unwrap_or_default()
 }
 
 /// Field `number` of `/proc/self/stat`, counted from 1 as in proc_pid_stat(5). The second is in parentheses and may

@@ -1,5 +1,6 @@
 //! `foxy store bench`: what the default engine is measured by, one row of the table a measure.
 
+mod engine;
 mod misses;
 
 use crate::failure::Failure;
@@ -11,7 +12,10 @@ struct Entry {
     run: fn(&ArgMatches) -> Result<(), Failure>,
 }
 
-const MEASURES: &[Entry] = &[Entry { command: misses::command, run: misses::run }];
+const MEASURES: &[Entry] = &[
+    Entry { command: engine::command, run: engine::run },
+    Entry { command: misses::command, run: misses::run },
+];
 
 /// Its commands.
 pub fn command() -> Command {

@@ -1,0 +1,211 @@
+//! `foxy store bench engine`: what the default engine costs in memory, writes, reads and processor time, and how soon it answers
+//! after it was killed, each beside its bar. Only the last needs a disk.
+
+use crate::failure::Failure;
+use crate::lab::folder::{store_lock, words};
+use crate::lab::leftovers::SIM_PREFIX;
+use crate::lab::progress::Progress;
+use crate::lab::records;
+use crate::lab::temporary::Temporary;
+use crate::serve::process;
+use crate::terminal;
+use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
+use foxy_base::clock;
+use foxy_device::{Blocking, DirectIo, Root};
+use foxy_lab::store_bench::engine::{self, Store};
+use foxy_report::{Measure, Record, Table};
+use foxy_store::StoreStatus;
+use std::path::PathBuf;
+
+const ABOUT: &str = "\
+Runs the default engine in one thread. Memory and processor time come from a fill of a device that keeps nothing; bytes \
+written from a store in memory that is turned over three times; reads from gets of every small record; the time of a start \
+from a store in a folder, filled and then left as a killed process leaves it, in the page cache. Tails of reads under writes need \
+a quiet machine and are not measured here.";
+
+/// Its arguments.
+pub fn command() -> Command {
+    Command::new("engine")
+        .about("Memory, writes, reads and processor time of the default engine")
+        .long_about(ABOUT)
+        .arg(
+            Arg::new("folder")
+                .long("folder")
+                .value_name("PATH")
+                .value_parser(value_parser!(PathBuf))
+                .help("Where a folder for the store that is killed is made; the system's folder for temporary files without it"),
+        )
+        .arg(Arg::new("quick").long("quick").action(ArgAction::SetTrue).help("A hundredth of the bytes: memory is then not worth much"))
+        .arg(
+            Arg::new("seed")
+                .long("seed")
+                .value_name("N")
+                .default_value("1")
+                .value_parser(value_parser!(u64))
+                .help("Seed of the records' lengths"),
+        )
+        .arg(records::argument())
+}
+
+/// What a value is held against.
+enum Bar {
+    AtMost(f64),
+    AtLeast(f64),
+}
+
+/// A measure with its bar.
+struct Row {
+    measure: Measure,
+    bar: Bar,
+    note: String,
+}
+
+impl Row {
+    fn new(name: &str, value: f64, unit: &str, bar: Bar, note: String) -> Self {
+        Self { measure: Measure::once(name, "webcosm", value, unit), bar, note }
+    }
+
+    fn held(&self) -> bool {
+        match self.bar {
+            Bar::AtMost(most) => self.measure.value <= most,
+            Bar::AtLeast(least) => self.measure.value >= least,
+        }
+    }
+
+    fn cells(&self) -> [String; 5] {
+        let bar = match self.bar {
+            Bar::AtMost(most) => format!("<= {most}"),
+            Bar::AtLeast(least) => format!(">= {least}"),
+        };
+        let Measure { name, value, unit, .. } = &self.measure;
+        let held = if self.held() { "held" } else { "missed" };
+        [format!("{name}, {unit}"), format!("{value:.4}"), bar, held.into(), self.note.clone()]
+    }
+}
+
+/// Runs it.
+pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
+    let seed = *matches.get_one("seed").expect("has a default");
+    let scale = if matches.get_flag("quick") { 7 } else { 0 };
+    let refused = |status: StoreStatus| Failure::Failed(format!("the store does not serve: {status:?}"));
+    let mut rows = memory_and_time(scale).map_err(refused)?;
+    rows.extend(writes(scale, seed).map_err(refused)?);
+    rows.extend(small_records(scale, seed).map_err(refused)?);
+    rows.extend(killed(matches, scale, seed)?);
+    let mut table = Table::new(&["measure", "value", "bar", "", "what was run"]);
+    for row in &rows {
+        table.row(&row.cells());
+    }
+    terminal::print(table.render().trim_end());
+    let found = rows.into_iter().map(|row| Record::Measure(row.measure)).collect();
+    records::write(matches, records::setup(seed), found, true)
+}
+
+#[expect(clippy::cast_precision_loss, reason = "measures")]
+fn memory_and_time(scale: u32) -> Result<Vec<Row>, StoreStatus> {
+    let total = (2 << 30) >> scale;
+    let mut progress = Progress::new("memory", Some(total));
+    let before = process::resident_bytes();
+    let (filled, store) = engine::fill_nothing(total, 250, &mut |done| progress.update(done))?;
+    let resident = process::resident_bytes().saturating_sub(before) as f64 / filled.records as f64;
+    drop((progress, store));
+    let mut rows = vec![Row::new(
+        "index_bytes_per_object",
+        resident,
+        "bytes",
+        Bar::AtMost(10.0),
+        format!(
+            "resident memory after {} records; counted {:.2}",
+            filled.records,
+            filled.index as f64 / filled.records as f64
+        ),
+    )];
+    let total = (32 << 30) >> scale;
+    let mut progress = Progress::new("fill", Some(total));
+    let before = process::own_cpu_time();
+    let (filled, _store) = engine::fill_nothing(total, 64 << 10, &mut |done| progress.update(done))?;
+    let time = process::own_cpu_time().saturating_sub(before).as_secs_f64();
+    rows.push(Row::new(
+        "fill_null_gb_per_core_second",
+        filled.admitted as f64 / 1e9 / time.max(1e-9),
+        "GB",
+        Bar::AtLeast(3.0),
+        format!("{} records of 64 KiB, checksums on", filled.records),
+    ));
+    Ok(rows)
+}
+
+#[expect(clippy::cast_precision_loss, reason = "measures")]
+fn writes(scale: u32, seed: u64) -> Result<Vec<Row>, StoreStatus> {
+    let size = (1 << 30) >> scale;
+    let mut rows = Vec::new();
+    let web: &dyn Fn(&mut foxy_base::Random) -> usize = &engine::web_length;
+    for (name, length, most) in [("web size mix", web, 1.05), ("250 bytes each", &|_| 250, 1.1)] {
+        let mut progress = Progress::new("writes", Some(3 * size));
+        let filled = engine::turn_over(size, 3, seed, length, &mut |done| progress.update(done))?;
+        drop(progress);
+        rows.push(Row::new(
+            "written_per_admitted_byte",
+            filled.written as f64 / filled.admitted as f64,
+            "bytes",
+            Bar::AtMost(most),
+            format!("{name}, three turns, {} records", filled.records),
+        ));
+    }
+    Ok(rows)
+}
+
+fn small_records(scale: u32, seed: u64) -> Result<Vec<Row>, StoreStatus> {
+    let count = 200_000 >> scale;
+    let length = |random: &mut foxy_base::Random| 100 + usize::try_from(random.below(3_900)).expect("small");
+    let small = engine::small_hits(count, seed, &length)?;
+    let note = || format!("{count} records of 100 to 4000 bytes");
+    Ok(vec![
+        Row::new("small_object_space_ratio", small.space, "bytes", Bar::AtMost(1.05), note()),
+        Row::new("small_object_reads_per_hit", small.reads, "reads", Bar::AtMost(1.0), note()),
+        Row::new("small_object_read_bytes_per_hit", small.read_bytes, "bytes", Bar::AtMost(4096.0), note()),
+    ])
+}
+
+#[expect(clippy::cast_precision_loss, reason = "measures")]
+fn killed(matches: &ArgMatches, scale: u32, seed: u64) -> Result<Vec<Row>, Failure> {
+    let parent = matches.get_one::<PathBuf>("folder").cloned().unwrap_or_else(std::env::temp_dir);
+    let failed = |text: &str| {
+        Failure::Failed(format!(
+            "{}: {text}; name a folder that can be written to with --folder",
+            parent.display()
+        ))
+    };
+    let _lock = store_lock(&parent).map_err(|error| failed(&words(&error)))?;
+    let folder = Temporary::new(parent.join(format!("{SIM_PREFIX}{}-0", std::process::id())));
+    let size = (4 << 30) >> scale.min(4);
+    let refused = |status: StoreStatus| failed(&format!("the store does not serve: {status:?}"));
+    let device = || {
+        let root = Root::open(folder.path()).map_err(|error| failed(&words(&error)))?;
+        Ok::<_, Failure>(Blocking::new(&root, DirectIo::Off))
+    };
+    let mut store = Store::open(size, seed, device()?).map_err(refused)?;
+    let count = size / 5 * 4 / (16 << 10);
+    let mut progress = Progress::new("killed store", Some(count));
+    for number in 0..count {
+        store.put(number, &engine::record(number, 16 << 10));
+        progress.update(number);
+    }
+    drop(progress);
+    store.flush();
+    drop(store.kill());
+    let begun = clock::monotonic();
+    let mut store = Store::start(size, seed, device()?);
+    let newest = engine::record(count - 1, 16 << 10);
+    let hit = engine::first_hit(&mut store, count - 1, &newest, 100_000);
+    let first = clock::monotonic().since(begun);
+    store.run();
+    let all = clock::monotonic().since(begun);
+    let back = (0..count).filter(|&number| store.holds(number, &engine::record(number, 16 << 10))).count();
+    let note = format!("{count} records of 16 KiB; all known after {:.0} ms", all.as_secs_f64() * 1e3);
+    let first = if hit { first.as_secs_f64() * 1e3 } else { f64::INFINITY };
+    Ok(vec![
+        Row::new("first_hit_after_kill_ms", first, "ms", Bar::AtMost(100.0), note.clone()),
+        Row::new("objects_back_share", back as f64 / count as f64, "share", Bar::AtLeast(0.999), note),
+    ])
+}
