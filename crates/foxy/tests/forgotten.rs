@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use support::{Foxy, Response};
 
-const SCHEMES: [&str; 3] = ["stream-packetizer", "ufs", "coss"];
+const SCHEMES: [&str; 4] = ["webcosm", "stream-packetizer", "ufs", "coss"];
 
 /// An origin server that numbers its answers, fresh for an hour, and never finishes those to requests that ask past the
 /// cache.

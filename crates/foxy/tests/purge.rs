@@ -44,6 +44,7 @@ fn stored(folder: &Path, flags: &[&str], urls: &[String]) -> Foxy {
 fn what_was_purged_stays_purged_after_a_kill_at_once_in_every_kind_of_store() {
     // Some schemes move what is read, and a kill may cost what was moved; purged or not.
     for (scheme, keeps) in [
+        ("webcosm", true),
         ("stream-packetizer", true),
         ("aufs", true),
         ("coss", false),

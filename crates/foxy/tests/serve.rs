@@ -138,7 +138,7 @@ fn a_default_size_is_kept_from_one_start_to_the_next() {
     let config = folder.path().join("foxy.toml");
     std::fs::write(&config, "").expect("written");
     let second = Foxy::start_plain(folder.path(), &["--config", config.to_str().expect("UTF-8")]);
-    assert!(second.welcome.contains("(64 MiB, stream-packetizer"), "{}", second.welcome);
+    assert!(second.welcome.contains("(64 MiB, webcosm"), "{}", second.welcome);
     assert!(second.get(&origin.url("a")).cache_status().contains("foxy; hit"));
 }
 

@@ -37,7 +37,7 @@ fn a_second_foxy_on_one_address_or_store_is_refused() {
 #[test]
 fn a_store_file_that_is_not_ours_is_left_alone() {
     let folder = tempfile::tempdir().expect("a folder");
-    let file = folder.path().join("stream-packetizer.foxy");
+    let file = folder.path().join("webcosm.foxy");
     let foreign = "somebody's diary\n".repeat(10_000);
     std::fs::write(&file, &foreign).expect("written");
     check(
@@ -52,7 +52,7 @@ fn a_store_file_that_is_not_ours_is_left_alone() {
 fn a_truncated_store_is_refused_and_left_alone() {
     let folder = tempfile::tempdir().expect("a folder");
     Foxy::start(folder.path(), &[]).kill();
-    let path = folder.path().join("stream-packetizer.foxy");
+    let path = folder.path().join("webcosm.foxy");
     let file = std::fs::OpenOptions::new().write(true).open(&path).expect("a store");
     file.set_len(20_000).expect("cut");
     check(folder.path(), &[], &["holds no records", "move it away"]);
@@ -61,9 +61,12 @@ fn a_truncated_store_is_refused_and_left_alone() {
 
 #[test]
 fn a_strangers_file_that_begins_with_zeros_and_a_short_rest_are_left_alone_by_every_scheme() {
-    for (scheme, name) in
-        [("stream-packetizer", "stream-packetizer.foxy"), ("buddy", "buddy.foxy"), ("ufs", "foxy-ufs-ledger")]
-    {
+    for (scheme, name) in [
+        ("webcosm", "webcosm.foxy"),
+        ("stream-packetizer", "stream-packetizer.foxy"),
+        ("buddy", "buddy.foxy"),
+        ("ufs", "foxy-ufs-ledger"),
+    ] {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join(name);
         Foxy::start(folder.path(), &["--scheme", scheme]).kill();
@@ -86,6 +89,7 @@ fn a_strangers_file_that_begins_with_zeros_and_a_short_rest_are_left_alone_by_ev
 #[test]
 fn what_is_no_file_at_the_stores_place_is_named_and_left_alone() {
     let named = [
+        ("webcosm", "webcosm.foxy"),
         ("stream-packetizer", "stream-packetizer.foxy"),
         ("coss", "coss.foxy"),
         ("diskd", "foxy-ufs-ledger"),
@@ -151,7 +155,7 @@ fn a_full_disk_and_a_read_only_one_are_refused_with_what_would_be_right() {
 
 #[test]
 fn a_size_that_the_disk_does_not_have_is_refused_whatever_the_scheme() {
-    for scheme in ["stream-packetizer", "ufs", "buddy"] {
+    for scheme in ["webcosm", "stream-packetizer", "ufs", "buddy"] {
         let folder = tempfile::tempdir().expect("a folder");
         let options = ["--size", "2T", "--scheme", scheme];
         let Some((code, report)) = refused_with("size=40m", folder.path(), &options) else { return };
@@ -178,9 +182,9 @@ fn a_policy_that_the_scheme_does_not_ask_is_refused_with_the_schemes_that_do() {
 #[test]
 fn the_welcome_says_the_size_that_the_store_has() {
     let folder = tempfile::tempdir().expect("a folder");
-    Foxy::start(folder.path(), &["--scheme", "stream-packetizer"]).kill();
+    Foxy::start(folder.path(), &["--scheme", "webcosm"]).kill();
     let again = Foxy::start_plain(folder.path(), &[]);
-    assert!(again.welcome.contains("(64 MiB, stream-packetizer, "), "{}", again.welcome);
+    assert!(again.welcome.contains("(64 MiB, webcosm, "), "{}", again.welcome);
     assert!(again.admin("/metrics").body.contains("foxy_store_size_bytes"), "it is told");
 }
 

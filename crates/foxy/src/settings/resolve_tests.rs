@@ -50,9 +50,9 @@ fn a_new_store_takes_a_tenth_of_the_free_disk_up_to_ten_gibibytes() {
 #[test]
 fn a_policy_is_taken_where_a_store_asks_it() {
     for file in [
-        "policy = \"gdsf\"",
+        "policy = \"gdsf\"\nscheme = \"stream-packetizer\"",
         "policy = \"gdsf\"\nscheme = \"squidl\"",
-        "policy = \"gdsf\"\nstore = [\"/a,scheme=coss\", \"/b\"]",
+        "policy = \"gdsf\"\nstore = [\"/a,scheme=coss\", \"/b,scheme=ufs\"]",
         "scheme = \"coss\"",
     ] {
         assert!(resolved(file).is_ok(), "{file}");
@@ -66,7 +66,7 @@ fn contradictions_are_refused_where_they_were_written() {
         ("store = [\"/a\", \"/b\", \"/a\"]", "f:1:1: /a is named twice"),
         ("cache-dir = [\"coss /a 100\", \"rock /a 100\"]", "f:1:1: /a is named twice"),
         (
-            "size = \"3T\"",
+            "size = \"3T\"\nscheme = \"stream-packetizer\"",
             "f:1:1: /home/u/.cache/foxy: a store of stream-packetizer can use 2 TiB at most, not 3 TiB",
         ),
         (

@@ -88,7 +88,7 @@ pub static SETTINGS: &[Setting] = &[
         flag: Some("scheme"),
         area: Area::Store,
         kind: Kind::Scheme(|w| &mut w.scheme),
-        default: Preset::Fixed(&["stream-packetizer"]),
+        default: Preset::Fixed(&["webcosm"]),
         doc: "How objects are laid out on disk.",
     },
     Setting {
