@@ -14,7 +14,7 @@ const BATCHES: usize = 4;
 #[derive(Debug, Default)]
 pub struct Flying {
     records: HashMap<Key, (u64, Record)>,
-    batches: usize,
+    batches: Vec<Segment>,
     /// Bytes of the records.
     pub bytes: usize,
     spare: Vec<IoBuffer>,
@@ -32,13 +32,18 @@ impl Flying {
     }
 
     /// Whether nothing is being written.
-    pub const fn is_idle(&self) -> bool {
-        self.batches == 0
+    pub fn is_idle(&self) -> bool {
+        self.batches.is_empty()
+    }
+
+    /// Whether a batch is on its way to a segment, whose slot must not be written to by another meanwhile.
+    pub fn writes_to(&self, segment: Segment) -> bool {
+        self.batches.contains(&segment)
     }
 
     /// Whether one more batch may be written.
-    pub const fn has_room(&self) -> bool {
-        self.batches < BATCHES
+    pub fn has_room(&self) -> bool {
+        self.batches.len() < BATCHES
     }
 
     /// Memory for a batch of that many bytes; what it holds is to be overwritten.
@@ -47,15 +52,17 @@ impl Flying {
     }
 
     /// A batch is submitted.
-    pub fn begin(&mut self, io: u64, items: Vec<Item>, bytes: usize) {
-        self.batches += 1;
+    pub fn begin(&mut self, io: u64, segment: Segment, items: Vec<Item>, bytes: usize) {
+        self.batches.push(segment);
         self.bytes += bytes;
         self.records.extend(items.into_iter().map(|item| (item.staged.key, (io, item.staged.record))));
     }
 
     /// A batch is written or has failed.
     pub fn end(&mut self, io: u64, batch: &Batch, buffer: Option<IoBuffer>) {
-        self.batches -= 1;
+        if let Some(place) = self.batches.iter().position(|&segment| segment == batch.segment) {
+            self.batches.swap_remove(place);
+        }
         self.bytes -= batch.bytes;
         for key in &batch.keys {
             if self.records.get(key).is_some_and(|(other, _)| *other == io) {

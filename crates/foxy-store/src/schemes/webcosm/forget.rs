@@ -40,7 +40,7 @@ impl Webcosm {
         if !self.forgetting.awaits(tag) {
             self.unstage(key);
         }
-        if !self.may_have_older(tag) {
+        if !self.may_have_older(key, tag) {
             return out.reply(ticket, Answer::Removed);
         }
         if let Err(reason) = self.enqueue(Wanted { ticket, key, tag, record: None }) {
@@ -48,9 +48,10 @@ impl Webcosm {
         }
     }
 
-    /// Whether an older record of this tag may be read back after a crash.
-    pub(super) fn may_have_older(&self, tag: Tag) -> bool {
-        self.phase == Phase::Rebuilding || self.forgetting.awaits(tag) || self.index.get(tag).is_some()
+    /// Whether an older record of this key may be read back, now or after a crash.
+    pub(super) fn may_have_older(&self, key: Key, tag: Tag) -> bool {
+        let known = self.index.get(tag).is_some() || self.flying.get(key).is_some();
+        self.phase == Phase::Rebuilding || self.forgetting.awaits(tag) || known
     }
 
     pub(super) fn enqueue(&mut self, wanted: Wanted) -> Result<(), RefusedReason> {

@@ -121,6 +121,9 @@ impl Webcosm {
     fn begin_reclaim(&mut self, name: LogName, out: &mut Outbox) {
         let log = &self.logs[name as usize];
         let candidate = log.segment(log.next_tail());
+        if self.flying.writes_to(candidate) {
+            return;
+        }
         if candidate.sequence < log.seals.end {
             self.reclaim.reading = true;
             let (offset, length) = self.end_of(candidate);

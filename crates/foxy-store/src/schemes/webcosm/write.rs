@@ -59,7 +59,7 @@ impl Webcosm {
         }
         let tag = self.tag(key);
         let waits = self.is_staged(key) && !self.forgetting.awaits(tag);
-        if !waits && self.may_have_older(tag) {
+        if !waits && self.may_have_older(key, tag) {
             self.enqueue(Wanted { ticket, key, tag, record: Some(record) })?;
             return Ok(None);
         }
@@ -223,7 +223,7 @@ impl Webcosm {
         let offset = self.geometry.offset(slot, first);
         let pending = Pending::Batch(Batch { segment, keys, bytes: written });
         let io = self.submit(IoOp::Write { file: self.file, offset, buffer }, pending, out);
-        self.flying.begin(io, items, written);
+        self.flying.begin(io, segment, items, written);
     }
 
     /// A batch is written. If that failed its records stay known, since they may lie on disk all the same; nothing more is
