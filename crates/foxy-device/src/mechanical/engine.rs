@@ -237,10 +237,14 @@ impl Mechanical {
 
     fn need(&mut self, id: OperationId, volume: usize, block: u64) -> bool {
         let request = match self.volumes[volume].blocks.get(block) {
+            Some(request) if !self.requests.contains_key(&request) => return false,
             Some(request) => request,
-            None => self.issue_block(volume, RequestKind::MetadataRead, block, Purpose::Foreground),
+            None => {
+                let request = self.issue_block(volume, RequestKind::MetadataRead, block, Purpose::Foreground);
+                self.volumes[volume].blocks.insert(block, request);
+                request
+            }
         };
-        self.volumes[volume].blocks.insert(block, request);
         self.wait_for(id, &[request])
     }
 
