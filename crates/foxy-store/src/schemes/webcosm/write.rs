@@ -67,7 +67,8 @@ impl Webcosm {
         Ok(Some(Answer::Stored))
     }
 
-    /// Lets a record wait for the log that it belongs to: the main one as long as that has not been full. Nothing older of its key may be readable after a crash any more.
+    /// Lets a record wait for the log that it belongs to: the main one as long as that has not been full. Nothing older of
+    /// its key may be readable after a crash any more.
     pub(super) fn stage(&mut self, key: Key, tag: Tag, record: Record, now: Instant) {
         self.unstage(key);
         let mean = self.used_bytes() / self.index.len().max(1);
