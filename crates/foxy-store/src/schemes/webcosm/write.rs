@@ -46,8 +46,9 @@ impl Webcosm {
         }
         let within = record.head.len() <= RECORD_HEAD_LIMIT && record.body.len() <= RECORD_BODY_LIMIT;
         let whole = hint.size.max(record.len() as u64);
-        let pages = (HEADER + record.len()).div_ceil(PAGE) + 1;
-        let most = MOST_PAGES.min(self.geometry.segment_pages / 4 * 3) as usize;
+        let pages = (HEADER + record.len()).div_ceil(PAGE);
+        let alone = self.geometry.segment_pages - pages_for(1, 1);
+        let most = alone.min(MOST_PAGES - 1) as usize;
         if !within || whole > self.settings.object_limit || pages > most {
             return Err(RefusedReason::TooLarge);
         }
