@@ -2,6 +2,7 @@
 //! It knows no HTTP, no runtime and no clock; web knowledge reaches it only as a [`PlacementHint`].
 
 pub mod checkpoint;
+mod completion;
 pub mod contract;
 pub mod engine;
 pub mod index;

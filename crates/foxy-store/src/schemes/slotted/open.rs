@@ -2,8 +2,9 @@
 
 use super::entries::New;
 use super::image::{self, Listed};
-use super::work::{Job, filled, written};
+use super::work::{Job, filled};
 use super::{CONTROL, Phase, Slotted, slots_of};
+use crate::completion::written;
 use crate::contract::Outbox;
 use crate::layout::{PAGE, SLOT};
 use crate::record::slots_for;

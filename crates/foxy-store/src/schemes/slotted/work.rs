@@ -2,6 +2,7 @@
 
 use super::Slotted;
 use super::entries::EntryId;
+use crate::completion::written;
 use crate::contract::Outbox;
 use foxy_base::Instant;
 use foxy_device::{FileId, IoBuffer, IoDone, IoError, IoId, IoOp, IoOutput, StorePath};
@@ -81,15 +82,6 @@ impl Slotted {
             }
             Job::RemoveStale => self.removed_stale(out),
         }
-    }
-}
-
-/// Whether a write moved everything.
-pub fn written(done: &IoDone) -> Result<(), IoError> {
-    match (&done.result, &done.buffer) {
-        (Err(error), _) => Err(*error),
-        (Ok(IoOutput::Moved { count }), Some(buffer)) if *count < buffer.len() => Err(IoError::Device),
-        _ => Ok(()),
     }
 }
 

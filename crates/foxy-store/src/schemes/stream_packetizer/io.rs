@@ -4,9 +4,10 @@ use super::StreamPacketizer;
 use super::reads::PendingRead;
 use super::script::{LaneName, Synced};
 use super::state::Phase;
+use crate::completion::{read, written};
 use crate::contract::Outbox;
 use foxy_base::Instant;
-use foxy_device::{IoBuffer, IoDone, IoError, IoId, IoOp, IoOutput};
+use foxy_device::{IoBuffer, IoDone, IoError, IoId, IoOp};
 
 /// What an operation in flight is for.
 pub enum Pending {
@@ -57,53 +58,34 @@ impl StreamPacketizer {
 
     /// Takes a completion to where it belongs.
     pub(super) fn dispatch(&mut self, done: IoDone, now: Instant, out: &mut Outbox) {
-        let IoDone { id, result, buffer } = done;
+        let id = done.id;
         let Some(pending) = self.pending.remove(&id.0) else { return };
-        let looked_for = matches!(pending, Pending::Open) && matches!(result, Err(IoError::NotFound));
-        if result.is_err() && !looked_for && !matches!(pending, Pending::CloseFile) {
+        let looked_for = matches!(pending, Pending::Open) && matches!(done.result, Err(IoError::NotFound));
+        if done.result.is_err() && !looked_for && !matches!(pending, Pending::CloseFile) {
             self.observer.statistics.device_errors.add(1);
         }
         if matches!(self.phase, Phase::Closed | Phase::Unusable) {
             return;
         }
         match pending {
-            Pending::Open => self.opened(result, out),
-            Pending::Create(size) => self.created(size, result, out),
-            Pending::Superblocks => self.superblocks_read(read(result, buffer), out),
-            Pending::Blank(from) => self.blank_read(from, read(result, buffer), out),
-            Pending::Journal => self.journal_read(read(result, buffer), out),
-            Pending::CheckpointHead(area) => self.checkpoint_head_read(area, read(result, buffer), out),
-            Pending::CheckpointPages(from) => self.checkpoint_pages_read(from, read(result, buffer), out),
-            Pending::FirstSync => self.first_synced(result.map(|_| ()), out),
-            Pending::Settle(run) => self.settle_read(run, read(result, buffer), now, out),
-            Pending::Scan(run) => self.scanned(run, read(result, buffer), now, out),
-            Pending::Read(pending) => self.read_done(pending, read(result, buffer), out),
-            Pending::Window => self.window_done(id.0, written(result, buffer.as_ref())),
+            Pending::Open => self.opened(done.result, out),
+            Pending::Create(size) => self.created(size, done.result, out),
+            Pending::Superblocks => self.superblocks_read(read(done), out),
+            Pending::Blank(from) => self.blank_read(from, read(done), out),
+            Pending::Journal => self.journal_read(read(done), out),
+            Pending::CheckpointHead(area) => self.checkpoint_head_read(area, read(done), out),
+            Pending::CheckpointPages(from) => self.checkpoint_pages_read(from, read(done), out),
+            Pending::FirstSync => self.first_synced(done.result.map(|_| ()), out),
+            Pending::Settle(run) => self.settle_read(run, read(done), now, out),
+            Pending::Scan(run) => self.scanned(run, read(done), now, out),
+            Pending::Read(pending) => self.read_done(pending, read(done), out),
+            Pending::Window => self.window_done(id.0, written(&done)),
             Pending::Script(lane, synced) => {
-                let result = written(result, buffer.as_ref());
-                drop(buffer);
+                let result = written(&done);
+                drop(done);
                 self.script_step_done(lane, synced, result, now, out);
             }
             Pending::CloseFile => {}
         }
-    }
-}
-
-/// A read's bytes, cut to what was moved.
-fn read(result: Result<IoOutput, IoError>, buffer: Option<IoBuffer>) -> Result<IoBuffer, IoError> {
-    match (result?, buffer) {
-        (IoOutput::Moved { count }, Some(mut buffer)) if count <= buffer.len() => {
-            buffer.truncate(count);
-            Ok(buffer)
-        }
-        _ => Err(IoError::Device),
-    }
-}
-
-/// Whether a write moved everything; operations without a buffer only succeed or fail.
-fn written(result: Result<IoOutput, IoError>, buffer: Option<&IoBuffer>) -> Result<(), IoError> {
-    match (result?, buffer) {
-        (IoOutput::Moved { count }, Some(buffer)) if count < buffer.len() => Err(IoError::Device),
-        _ => Ok(()),
     }
 }

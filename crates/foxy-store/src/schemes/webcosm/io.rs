@@ -7,9 +7,10 @@ use super::index::Known;
 use super::reads::PendingRead;
 use super::state::Phase;
 use super::summary::Trailer;
+use crate::completion::{read, written};
 use crate::contract::Outbox;
 use foxy_base::Instant;
-use foxy_device::{IoBuffer, IoDone, IoError, IoId, IoOp, IoOutput};
+use foxy_device::{IoBuffer, IoDone, IoError, IoId, IoOp};
 
 /// What an operation in flight is for.
 pub enum Pending {
@@ -70,63 +71,44 @@ impl Webcosm {
 
     /// Takes a completion to where it belongs.
     pub(super) fn dispatch(&mut self, done: IoDone, now: Instant, out: &mut Outbox) {
-        let IoDone { id, result, buffer } = done;
+        let id = done.id;
         let Some(pending) = self.pending.remove(&id.0) else { return };
-        let looked_for = matches!(pending, Pending::Open) && matches!(result, Err(IoError::NotFound));
-        if result.is_err() && !looked_for && !matches!(pending, Pending::CloseFile) {
+        let looked_for = matches!(pending, Pending::Open) && matches!(done.result, Err(IoError::NotFound));
+        if done.result.is_err() && !looked_for && !matches!(pending, Pending::CloseFile) {
             self.observer.statistics.device_errors.add(1);
         }
         if matches!(self.phase, Phase::Closed | Phase::Unusable) {
             return;
         }
         match pending {
-            Pending::Open => self.opened(result, out),
-            Pending::Create(size) => self.created(size, result, out),
-            Pending::Superblocks => self.superblocks_read(read(result, buffer), out),
-            Pending::Blank(from) => self.blank_read(from, read(result, buffer), out),
-            Pending::Journal => self.journal_read(read(result, buffer), out),
-            Pending::FirstSync => self.first_synced(result.map(|_| ()), out),
-            Pending::LookAtEnd(segment) => self.looked_at_end(segment, read(result, buffer), out),
-            Pending::LookAtStart(segment) => self.looked_at_start(segment, read(result, buffer), out),
-            Pending::LookAtAll(segment) => self.looked_at_all(segment, read(result, buffer), out),
-            Pending::RebuildEnd(segment) => self.rebuild_end_read(segment, read(result, buffer), out),
+            Pending::Open => self.opened(done.result, out),
+            Pending::Create(size) => self.created(size, done.result, out),
+            Pending::Superblocks => self.superblocks_read(read(done), out),
+            Pending::Blank(from) => self.blank_read(from, read(done), out),
+            Pending::Journal => self.journal_read(read(done), out),
+            Pending::FirstSync => self.first_synced(done.result.map(|_| ()), out),
+            Pending::LookAtEnd(segment) => self.looked_at_end(segment, read(done), out),
+            Pending::LookAtStart(segment) => self.looked_at_start(segment, read(done), out),
+            Pending::LookAtAll(segment) => self.looked_at_all(segment, read(done), out),
+            Pending::RebuildEnd(segment) => self.rebuild_end_read(segment, read(done), out),
             Pending::RebuildSummary(segment, life, trailer) => {
-                self.rebuild_summary_read(segment, life, trailer, read(result, buffer), out);
+                self.rebuild_summary_read(segment, life, trailer, read(done), out);
             }
-            Pending::ReclaimEnd(segment) => self.reclaim_end_read(segment, read(result, buffer), out),
+            Pending::ReclaimEnd(segment) => self.reclaim_end_read(segment, read(done), out),
             Pending::ReclaimSummary(segment, life, trailer) => {
-                self.reclaim_summary_read(segment, life, trailer, read(result, buffer));
+                self.reclaim_summary_read(segment, life, trailer, read(done));
             }
-            Pending::Copy(known) => self.copy_read(known, read(result, buffer)),
-            Pending::Read(pending) => self.read_done(pending, read(result, buffer), out),
+            Pending::Copy(known) => self.copy_read(known, read(done)),
+            Pending::Read(pending) => self.read_done(pending, read(done), out),
             Pending::Batch(batch) => {
-                let result = written(result, buffer.as_ref());
-                self.batch_done(id.0, &batch, (result, buffer), out);
+                let result = written(&done);
+                self.batch_done(id.0, &batch, (result, done.buffer), out);
             }
-            Pending::Summary(segment) => self.summary_done(segment, written(result, buffer.as_ref())),
+            Pending::Summary(segment) => self.summary_done(segment, written(&done)),
             Pending::Script(synced) => {
-                self.script_step_done(synced, written(result, buffer.as_ref()), now, out);
+                self.script_step_done(synced, written(&done), now, out);
             }
             Pending::CloseFile => {}
         }
-    }
-}
-
-/// A read's bytes, cut to what was moved.
-fn read(result: Result<IoOutput, IoError>, buffer: Option<IoBuffer>) -> Result<IoBuffer, IoError> {
-    match (result?, buffer) {
-        (IoOutput::Moved { count }, Some(mut buffer)) if count <= buffer.len() => {
-            buffer.truncate(count);
-            Ok(buffer)
-        }
-        _ => Err(IoError::Device),
-    }
-}
-
-/// Whether a write moved everything; operations without a buffer only succeed or fail.
-fn written(result: Result<IoOutput, IoError>, buffer: Option<&IoBuffer>) -> Result<(), IoError> {
-    match (result?, buffer) {
-        (IoOutput::Moved { count }, Some(buffer)) if count < buffer.len() => Err(IoError::Device),
-        _ => Ok(()),
     }
 }
