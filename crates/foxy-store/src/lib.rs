@@ -10,6 +10,7 @@ pub mod journal;
 pub mod layout;
 pub mod lru;
 pub mod observe;
+mod opening;
 pub mod pages;
 pub mod policy;
 pub mod record;

@@ -4,6 +4,7 @@
 use crate::layout::PAGE;
 use crate::record::{FORMAT_VERSION, Secret};
 use crate::status::OpenStoreError;
+use foxy_base::Random;
 use xxhash_rust::xxh3::xxh3_64;
 
 const MAGIC: &[u8; 8] = b"FOXYSTOR";
@@ -42,6 +43,22 @@ pub enum Found {
 }
 
 impl Superblock {
+    /// An empty store of `size` bytes in place of an old one: its new secret makes all that was written unreadable.
+    #[must_use]
+    pub fn fresh(old: &Self, seed: u64, requested: u64, size: u64) -> Self {
+        let generation = old.generation + 1;
+        Self {
+            salt: Random::new(seed ^ old.salt.rotate_left(17) ^ generation).next_u64(),
+            generation,
+            opens: old.opens + 1,
+            requested,
+            size,
+            journal_half: 0,
+            journal_generation: generation,
+            durable: 0,
+        }
+    }
+
     /// The checksums' secret.
     #[must_use]
     pub fn secret(&self) -> Secret {

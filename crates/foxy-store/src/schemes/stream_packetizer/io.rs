@@ -11,14 +11,8 @@ use foxy_device::{IoBuffer, IoDone, IoError, IoId, IoOp};
 
 /// What an operation in flight is for.
 pub enum Pending {
-    /// Opening the file.
-    Open,
-    /// Creating the file, of this size.
-    Create(u64),
-    /// Reading the superblocks.
-    Superblocks,
-    /// Reading on in a file that begins with zeros, from this byte.
-    Blank(u64),
+    /// A step of opening the file.
+    Opening,
     /// Reading the active journal half.
     Journal,
     /// Reading the first page of a checkpoint area.
@@ -35,8 +29,6 @@ pub enum Pending {
     Script(LaneName, Option<Synced>),
     /// Reading a record that may not be durable, to write it again.
     Settle(crate::pages::Run),
-    /// Making what an earlier process wrote durable, before any of it is read.
-    FirstSync,
     /// Letting go of a file that is no longer used.
     CloseFile,
 }
@@ -60,7 +52,8 @@ impl StreamPacketizer {
     pub(super) fn dispatch(&mut self, done: IoDone, now: Instant, out: &mut Outbox) {
         let id = done.id;
         let Some(pending) = self.pending.remove(&id.0) else { return };
-        let looked_for = matches!(pending, Pending::Open) && matches!(done.result, Err(IoError::NotFound));
+        let looking = matches!(pending, Pending::Opening) && self.opening.is_looking();
+        let looked_for = looking && matches!(done.result, Err(IoError::NotFound));
         if done.result.is_err() && !looked_for && !matches!(pending, Pending::CloseFile) {
             self.observer.statistics.device_errors.add(1);
         }
@@ -68,14 +61,10 @@ impl StreamPacketizer {
             return;
         }
         match pending {
-            Pending::Open => self.opened(done.result, out),
-            Pending::Create(size) => self.created(size, done.result, out),
-            Pending::Superblocks => self.superblocks_read(read(done), out),
-            Pending::Blank(from) => self.blank_read(from, read(done), out),
+            Pending::Opening => self.opened(done, out),
             Pending::Journal => self.journal_read(read(done), out),
             Pending::CheckpointHead(area) => self.checkpoint_head_read(area, read(done), out),
             Pending::CheckpointPages(from) => self.checkpoint_pages_read(from, read(done), out),
-            Pending::FirstSync => self.first_synced(done.result.map(|_| ()), out),
             Pending::Settle(run) => self.settle_read(run, read(done), now, out),
             Pending::Scan(run) => self.scanned(run, read(done), now, out),
             Pending::Read(pending) => self.read_done(pending, read(done), out),

@@ -6,7 +6,6 @@
 //! may still lie on disk is durably forgotten. Leftovers are kept in the index until they are durably overwritten, so
 //! it is known when that costs a sync; for a new key it costs none.
 
-mod blank;
 mod facts;
 mod finish;
 mod forget;
@@ -27,6 +26,7 @@ use crate::contract::{AbsentReason, Answer, Outbox, Record, RefusedReason, Schem
 use crate::index::{EntryId, Index};
 use crate::layout::{Layout, SLOT, SLOTS_PER_PAGE};
 use crate::observe::Observer;
+use crate::opening::Opening;
 use crate::pages::Pages;
 use crate::record::Secret;
 use crate::settings::StoreSettings;
@@ -34,7 +34,7 @@ use crate::status::{OpenStoreError, StoreStatus};
 use crate::superblock::Superblock;
 use facts::Forgetting;
 use foxy_base::Instant;
-use foxy_device::{FileId, IoDone, StorePath};
+use foxy_device::{FileId, IoDone};
 use io::Pending;
 use load::Loading;
 use scan::Scan;
@@ -54,7 +54,7 @@ pub struct StreamPacketizer {
     phase: Phase,
     failure: Option<OpenStoreError>,
     file: FileId,
-    file_size: u64,
+    opening: Opening,
     layout: Layout,
     superblock: Superblock,
     secret: Secret,
@@ -97,7 +97,7 @@ impl StreamPacketizer {
             phase: Phase::New,
             failure: None,
             file: FileId(0),
-            file_size: 0,
+            opening: Opening::new(FILE_NAME, settings),
             layout,
             superblock: Superblock::default(),
             secret: Secret::new(0),
@@ -127,10 +127,6 @@ impl StreamPacketizer {
             close_synced: false,
             complete_checkpoint_tried: false,
         }
-    }
-
-    fn path() -> StorePath {
-        StorePath::new(FILE_NAME)
     }
 
     /// Whether something may lie on disk that the index does not know of.

@@ -5,12 +5,8 @@
 pub enum Phase {
     /// Made, not started.
     New,
-    /// The file is being opened.
+    /// The file is being opened and its superblocks read, or it is being created.
     Opening,
-    /// The file is being created.
-    Creating,
-    /// The superblocks are being read.
-    ReadingSuperblock,
     /// The forget journal is being read.
     ReadingJournal,
     /// The newest checkpoint is being read.
@@ -32,16 +28,14 @@ pub enum Phase {
 }
 
 use Phase::{
-    Closed, Closing, Creating, Formatting, New, Opening, ReadingCheckpoint, ReadingJournal,
-    ReadingSuperblock, Scanning, Serving, Switching, Unusable,
+    Closed, Closing, Formatting, New, Opening, ReadingCheckpoint, ReadingJournal, Scanning, Serving,
+    Switching, Unusable,
 };
 
 /// Every legal step from one phase to another.
 pub const TRANSITIONS: &[(Phase, &[Phase])] = &[
     (New, &[Opening, Closed]),
-    (Opening, &[Creating, ReadingSuperblock, Unusable, Closed]),
-    (Creating, &[Creating, Formatting, Unusable, Closed]),
-    (ReadingSuperblock, &[Creating, ReadingJournal, Unusable, Closed]),
+    (Opening, &[ReadingJournal, Formatting, Unusable, Closed]),
     (ReadingJournal, &[ReadingCheckpoint, Formatting, Closed]),
     (ReadingCheckpoint, &[Switching, Closed]),
     (Switching, &[Scanning, Serving, Unusable, Closed]),

@@ -14,18 +14,10 @@ use foxy_device::{IoBuffer, IoDone, IoError, IoId, IoOp};
 
 /// What an operation in flight is for.
 pub enum Pending {
-    /// Opening the file.
-    Open,
-    /// Creating the file, of this size.
-    Create(u64),
-    /// Reading the superblocks.
-    Superblocks,
-    /// Reading on in a file that begins with zeros, from this byte.
-    Blank(u64),
+    /// A step of opening the file.
+    Opening,
     /// Reading the active journal half.
     Journal,
-    /// Making what an earlier process wrote durable, before any of it is read.
-    FirstSync,
     /// Looking for the newest segment: the last page of one.
     LookAtEnd(Segment),
     /// The first page of one without a summary.
@@ -73,7 +65,8 @@ impl Webcosm {
     pub(super) fn dispatch(&mut self, done: IoDone, now: Instant, out: &mut Outbox) {
         let id = done.id;
         let Some(pending) = self.pending.remove(&id.0) else { return };
-        let looked_for = matches!(pending, Pending::Open) && matches!(done.result, Err(IoError::NotFound));
+        let looking = matches!(pending, Pending::Opening) && self.opening.is_looking();
+        let looked_for = looking && matches!(done.result, Err(IoError::NotFound));
         if done.result.is_err() && !looked_for && !matches!(pending, Pending::CloseFile) {
             self.observer.statistics.device_errors.add(1);
         }
@@ -81,12 +74,8 @@ impl Webcosm {
             return;
         }
         match pending {
-            Pending::Open => self.opened(done.result, out),
-            Pending::Create(size) => self.created(size, done.result, out),
-            Pending::Superblocks => self.superblocks_read(read(done), out),
-            Pending::Blank(from) => self.blank_read(from, read(done), out),
+            Pending::Opening => self.opened(done, out),
             Pending::Journal => self.journal_read(read(done), out),
-            Pending::FirstSync => self.first_synced(done.result.map(|_| ()), out),
             Pending::LookAtEnd(segment) => self.looked_at_end(segment, read(done), out),
             Pending::LookAtStart(segment) => self.looked_at_start(segment, read(done), out),
             Pending::LookAtAll(segment) => self.looked_at_all(segment, read(done), out),

@@ -40,6 +40,7 @@ use crate::contract::{
     AbsentReason, Answer, Key, Outbox, Record, RefusedReason, Scheme, StoreRequest, Ticket,
 };
 use crate::observe::Observer;
+use crate::opening::Opening;
 use crate::record::Secret;
 use crate::settings::StoreSettings;
 use crate::status::{OpenStoreError, StoreStatus};
@@ -78,7 +79,7 @@ pub struct Webcosm {
     phase: Phase,
     failure: Option<OpenStoreError>,
     file: FileId,
-    file_size: u64,
+    opening: Opening,
     geometry: Geometry,
     superblock: Superblock,
     secret: Secret,
@@ -114,7 +115,7 @@ impl Webcosm {
             phase: Phase::New,
             failure: None,
             file: FileId(0),
-            file_size: 0,
+            opening: Opening::new(FILE_NAME, settings),
             geometry,
             superblock: Superblock::default(),
             secret: Secret::new(0),

@@ -1,5 +1,6 @@
 //! Opening: the file, its superblocks, the forget journal; and beginning a store anew.
 
+use super::Webcosm;
 use super::facts::Forgetting;
 use super::geometry::{Geometry, LogName};
 use super::ghost::Ghost;
@@ -9,86 +10,42 @@ use super::log::Log;
 use super::script::{After, Step};
 use super::state::Phase;
 use super::summary::Fact;
-use super::{FILE_NAME, Webcosm};
 use crate::contract::Outbox;
 use crate::journal::{self, JournalContent};
-use crate::layout::PAGE;
-use crate::settings::{MINIMUM_SIZE, SizeWish};
+use crate::opening::Turn;
 use crate::status::OpenStoreError;
-use crate::superblock::{Found, Superblock};
-use foxy_base::{Instant, Random};
-use foxy_device::{FileId, IoBuffer, IoError, IoOp, IoOutput, StorePath};
+use crate::superblock::Superblock;
+use foxy_base::Instant;
+use foxy_device::{IoBuffer, IoDone, IoError};
 
 /// Reads of the journal before what it says counts as lost.
 const JOURNAL_TRIES: u32 = 3;
 
-/// Bytes of a blank file read at once.
-const BLANK_AT_ONCE: u64 = 1 << 20;
-
 impl Webcosm {
     pub(super) fn open(&mut self, out: &mut Outbox) {
         self.enter(Phase::Opening);
-        self.submit(IoOp::Open { file: self.file, path: StorePath::new(FILE_NAME) }, Pending::Open, out);
+        self.submit(self.opening.begin(), Pending::Opening, out);
     }
 
-    pub(super) fn opened(&mut self, result: Result<IoOutput, IoError>, out: &mut Outbox) {
-        match result {
-            Ok(IoOutput::Opened { size: 0 }) => self.create(self.settings.size, out),
-            Ok(IoOutput::Opened { size }) => {
-                self.file_size = size;
-                self.submit(IoOp::Sync { file: self.file }, Pending::FirstSync, out);
-            }
-            Ok(_) => self.fail(OpenStoreError::Device(IoError::Device), out),
-            Err(IoError::NotFound) => {
-                self.file = FileId(self.file.0 + 1);
-                self.enter(Phase::Creating);
-                self.submit_create(self.settings.size, out);
-            }
-            Err(error) => self.fail(OpenStoreError::opening(error), out),
-        }
+    /// Takes the next step towards a superblock, found or fresh.
+    pub(super) fn opened(&mut self, done: IoDone, out: &mut Outbox) {
+        let turn = self.opening.advance(done);
+        self.follow(turn, out);
     }
 
-    /// What a killed process wrote may be readable and yet be lost when the power fails, unless it is synced first.
-    pub(super) fn first_synced(&mut self, result: Result<(), IoError>, out: &mut Outbox) {
-        match result {
-            Ok(()) => {
-                self.enter(Phase::ReadingSuperblock);
-                self.submit_read(0, 2 * PAGE, Pending::Superblocks, out);
+    fn follow(&mut self, turn: Turn, out: &mut Outbox) {
+        self.file = self.opening.file();
+        match turn {
+            Turn::Next(op) => {
+                self.submit(op, Pending::Opening, out);
             }
-            Err(error) => self.fail(OpenStoreError::Device(error), out),
-        }
-    }
-
-    /// Begins the file anew; what it held is given up.
-    fn create(&mut self, size: u64, out: &mut Outbox) {
-        self.enter(Phase::Creating);
-        self.submit(IoOp::Close { file: self.file }, Pending::CloseFile, out);
-        self.file = FileId(self.file.0 + 1);
-        self.submit_create(size, out);
-    }
-
-    fn submit_create(&mut self, size: u64, out: &mut Outbox) {
-        let size = size / PAGE as u64 * PAGE as u64;
-        let op = IoOp::Create { file: self.file, path: StorePath::new(FILE_NAME), size };
-        self.submit(op, Pending::Create(size), out);
-    }
-
-    /// A disk without room for the whole store may have room for a smaller one, where that is welcome.
-    pub(super) fn created(&mut self, size: u64, result: Result<IoOutput, IoError>, out: &mut Outbox) {
-        match result {
-            Ok(_) => {
-                self.file_size = size;
-                self.format(size, out);
+            Turn::Anew { close, create } => {
+                self.submit(close, Pending::CloseFile, out);
+                self.submit(create, Pending::Opening, out);
             }
-            Err(IoError::NoSpace)
-                if self.settings.size_wish == SizeWish::AtMost && size / 2 >= MINIMUM_SIZE =>
-            {
-                self.file = FileId(self.file.0 + 1);
-                self.enter(Phase::Creating);
-                self.submit_create(size / 2, out);
-            }
-            Err(IoError::NoSpace) => self.fail(OpenStoreError::NoSpace, out),
-            Err(error) => self.fail(OpenStoreError::Device(error), out),
+            Turn::Created(size) => self.format(size, out),
+            Turn::Found(superblock) => self.found_ours(superblock, out),
+            Turn::Failed(error) => self.fail(error, out),
         }
     }
 
@@ -96,19 +53,7 @@ impl Webcosm {
     /// before the file is durably there, so that one of foxy's is empty, whole and blank, or stamped.
     fn format(&mut self, size: u64, out: &mut Outbox) {
         self.enter(Phase::Formatting);
-        let old = self.superblock;
-        let generation = old.generation + 1;
-        let mut random = Random::new(self.settings.seed ^ old.salt.rotate_left(17) ^ generation);
-        let superblock = Superblock {
-            salt: random.next_u64(),
-            generation,
-            opens: old.opens + 1,
-            requested: self.settings.size,
-            size,
-            journal_half: 0,
-            journal_generation: generation,
-            durable: 0,
-        };
+        let superblock = Superblock::fresh(&self.superblock, self.settings.seed, self.settings.size, size);
         let steps = [Step::Sync].into_iter().chain(Self::superblock_steps(&superblock)).collect();
         self.run(steps, After::Formatted(superblock), Instant::ZERO, out);
     }
@@ -134,32 +79,15 @@ impl Webcosm {
         self.ghost = Ghost::new(&self.geometry);
     }
 
-    pub(super) fn superblocks_read(&mut self, result: Result<IoBuffer, IoError>, out: &mut Outbox) {
-        let buffer = match result {
-            Ok(buffer) => buffer,
-            Err(error) => return self.fail(OpenStoreError::Device(error), out),
-        };
-        let bytes = buffer.as_ref();
-        if (bytes.len() as u64) < self.file_size.min(2 * PAGE as u64) {
-            return self.fail(OpenStoreError::Device(IoError::Device), out);
-        }
-        let (first, second) = bytes.split_at(bytes.len().min(PAGE));
-        match Superblock::judge(first, second) {
-            Err(error) => self.fail(error, out),
-            Ok(Found::Blank) => self.read_blank(2 * PAGE as u64, out),
-            Ok(Found::Damaged) => self.create(self.settings.size, out),
-            Ok(Found::Ours(superblock)) => self.found_ours(superblock, out),
-        }
-    }
-
     fn found_ours(&mut self, superblock: Superblock, out: &mut Outbox) {
-        if self.file_size < superblock.size {
-            let (found, expected) = (self.file_size, superblock.size);
+        if self.opening.size() < superblock.size {
+            let (found, expected) = (self.opening.size(), superblock.size);
             return self.fail(OpenStoreError::Truncated { found, expected }, out);
         }
         if superblock.requested != self.settings.size {
             self.superblock = superblock;
-            return self.create(self.settings.size, out);
+            let turn = self.opening.anew();
+            return self.follow(turn, out);
         }
         self.adopt(superblock);
         self.enter(Phase::ReadingJournal);
@@ -194,28 +122,6 @@ impl Webcosm {
         for (log, (tail, durable_end)) in self.logs.iter_mut().zip(marks) {
             log.tail = tail.max(log.tail);
             log.next = durable_end.max(log.next).max(log.tail);
-        }
-    }
-
-    /// A file that begins with zeros is foxy's, begun and never stamped, only if there is nothing else in all of it.
-    fn read_blank(&mut self, from: u64, out: &mut Outbox) {
-        match self.file_size.saturating_sub(from) {
-            0 => self.create(self.settings.size, out),
-            left => {
-                let length = usize::try_from(left.min(BLANK_AT_ONCE)).expect("at most a mebibyte");
-                self.submit_read(from, length, Pending::Blank(from), out);
-            }
-        }
-    }
-
-    pub(super) fn blank_read(&mut self, from: u64, result: Result<IoBuffer, IoError>, out: &mut Outbox) {
-        match result {
-            Err(error) => self.fail(OpenStoreError::Device(error), out),
-            Ok(bytes) if bytes.is_empty() => self.fail(OpenStoreError::Device(IoError::Device), out),
-            Ok(bytes) if bytes.as_ref().iter().all(|byte| *byte == 0) => {
-                self.read_blank(from + bytes.len() as u64, out);
-            }
-            Ok(_) => self.fail(OpenStoreError::Foreign, out),
         }
     }
 }

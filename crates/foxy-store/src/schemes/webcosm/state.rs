@@ -5,12 +5,8 @@
 pub enum Phase {
     /// Made, not started.
     New,
-    /// The file is being opened.
+    /// The file is being opened and its superblocks read, or it is being created.
     Opening,
-    /// The file is being created.
-    Creating,
-    /// The superblocks are being read.
-    ReadingSuperblock,
     /// The forget journal is being read.
     ReadingJournal,
     /// The segments written last are being looked for.
@@ -32,16 +28,14 @@ pub enum Phase {
 }
 
 use Phase::{
-    Closed, Closing, Creating, FindingHead, Formatting, New, Opening, ReadingJournal, ReadingSuperblock,
-    Rebuilding, Serving, Switching, Unusable,
+    Closed, Closing, FindingHead, Formatting, New, Opening, ReadingJournal, Rebuilding, Serving, Switching,
+    Unusable,
 };
 
 /// Every legal step from one phase to another.
 pub const TRANSITIONS: &[(Phase, &[Phase])] = &[
     (New, &[Opening, Closed]),
-    (Opening, &[Creating, ReadingSuperblock, Unusable, Closed]),
-    (Creating, &[Creating, Formatting, Unusable, Closed]),
-    (ReadingSuperblock, &[Creating, ReadingJournal, Unusable, Closed]),
+    (Opening, &[ReadingJournal, Formatting, Unusable, Closed]),
     (ReadingJournal, &[FindingHead, Formatting, Closed]),
     (FindingHead, &[Switching, Closed]),
     (Switching, &[Rebuilding, Unusable, Closed]),

@@ -1,0 +1,187 @@
+//! The first steps of a store that is one file: the file is opened, synced and its superblocks are read, or it is created.
+//! It does no IO: it says which operation comes next. What follows the superblocks is each scheme's own.
+
+use crate::completion;
+use crate::layout::PAGE;
+use crate::settings::{MINIMUM_SIZE, SizeWish, StoreSettings};
+use crate::status::OpenStoreError;
+use crate::superblock::{Found, Superblock};
+use foxy_device::{FileId, IoBuffer, IoDone, IoError, IoOp, IoOutput, StorePath};
+
+/// Bytes of a blank file read at once.
+const BLANK_AT_ONCE: u64 = 1 << 20;
+
+/// What is under way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Step {
+    /// The file is being opened.
+    Open,
+    /// What a killed process wrote may be readable and yet be lost when the power fails, unless it is synced first.
+    FirstSync,
+    /// The superblocks are being read.
+    Superblocks,
+    /// A file that begins with zeros is being read on, from this byte.
+    Blank(u64),
+    /// A file of this size is being created.
+    Create(u64),
+}
+
+/// What follows a step.
+#[derive(Debug)]
+pub enum Turn {
+    /// This operation.
+    Next(IoOp),
+    /// The file begins anew, and what it held is given up: it is let go of, and another created.
+    Anew {
+        /// Lets go of it.
+        close: IoOp,
+        /// Creates the other; its completion goes on here.
+        create: IoOp,
+    },
+    /// There is a fresh file of that many bytes.
+    Created(u64),
+    /// There is a store.
+    Found(Superblock),
+    /// It cannot be opened.
+    Failed(OpenStoreError),
+}
+
+/// The opening of one file.
+#[derive(Debug)]
+pub struct Opening {
+    name: &'static str,
+    wanted: u64,
+    wish: SizeWish,
+    file: FileId,
+    size: u64,
+    step: Step,
+}
+
+impl Opening {
+    /// The opening of the file of that name, as large as the settings say if it must be created.
+    pub const fn new(name: &'static str, settings: &StoreSettings) -> Self {
+        let (wanted, wish) = (settings.size, settings.size_wish);
+        Self { name, wanted, wish, file: FileId(0), size: 0, step: Step::Open }
+    }
+
+    /// What the file is called in operations.
+    pub const fn file(&self) -> FileId {
+        self.file
+    }
+
+    /// Bytes that the file has.
+    pub const fn size(&self) -> u64 {
+        self.size
+    }
+
+    /// Whether it is not known yet if there is a file, so that there being none is no failure.
+    pub const fn is_looking(&self) -> bool {
+        matches!(self.step, Step::Open)
+    }
+
+    /// The first operation.
+    pub fn begin(&self) -> IoOp {
+        IoOp::Open { file: self.file, path: StorePath::new(self.name) }
+    }
+
+    /// Begins the file anew.
+    pub fn anew(&mut self) -> Turn {
+        let close = IoOp::Close { file: self.file };
+        Turn::Anew { close, create: self.create(self.wanted) }
+    }
+
+    /// Takes the completion of the step under way.
+    pub fn advance(&mut self, done: IoDone) -> Turn {
+        match self.step {
+            Step::Open => self.opened(&done.result),
+            Step::FirstSync => match done.result {
+                Ok(_) => self.read(Step::Superblocks, 0, 2 * PAGE as u64),
+                Err(error) => Turn::Failed(OpenStoreError::Device(error)),
+            },
+            Step::Superblocks => self.superblocks_read(completion::read(done)),
+            Step::Blank(from) => self.blank_read(from, completion::read(done)),
+            Step::Create(size) => self.created(size, &done.result),
+        }
+    }
+
+    fn opened(&mut self, result: &Result<IoOutput, IoError>) -> Turn {
+        match *result {
+            Ok(IoOutput::Opened { size: 0 }) => self.anew(),
+            Ok(IoOutput::Opened { size }) => {
+                self.size = size;
+                self.step = Step::FirstSync;
+                Turn::Next(IoOp::Sync { file: self.file })
+            }
+            Ok(_) => Turn::Failed(OpenStoreError::Device(IoError::Device)),
+            Err(IoError::NotFound) => Turn::Next(self.create(self.wanted)),
+            Err(error) => Turn::Failed(OpenStoreError::opening(error)),
+        }
+    }
+
+    fn create(&mut self, size: u64) -> IoOp {
+        let size = size / PAGE as u64 * PAGE as u64;
+        self.file = FileId(self.file.0 + 1);
+        self.step = Step::Create(size);
+        IoOp::Create { file: self.file, path: StorePath::new(self.name), size }
+    }
+
+    /// A disk without room for the whole store may have room for a smaller one, where that is welcome.
+    fn created(&mut self, size: u64, result: &Result<IoOutput, IoError>) -> Turn {
+        match *result {
+            Ok(_) => {
+                self.size = size;
+                Turn::Created(size)
+            }
+            Err(IoError::NoSpace) if self.wish == SizeWish::AtMost && size / 2 >= MINIMUM_SIZE => {
+                Turn::Next(self.create(size / 2))
+            }
+            Err(IoError::NoSpace) => Turn::Failed(OpenStoreError::NoSpace),
+            Err(error) => Turn::Failed(OpenStoreError::Device(error)),
+        }
+    }
+
+    fn read(&mut self, step: Step, offset: u64, length: u64) -> Turn {
+        self.step = step;
+        let length = usize::try_from(length).expect("at most a mebibyte");
+        Turn::Next(IoOp::Read { file: self.file, offset, buffer: IoBuffer::zeroed(length) })
+    }
+
+    fn superblocks_read(&mut self, result: Result<IoBuffer, IoError>) -> Turn {
+        let buffer = match result {
+            Ok(buffer) => buffer,
+            Err(error) => return Turn::Failed(OpenStoreError::Device(error)),
+        };
+        let bytes = buffer.as_ref();
+        if (bytes.len() as u64) < self.size.min(2 * PAGE as u64) {
+            return Turn::Failed(OpenStoreError::Device(IoError::Device));
+        }
+        let (first, second) = bytes.split_at(bytes.len().min(PAGE));
+        match Superblock::judge(first, second) {
+            Err(error) => Turn::Failed(error),
+            Ok(Found::Blank) => self.read_blank(2 * PAGE as u64),
+            Ok(Found::Damaged) => self.anew(),
+            Ok(Found::Ours(superblock)) => Turn::Found(superblock),
+        }
+    }
+
+    /// A file that begins with zeros is foxy's, begun and never stamped, only if there is nothing else in all of it. Files
+    /// with anything further on are somebody else's and are left alone.
+    fn read_blank(&mut self, from: u64) -> Turn {
+        match self.size.saturating_sub(from) {
+            0 => self.anew(),
+            left => self.read(Step::Blank(from), from, left.min(BLANK_AT_ONCE)),
+        }
+    }
+
+    fn blank_read(&mut self, from: u64, result: Result<IoBuffer, IoError>) -> Turn {
+        const ZEROS: [u8; PAGE] = [0; PAGE];
+        match result {
+            Err(error) => Turn::Failed(OpenStoreError::Device(error)),
+            Ok(bytes) if bytes.is_empty() => Turn::Failed(OpenStoreError::Device(IoError::Device)),
+            Ok(bytes) if bytes.as_ref().chunks(PAGE).all(|page| page == &ZEROS[..page.len()]) => {
+                self.read_blank(from + bytes.len() as u64)
+            }
+            Ok(_) => Turn::Failed(OpenStoreError::Foreign),
+        }
+    }
+}
