@@ -1,5 +1,6 @@
 //! Whether a store serves, and if not why: written by the scheme, readable from any thread.
 
+use crate::contract::{AbsentReason, RefusedReason};
 use foxy_device::IoError;
 use std::fmt;
 use std::sync::{Mutex, PoisonError};
@@ -102,6 +103,31 @@ impl OpenStoreError {
         match self {
             Self::Foreign | Self::NotAFile | Self::OtherVersion { .. } | Self::Truncated { .. } => true,
             Self::ForeignFolders | Self::NoSpace | Self::Device(_) => false,
+        }
+    }
+}
+
+/// Why a store serves nothing at the moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Unable {
+    /// It is being opened.
+    Recovering,
+    /// It is being closed, or has been.
+    Closed,
+    /// It could not be opened.
+    Failed(OpenStoreError),
+}
+
+impl Unable {
+    /// What a get is told, and what a put or removal.
+    pub(crate) const fn reasons(self) -> (AbsentReason, RefusedReason) {
+        match self {
+            Self::Recovering => (AbsentReason::Recovering, RefusedReason::Recovering),
+            Self::Failed(OpenStoreError::Device(error)) => {
+                (AbsentReason::DeviceFailed(error), RefusedReason::DeviceFailed(error))
+            }
+            Self::Failed(OpenStoreError::NoSpace) => (AbsentReason::Closed, RefusedReason::NoSpace),
+            Self::Failed(_) | Self::Closed => (AbsentReason::Closed, RefusedReason::Closed),
         }
     }
 }

@@ -27,7 +27,7 @@ use crate::contract::{AbsentReason, Answer, Key, Outbox, RefusedReason, Scheme, 
 use crate::observe::Observer;
 use crate::record::Secret;
 use crate::settings::{Recovery, StoreSettings};
-use crate::status::{OpenStoreError, StoreStatus};
+use crate::status::{OpenStoreError, StoreStatus, Unable};
 use crate::superblock::Superblock;
 use change::{Change, Fill};
 use commit::Commit;
@@ -210,15 +210,9 @@ impl Ufs {
     fn unable(&self) -> Option<(AbsentReason, RefusedReason)> {
         match self.phase {
             Phase::Serving => None,
-            Phase::Opening | Phase::Scanning | Phase::Settling => {
-                Some((AbsentReason::Recovering, RefusedReason::Recovering))
-            }
-            Phase::Closing(_) | Phase::Saving(_) | Phase::Closed => {
-                Some((AbsentReason::Closed, RefusedReason::Closed))
-            }
-            Phase::Unusable(OpenStoreError::Device(error)) => {
-                Some((AbsentReason::DeviceFailed(error), RefusedReason::DeviceFailed(error)))
-            }
+            Phase::Opening | Phase::Scanning | Phase::Settling => Some(Unable::Recovering.reasons()),
+            Phase::Closing(_) | Phase::Saving(_) | Phase::Closed => Some(Unable::Closed.reasons()),
+            Phase::Unusable(error @ OpenStoreError::Device(_)) => Some(Unable::Failed(error).reasons()),
             Phase::Unusable(_) => Some((AbsentReason::NotIndexed, RefusedReason::StoresNothing)),
         }
     }

@@ -36,7 +36,7 @@ use crate::layout::{PAGE, SLOT};
 use crate::observe::Observer;
 use crate::record::Secret;
 use crate::settings::StoreSettings;
-use crate::status::{OpenStoreError, StoreStatus};
+use crate::status::{OpenStoreError, StoreStatus, Unable};
 use crate::superblock::Superblock;
 use close::Closing;
 use entries::{Entries, EntryId};
@@ -159,14 +159,9 @@ impl Slotted {
     fn unable(&self) -> Option<(AbsentReason, RefusedReason)> {
         match self.phase {
             Phase::Serving => None,
-            Phase::New | Phase::Opening(_) => Some((AbsentReason::Recovering, RefusedReason::Recovering)),
-            Phase::Unusable(OpenStoreError::Device(error)) => {
-                Some((AbsentReason::DeviceFailed(error), RefusedReason::DeviceFailed(error)))
-            }
-            Phase::Unusable(OpenStoreError::NoSpace) => Some((AbsentReason::Closed, RefusedReason::NoSpace)),
-            Phase::Unusable(_) | Phase::Closing(..) | Phase::Closed => {
-                Some((AbsentReason::Closed, RefusedReason::Closed))
-            }
+            Phase::New | Phase::Opening(_) => Some(Unable::Recovering.reasons()),
+            Phase::Unusable(error) => Some(Unable::Failed(error).reasons()),
+            Phase::Closing(..) | Phase::Closed => Some(Unable::Closed.reasons()),
         }
     }
 

@@ -18,7 +18,7 @@ const QUEUE_LIMIT: usize = 4096;
 impl StreamPacketizer {
     pub(super) fn remove(&mut self, ticket: Ticket, key: Key, out: &mut Outbox) {
         if !matches!(self.phase, Phase::Serving | Phase::Scanning) {
-            return out.reply(ticket, Answer::Refused(self.refused_reason()));
+            return out.reply(ticket, Answer::Refused(self.unable().1));
         }
         if self.phase == Phase::Serving && !self.may_have_older(key) {
             return out.reply(ticket, Answer::Removed);

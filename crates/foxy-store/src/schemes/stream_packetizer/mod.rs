@@ -30,7 +30,7 @@ use crate::opening::Opening;
 use crate::pages::Pages;
 use crate::record::Secret;
 use crate::settings::StoreSettings;
-use crate::status::{OpenStoreError, StoreStatus};
+use crate::status::{OpenStoreError, StoreStatus, Unable};
 use crate::superblock::Superblock;
 use facts::Forgetting;
 use foxy_base::Instant;
@@ -144,23 +144,14 @@ impl StreamPacketizer {
         self.sequence
     }
 
-    /// What a get is told when the phase does not serve it.
-    fn absent_reason(&self) -> AbsentReason {
-        match (self.phase, self.failure) {
-            (Phase::Unusable, Some(OpenStoreError::Device(error))) => AbsentReason::DeviceFailed(error),
-            (Phase::Closing | Phase::Closed | Phase::Unusable, _) => AbsentReason::Closed,
-            _ => AbsentReason::Recovering,
-        }
-    }
-
-    /// What a put or removal is told when the phase does not serve it.
-    fn refused_reason(&self) -> RefusedReason {
-        match (self.phase, self.failure) {
-            (Phase::Unusable, Some(OpenStoreError::Device(error))) => RefusedReason::DeviceFailed(error),
-            (Phase::Unusable, Some(OpenStoreError::NoSpace)) => RefusedReason::NoSpace,
-            (Phase::Closing | Phase::Closed | Phase::Unusable, _) => RefusedReason::Closed,
-            _ => RefusedReason::Recovering,
-        }
+    /// What a get is told when the phase does not serve it, and what a put or removal.
+    fn unable(&self) -> (AbsentReason, RefusedReason) {
+        let unable = match self.phase {
+            Phase::Unusable => Unable::Failed(self.failure.unwrap_or(OpenStoreError::Foreign)),
+            Phase::Closing | Phase::Closed => Unable::Closed,
+            _ => Unable::Recovering,
+        };
+        unable.reasons()
     }
 
     fn show(&self) {

@@ -22,7 +22,7 @@ pub struct PendingRead {
 impl StreamPacketizer {
     pub(super) fn get(&mut self, ticket: Ticket, key: Key, out: &mut Outbox) {
         if !matches!(self.phase, Phase::Serving | Phase::Scanning) {
-            return out.reply(ticket, Answer::Absent(self.absent_reason()));
+            return out.reply(ticket, Answer::Absent(self.unable().0));
         }
         let Some(id) = self.index.live_of(key) else {
             let reason = match self.phase {

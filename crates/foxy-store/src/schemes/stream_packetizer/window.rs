@@ -67,7 +67,7 @@ impl StreamPacketizer {
         out: &mut Outbox,
     ) -> Result<Option<Answer>, RefusedReason> {
         if self.phase != Phase::Serving {
-            return Err(self.refused_reason());
+            return Err(self.unable().1);
         }
         let fits = record.head.len() <= RECORD_HEAD_LIMIT && record.body.len() <= RECORD_BODY_LIMIT;
         let whole = hint.size.max(record.len() as u64);

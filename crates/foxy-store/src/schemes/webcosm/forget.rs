@@ -34,7 +34,7 @@ pub struct Commit {
 impl Webcosm {
     pub(super) fn remove(&mut self, ticket: Ticket, key: Key, out: &mut Outbox) {
         if !self.phase.serves() {
-            return out.reply(ticket, Answer::Refused(self.refused_reason()));
+            return out.reply(ticket, Answer::Refused(self.unable().1));
         }
         let tag = self.tag(key);
         if !self.forgetting.awaits(tag) {

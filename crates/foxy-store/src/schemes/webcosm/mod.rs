@@ -43,7 +43,7 @@ use crate::observe::Observer;
 use crate::opening::Opening;
 use crate::record::Secret;
 use crate::settings::StoreSettings;
-use crate::status::{OpenStoreError, StoreStatus};
+use crate::status::{OpenStoreError, StoreStatus, Unable};
 use crate::superblock::Superblock;
 use copy::Copies;
 use facts::Forgetting;
@@ -192,23 +192,14 @@ impl Webcosm {
         self.index.len() + self.logs.iter().map(|log| log.stage.len() as u64).sum::<u64>()
     }
 
-    /// What a get is told when the phase does not serve it.
-    fn absent_reason(&self) -> AbsentReason {
-        match (self.phase, self.failure) {
-            (Phase::Unusable, Some(OpenStoreError::Device(error))) => AbsentReason::DeviceFailed(error),
-            (Phase::Closing | Phase::Closed | Phase::Unusable, _) => AbsentReason::Closed,
-            _ => AbsentReason::Recovering,
-        }
-    }
-
-    /// What a put or removal is told when the phase does not serve it.
-    fn refused_reason(&self) -> RefusedReason {
-        match (self.phase, self.failure) {
-            (Phase::Unusable, Some(OpenStoreError::Device(error))) => RefusedReason::DeviceFailed(error),
-            (Phase::Unusable, Some(OpenStoreError::NoSpace)) => RefusedReason::NoSpace,
-            (Phase::Closing | Phase::Closed | Phase::Unusable, _) => RefusedReason::Closed,
-            _ => RefusedReason::Recovering,
-        }
+    /// What a get is told when the phase does not serve it, and what a put or removal.
+    fn unable(&self) -> (AbsentReason, RefusedReason) {
+        let unable = match self.phase {
+            Phase::Unusable => Unable::Failed(self.failure.unwrap_or(OpenStoreError::Foreign)),
+            Phase::Closing | Phase::Closed => Unable::Closed,
+            _ => Unable::Recovering,
+        };
+        unable.reasons()
     }
 
     fn show(&self) {

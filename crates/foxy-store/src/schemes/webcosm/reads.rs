@@ -23,7 +23,7 @@ pub struct PendingRead {
 impl Webcosm {
     pub(super) fn get(&mut self, ticket: Ticket, key: Key, out: &mut Outbox) {
         if !self.phase.serves() {
-            return out.reply(ticket, Answer::Absent(self.absent_reason()));
+            return out.reply(ticket, Answer::Absent(self.unable().0));
         }
         let tag = self.tag(key);
         if let Some(record) = self.waiting(key) {

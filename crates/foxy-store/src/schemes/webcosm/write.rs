@@ -42,7 +42,7 @@ impl Webcosm {
         now: Instant,
     ) -> Result<Option<Answer>, RefusedReason> {
         if !self.phase.serves() {
-            return Err(self.refused_reason());
+            return Err(self.unable().1);
         }
         let within = record.head.len() <= RECORD_HEAD_LIMIT && record.body.len() <= RECORD_BODY_LIMIT;
         let whole = hint.size.max(record.len() as u64);
