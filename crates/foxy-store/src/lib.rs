@@ -12,6 +12,7 @@ pub mod lru;
 pub mod observe;
 mod opening;
 pub mod pages;
+mod phases;
 pub mod policy;
 pub mod record;
 pub mod schemes;
