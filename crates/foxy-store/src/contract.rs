@@ -11,6 +11,7 @@
 //!
 //! No clock, no IO, no threads here: see `shard` for the loop that feeds a scheme.
 
+use crate::settings::{RECORD_BODY_LIMIT, RECORD_HEAD_LIMIT};
 use bytes::Bytes;
 use foxy_base::Instant;
 use foxy_base::random::split_mix;
@@ -75,6 +76,12 @@ impl Record {
     #[must_use]
     pub fn len(&self) -> usize {
         self.head.len() + self.body.len()
+    }
+
+    /// Whether head and body are each as long as the store takes.
+    #[must_use]
+    pub fn is_within_limits(&self) -> bool {
+        self.head.len() <= RECORD_HEAD_LIMIT && self.body.len() <= RECORD_BODY_LIMIT
     }
 
     /// Whether both are empty.

@@ -9,7 +9,6 @@ use super::work::Job;
 use crate::contract::{Key, Outbox, PlacementHint, Record, RefusedReason, Site};
 use crate::layout::SLOT;
 use crate::record::{self, slots_for};
-use crate::settings::{RECORD_BODY_LIMIT, RECORD_HEAD_LIMIT};
 use foxy_base::Instant;
 use foxy_device::{IoBuffer, IoError};
 
@@ -32,10 +31,12 @@ impl Slotted {
         now: Instant,
         out: &mut Outbox,
     ) -> Result<(), RefusedReason> {
-        let fits = record.head.len() <= RECORD_HEAD_LIMIT && record.body.len() <= RECORD_BODY_LIMIT;
         let whole = hint.size.max(record.len() as u64);
         let slots = slots_for(record.len());
-        if !fits || whole > self.settings.object_limit || u64::from(slots) > self.layout.largest() {
+        if !record.is_within_limits()
+            || whole > self.settings.object_limit
+            || u64::from(slots) > self.layout.largest()
+        {
             return Err(RefusedReason::TooLarge);
         }
         if self.waiting > 0 && self.waiting + record.len() > self.settings.waiting_bytes {

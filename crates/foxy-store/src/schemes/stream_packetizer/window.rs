@@ -8,7 +8,6 @@ use crate::index::{Entry, EntryId, EntryState};
 use crate::layout::{PAGE, SLOT, SLOTS_PER_PAGE};
 use crate::pages::Run;
 use crate::record::{self, slots_for};
-use crate::settings::{RECORD_BODY_LIMIT, RECORD_HEAD_LIMIT};
 use foxy_base::Instant;
 use foxy_device::{IoBuffer, IoError, IoOp};
 
@@ -69,11 +68,10 @@ impl StreamPacketizer {
         if self.phase != Phase::Serving {
             return Err(self.unable().1);
         }
-        let fits = record.head.len() <= RECORD_HEAD_LIMIT && record.body.len() <= RECORD_BODY_LIMIT;
         let whole = hint.size.max(record.len() as u64);
         let share = self.pages.count() * SLOTS_PER_PAGE / LARGEST_SHARE;
         let admitted = whole <= self.settings.object_limit && self.index.admits(whole);
-        if !fits || !admitted || slots_for(record.len()) > share {
+        if !record.is_within_limits() || !admitted || slots_for(record.len()) > share {
             return Err(RefusedReason::TooLarge);
         }
         let limit = self.settings.waiting_bytes.max(2 * self.settings.page_buffer);

@@ -7,7 +7,7 @@ use super::shelf::{State, disk_bytes, file_bytes};
 use super::{Job, Ufs};
 use crate::contract::{Answer, Key, Outbox, PlacementHint, Record, RefusedReason, Site, Ticket};
 use crate::record;
-use crate::settings::{RECORD_BODY_LIMIT, RECORD_HEAD_LIMIT, Recovery};
+use crate::settings::Recovery;
 use foxy_device::{FileId, IoBuffer, IoDone, IoError, IoOp, IoOutput};
 use std::collections::VecDeque;
 use std::collections::hash_map::Entry;
@@ -63,8 +63,7 @@ impl Ufs {
         let whole = hint.size.max(record.len() as u64);
         let too_large = whole > self.settings.object_limit
             || !self.shelf.admits(whole)
-            || record.body.len() > RECORD_BODY_LIMIT
-            || record.head.len() > RECORD_HEAD_LIMIT
+            || !record.is_within_limits()
             || disk_bytes(record.len()) > self.capacity();
         if too_large {
             return out.reply(ticket, Answer::Refused(RefusedReason::TooLarge));

@@ -15,7 +15,6 @@ use super::summary::{Listed, pages_for};
 use crate::contract::{Answer, Key, Outbox, PlacementHint, Record, RefusedReason, Ticket};
 use crate::layout::PAGE;
 use crate::record::{self, HEADER};
-use crate::settings::{RECORD_BODY_LIMIT, RECORD_HEAD_LIMIT};
 use crate::worth::Distance;
 use foxy_base::Instant;
 use foxy_device::{IoBuffer, IoError, IoOp};
@@ -44,12 +43,11 @@ impl Webcosm {
         if !self.phase.serves() {
             return Err(self.unable().1);
         }
-        let within = record.head.len() <= RECORD_HEAD_LIMIT && record.body.len() <= RECORD_BODY_LIMIT;
         let whole = hint.size.max(record.len() as u64);
         let pages = (HEADER + record.len()).div_ceil(PAGE);
         let alone = self.geometry.segment_pages - pages_for(1, 1);
         let most = alone.min(MOST_PAGES - 1) as usize;
-        if !within || whole > self.settings.object_limit || pages > most {
+        if !record.is_within_limits() || whole > self.settings.object_limit || pages > most {
             return Err(RefusedReason::TooLarge);
         }
         let staged: usize = self.logs.iter().map(|log| log.stage.bytes()).sum();
