@@ -6,7 +6,7 @@ use super::geometry::{Segment, Sequence};
 use super::index::Known;
 use super::reads::PendingRead;
 use super::state::Phase;
-use super::summary::Trailer;
+use super::summaries::{LongSummary, Purpose};
 use crate::completion::{read, written};
 use crate::contract::Outbox;
 use foxy_base::Instant;
@@ -24,14 +24,10 @@ pub enum Pending {
     LookAtStart(Segment),
     /// All of one without a summary.
     LookAtAll(Segment),
-    /// The end of a segment whose records are to be known again.
-    RebuildEnd(Segment),
-    /// Its whole summary, which is longer than that.
-    RebuildSummary(Segment, u64, Trailer),
-    /// The end of a segment to be given up.
-    ReclaimEnd(Segment),
-    /// Its whole summary, which is longer than that.
-    ReclaimSummary(Segment, u64, Trailer),
+    /// The end of a segment, where its summary is.
+    SummaryEnd(Purpose, Segment),
+    /// A whole summary, which is longer than that.
+    LongSummary(Purpose, LongSummary),
     /// A record in use, or a page with some, of a segment to be given up.
     Copy(Known),
     /// A get.
@@ -79,14 +75,8 @@ impl Webcosm {
             Pending::LookAtEnd(segment) => self.looked_at_end(segment, read(done), out),
             Pending::LookAtStart(segment) => self.looked_at_start(segment, read(done), out),
             Pending::LookAtAll(segment) => self.looked_at_all(segment, read(done), out),
-            Pending::RebuildEnd(segment) => self.rebuild_end_read(segment, read(done), out),
-            Pending::RebuildSummary(segment, life, trailer) => {
-                self.rebuild_summary_read(segment, life, trailer, read(done), out);
-            }
-            Pending::ReclaimEnd(segment) => self.reclaim_end_read(segment, read(done), out),
-            Pending::ReclaimSummary(segment, life, trailer) => {
-                self.reclaim_summary_read(segment, life, trailer, read(done));
-            }
+            Pending::SummaryEnd(purpose, segment) => self.summary_end_read(purpose, segment, read(done), out),
+            Pending::LongSummary(purpose, whole) => self.long_summary_read(purpose, whole, read(done), out),
             Pending::Copy(known) => self.copy_read(known, read(done)),
             Pending::Read(pending) => self.read_done(pending, read(done), out),
             Pending::Batch(batch) => {

@@ -27,6 +27,7 @@ mod script;
 mod seal;
 mod stage;
 mod state;
+mod summaries;
 mod summary;
 mod switch;
 mod write;

@@ -5,12 +5,11 @@
 use super::Webcosm;
 use super::geometry::{LogName, Position, Segment, Sequence};
 use super::index::{Extent, Known, Tag};
-use super::io::Pending;
 use super::state::Phase;
-use super::summary::{self, Fact, Summary, Trailer};
+use super::summaries::Purpose;
+use super::summary::{Fact, Summary};
 use crate::contract::Outbox;
 use crate::layout::PAGE;
-use foxy_device::{IoBuffer, IoError};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// Summaries of each log read at once.
@@ -136,43 +135,15 @@ impl Webcosm {
         let progress = &mut self.rebuild.logs[segment.log as usize];
         progress.reading += 1;
         *progress.tries.entry(segment.sequence).or_default() += 1;
-        let (offset, length) = self.end_of(segment);
-        self.submit_read(offset, length, Pending::RebuildEnd(segment), out);
-    }
-
-    pub(super) fn rebuild_end_read(
-        &mut self,
-        segment: Segment,
-        result: Result<IoBuffer, IoError>,
-        out: &mut Outbox,
-    ) {
-        let found = result.ok().and_then(|buffer| {
-            let life =
-                self.life_at_end(buffer.as_ref(), segment).filter(|&life| life < self.superblock.opens)?;
-            Some((life, self.judge_end(buffer.as_ref(), segment, life)?))
-        });
-        if let Some((life, (trailer, None))) = found {
-            return self.read_summary(segment, trailer, Pending::RebuildSummary(segment, life, trailer), out);
-        }
-        self.summary_read(segment, found.and_then(|(life, (_, summary))| Some((life, summary?))), out);
+        self.read_summary(Purpose::Rebuild, segment, out);
     }
 
     pub(super) fn rebuild_summary_read(
         &mut self,
         segment: Segment,
-        life: u64,
-        trailer: Trailer,
-        result: Result<IoBuffer, IoError>,
+        found: Option<(u64, Summary)>,
         out: &mut Outbox,
     ) {
-        let last = Position::new(segment, self.geometry.segment_pages - 1);
-        let summary = result
-            .ok()
-            .and_then(|buffer| summary::decode(buffer.as_ref(), trailer, last, life, &self.secret));
-        self.summary_read(segment, summary.map(|summary| (life, summary)), out);
-    }
-
-    fn summary_read(&mut self, segment: Segment, found: Option<(u64, Summary)>, out: &mut Outbox) {
         let gone = segment.sequence < self.wanted_from(segment.log);
         let progress = &mut self.rebuild.logs[segment.log as usize];
         progress.reading -= 1;

@@ -2,18 +2,13 @@
 //! the index forgets what was in them. Only after that their slots are written to.
 
 use super::Webcosm;
-use super::geometry::{LogName, Position, Segment, Sequence};
+use super::geometry::{LogName, Segment, Sequence};
 use super::index::Tag;
-use super::io::Pending;
 use super::log::Log;
 use super::state::Phase;
-use super::summary::{self, Summary, Trailer};
+use super::summaries::Purpose;
+use super::summary::Summary;
 use crate::contract::Outbox;
-use crate::layout::PAGE;
-use foxy_device::{IoBuffer, IoError};
-
-/// Pages at a segment's end that are read first; most summaries are not longer.
-const END_PAGES: u32 = 8;
 
 /// What is known of a segment's records.
 #[derive(Debug)]
@@ -34,44 +29,6 @@ pub struct Reclaim {
 }
 
 impl Webcosm {
-    /// Where a segment's summary may be found at once, and its length in bytes.
-    pub(super) fn end_of(&self, segment: Segment) -> (u64, usize) {
-        let pages = END_PAGES.min(self.geometry.segment_pages);
-        (
-            self.geometry.offset(self.geometry.slot(segment), self.geometry.segment_pages - pages),
-            pages as usize * PAGE,
-        )
-    }
-
-    /// What the last pages of a segment say: its trailer, and its summary if it is among them.
-    pub(super) fn judge_end(
-        &self,
-        bytes: &[u8],
-        segment: Segment,
-        life: u64,
-    ) -> Option<(Trailer, Option<Summary>)> {
-        let last = Position::new(segment, self.geometry.segment_pages - 1);
-        let page = bytes.len().checked_sub(PAGE).map(|start| &bytes[start..])?;
-        let trailer = summary::trailer(page, last, life, &self.secret, self.geometry.segment_pages)?;
-        let length = trailer.pages() as usize * PAGE;
-        let Some(start) = bytes.len().checked_sub(length) else { return Some((trailer, None)) };
-        summary::decode(&bytes[start..], trailer, last, life, &self.secret)
-            .map(|summary| (trailer, Some(summary)))
-    }
-
-    /// Submits the read of a whole summary.
-    pub(super) fn read_summary(
-        &mut self,
-        segment: Segment,
-        trailer: Trailer,
-        what: Pending,
-        out: &mut Outbox,
-    ) {
-        let pages = trailer.pages();
-        let offset = self.geometry.offset(self.geometry.slot(segment), self.geometry.segment_pages - pages);
-        self.submit_read(offset, pages as usize * PAGE, what, out);
-    }
-
     /// Whether the index may not grow any more.
     pub(super) fn is_crowded(&self) -> bool {
         self.records() >= u64::from(self.settings.record_limit)
@@ -126,43 +83,13 @@ impl Webcosm {
         }
         if candidate.sequence < log.seals.end {
             self.reclaim.reading = true;
-            let (offset, length) = self.end_of(candidate);
-            self.submit_read(offset, length, Pending::ReclaimEnd(candidate), out);
+            self.read_summary(Purpose::Reclaim, candidate, out);
         } else if log.open.as_ref().is_some_and(|open| open.segment == candidate) {
             self.seal(name, out);
         }
     }
 
-    pub(super) fn reclaim_end_read(
-        &mut self,
-        segment: Segment,
-        result: Result<IoBuffer, IoError>,
-        out: &mut Outbox,
-    ) {
-        let life = self.slots[self.geometry.slot(segment) as usize].life;
-        match result.ok().and_then(|buffer| self.judge_end(buffer.as_ref(), segment, life)) {
-            Some((trailer, None)) => {
-                self.read_summary(segment, trailer, Pending::ReclaimSummary(segment, life, trailer), out);
-            }
-            found => self.reclaim_records(segment, found.and_then(|(_, summary)| summary)),
-        }
-    }
-
-    pub(super) fn reclaim_summary_read(
-        &mut self,
-        segment: Segment,
-        life: u64,
-        trailer: Trailer,
-        result: Result<IoBuffer, IoError>,
-    ) {
-        let last = Position::new(segment, self.geometry.segment_pages - 1);
-        let summary = result
-            .ok()
-            .and_then(|buffer| summary::decode(buffer.as_ref(), trailer, last, life, &self.secret));
-        self.reclaim_records(segment, summary);
-    }
-
-    fn reclaim_records(&mut self, segment: Segment, summary: Option<Summary>) {
+    pub(super) fn reclaim_records(&mut self, segment: Segment, summary: Option<Summary>) {
         self.reclaim.reading = false;
         let Some(Summary { records, .. }) = summary else {
             return self.log_mut(segment.log).ready.push_back(Gone::Unknown);
