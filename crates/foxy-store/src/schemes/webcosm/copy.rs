@@ -126,8 +126,7 @@ impl Webcosm {
 
     /// The uses that a record has left once it is carried over, if it is worth it.
     fn uses_left(&self, known: Known) -> Option<u8> {
-        let mean = self.used_bytes() / self.index.len().max(1);
-        Distance::between(bytes_of(known.extent), mean).uses_after_copy(known.uses)
+        Distance::between(bytes_of(known.extent), self.mean()).uses_after_copy(known.uses)
     }
 
     /// Reads on.
@@ -169,8 +168,7 @@ impl Webcosm {
                     .collect()
             }
             Extent::Pages(_) => {
-                let (_, byte) = self.geometry.find(known.place);
-                let skip = usize::try_from(byte).expect("segments are small") % PAGE;
+                let skip = self.skip(known);
                 let header = buffer.as_ref().get(skip..).map(|bytes| Header::decode(bytes, &self.secret));
                 let Some(Ok(Header { key, .. })) = header else { return Vec::new() };
                 let record = record::decode(buffer, skip, key, stamp, &self.secret);

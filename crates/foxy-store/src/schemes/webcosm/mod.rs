@@ -182,6 +182,11 @@ impl Webcosm {
         (position, position.stamp(life))
     }
 
+    /// Bytes that a record takes, on average.
+    fn mean(&self) -> u64 {
+        self.used_bytes() / self.index.len().max(1)
+    }
+
     /// Bytes of the segments that hold records.
     fn used_bytes(&self) -> u64 {
         let segments: u32 = self.logs.iter().map(|log| log.next - log.tail).sum();

@@ -55,6 +55,12 @@ impl Webcosm {
         (offset, usize::try_from(pages).expect("few pages") * PAGE)
     }
 
+    /// Where a record begins within its first page.
+    pub(super) fn skip(&self, known: Known) -> usize {
+        let (_, byte) = self.geometry.find(known.place);
+        usize::try_from(byte).expect("segments are small") % PAGE
+    }
+
     /// A record that was replaced, removed or given up meanwhile is not returned, whatever was read. One that could not be
     /// read stays known: it may still lie on disk, so whoever replaces it must have it forgotten.
     pub(super) fn read_done(
@@ -86,9 +92,7 @@ impl Webcosm {
         match known.extent {
             Extent::Packed => packed::decode(buffer.as_ref(), key, stamp, &self.secret),
             Extent::Pages(_) => {
-                let (_, byte) = self.geometry.find(known.place);
-                let skip = usize::try_from(byte).expect("segments are small") % PAGE;
-                record::decode(buffer, skip, key, stamp, &self.secret).map_err(AbsentReason::from)
+                record::decode(buffer, self.skip(known), key, stamp, &self.secret).map_err(AbsentReason::from)
             }
         }
     }

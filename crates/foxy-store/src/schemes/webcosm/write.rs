@@ -70,8 +70,7 @@ impl Webcosm {
     /// its key may be readable after a crash any more.
     pub(super) fn stage(&mut self, key: Key, tag: Tag, record: Record, now: Instant) {
         self.unstage(key);
-        let mean = self.used_bytes() / self.index.len().max(1);
-        let distance = Distance::between((record.len() + HEADER) as u64, mean);
+        let distance = Distance::between((record.len() + HEADER) as u64, self.mean());
         let proven = self.ghost.take(tag);
         let full = self.logs[0].next >= self.logs[0].segments;
         let log = if full && distance.is_large() && !proven { LogName::Probation } else { LogName::Main };
