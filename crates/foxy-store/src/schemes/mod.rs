@@ -4,6 +4,8 @@ pub mod null;
 pub mod slotted;
 pub mod stream_packetizer;
 mod table;
+#[cfg(test)]
+mod testing;
 pub mod ufs;
 pub mod webcosm;
 

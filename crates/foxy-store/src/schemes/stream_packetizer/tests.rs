@@ -3,14 +3,14 @@
 mod faults;
 mod files;
 
-use crate::contract::{AbsentReason, Answer, Key, PlacementHint, Record, RefusedReason};
+use crate::contract::{AbsentReason, Answer, PlacementHint, Record, RefusedReason};
 use crate::engine::Ask;
 use crate::observe::Observer;
 use crate::schemes::SchemeName;
+use crate::schemes::testing::{Store, content, name};
 use crate::settings::{RECORD_BODY_LIMIT, StoreSettings};
 use crate::status::StoreStatus;
 use crate::step::StepDriver;
-use bytes::Bytes;
 use foxy_base::{Instant, Random};
 use foxy_device::{Device, Memory};
 use std::collections::HashMap;
@@ -18,82 +18,21 @@ use std::time::Duration;
 
 const SIZE: u64 = 1 << 20;
 
-struct Store<D = Memory> {
-    driver: StepDriver<D>,
-    observer: Observer,
+fn open<D: Device>(settings: &StoreSettings, device: D) -> Store<D> {
+    Store::open(SchemeName::StreamPacketizer, settings, device)
 }
 
-impl<D: Device> Store<D> {
-    fn open(settings: &StoreSettings, device: D) -> Self {
-        let observer = Observer::default();
-        let scheme = SchemeName::StreamPacketizer.make(settings, observer.clone());
-        let mut driver = StepDriver::start(scheme, device, observer.clone(), Instant::ZERO);
-        driver.run_until_idle();
-        Self { driver, observer }
-    }
-
-    fn put(&mut self, key: u64, version: u64, length: usize) -> Answer {
-        let hint = PlacementHint::default();
-        self.driver.put(name(key), content(key, version, length), hint)
-    }
-
-    fn holds(&mut self, key: u64, version: u64, length: usize) -> bool {
-        match self.driver.get(name(key)) {
-            Answer::Found(found) => {
-                assert_eq!(found, content(key, version, length), "key {key}");
-                true
-            }
-            Answer::Absent(AbsentReason::NotIndexed) => false,
-            other => panic!("key {key}: {other:?}"),
-        }
-    }
-
-    fn counter(&self, name: &str) -> u64 {
-        let all = self.observer.statistics.snapshot();
-        all.iter().find(|measure| measure.name == name).expect("a counter of that name").value
-    }
-}
-
-impl Store {
-    fn new() -> Self {
-        Self::open(&settings(), Memory::default())
-    }
-
-    fn crash(self) -> Memory {
-        let mut device = self.driver.into_device();
-        device.close_all();
-        device
-    }
-
-    fn close(mut self) -> Memory {
-        assert_eq!(self.driver.close(), Answer::Closed);
-        assert_eq!(self.observer.status.get(), StoreStatus::Closed);
-        self.crash()
-    }
+fn new() -> Store {
+    open(&settings(), Memory::default())
 }
 
 fn settings() -> StoreSettings {
     StoreSettings { page_buffer: 32 << 10, seed: 99, ..StoreSettings::with_size(SIZE) }
 }
 
-fn name(key: u64) -> Key {
-    let mut bytes = [0; 16];
-    bytes[..8].copy_from_slice(&key.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_le_bytes());
-    bytes[8..].copy_from_slice(&key.to_le_bytes());
-    Key(bytes)
-}
-
-fn content(key: u64, version: u64, length: usize) -> Record {
-    let mut bytes = vec![0; length];
-    Random::new(key << 20 ^ version).fill(&mut bytes);
-    let all = Bytes::from(bytes);
-    let head = length.min(40);
-    Record { head: all.slice(..head), body: all.slice(head..) }
-}
-
 #[test]
 fn what_is_put_is_got_until_replaced_or_removed() {
-    let mut store = Store::new();
+    let mut store = new();
     assert!(!store.holds(1, 0, 0));
     assert_eq!(store.put(1, 1, 5000), Answer::Stored);
     assert!(store.holds(1, 1, 5000));
@@ -108,7 +47,7 @@ fn what_is_put_is_got_until_replaced_or_removed() {
 
 #[test]
 fn a_fill_of_new_keys_costs_no_sync_and_goes_out_in_whole_buffers() {
-    let mut store = Store::new();
+    let mut store = new();
     let before = store.counter("syncs");
     let writes = store.counter("writes");
     for key in 0..100 {
@@ -120,7 +59,7 @@ fn a_fill_of_new_keys_costs_no_sync_and_goes_out_in_whole_buffers() {
 
 #[test]
 fn three_wraps_leave_every_record_as_it_was_put() {
-    let mut store = Store::new();
+    let mut store = new();
     let mut random = Random::new(21);
     let mut newest = HashMap::new();
     let mut written = 0;
@@ -148,12 +87,12 @@ fn three_wraps_leave_every_record_as_it_was_put() {
     assert!(store.counter("live_bytes") <= store.counter("capacity_bytes") * 95 / 100);
     assert!(store.counter("evicted") > 0);
     assert!(store.observer.statistics.adds_up());
-    assert_eq!(store.crash().bytes(), SIZE, "the file keeps its size");
+    assert_eq!(store.kill().bytes(), SIZE, "the file keeps its size");
 }
 
 #[test]
 fn the_least_recently_used_go_first() {
-    let mut store = Store::new();
+    let mut store = new();
     assert_eq!(store.put(0, 1, 9000), Answer::Stored);
     for key in 1..300 {
         assert_eq!(store.put(key, 1, 9000), Answer::Stored);
@@ -165,14 +104,14 @@ fn the_least_recently_used_go_first() {
 
 #[test]
 fn after_a_crash_a_scan_finds_what_was_written() {
-    let mut store = Store::new();
+    let mut store = new();
     for key in 0..40 {
         store.put(key, 1, 3000);
     }
     store.put(7, 2, 500);
     store.driver.remove(name(8));
     store.driver.run_until(Instant::ZERO + Duration::from_secs(5));
-    let mut store = Store::open(&settings(), store.crash());
+    let mut store = open(&settings(), store.kill());
     assert_eq!(store.observer.status.get(), StoreStatus::Serving);
     assert_eq!(store.counter("recovered"), 39);
     for key in (0..40).filter(|&key| key != 8) {
@@ -186,39 +125,39 @@ fn after_a_crash_a_scan_finds_what_was_written() {
 
 #[test]
 fn after_closing_a_checkpoint_makes_the_scan_unnecessary() {
-    let mut store = Store::new();
+    let mut store = new();
     for key in 0..40 {
         store.put(key, 1, 3000);
     }
     store.driver.remove(name(8));
     let device = store.close();
-    let mut store = Store::open(&settings(), device);
+    let mut store = open(&settings(), device);
     assert_eq!(store.counter("recovered"), 39);
     assert_eq!(store.counter("recovered_from_checkpoint"), 39);
     assert!(store.counter("read_bytes") < 100_000, "{} bytes read", store.counter("read_bytes"));
     assert!(store.holds(3, 1, 3000));
     assert!(!store.holds(8, 1, 3000));
-    let mut store = Store::open(&settings(), store.crash());
+    let mut store = open(&settings(), store.kill());
     assert!(store.counter("read_bytes") > SIZE / 2, "that checkpoint is complete no more");
     assert!(store.holds(3, 1, 3000));
 }
 
 #[test]
 fn a_periodic_checkpoint_is_served_before_the_scan_has_ended() {
-    let mut store = Store::new();
+    let mut store = new();
     for key in 0..40 {
         store.put(key, 1, 3000);
     }
     store.driver.run_until(Instant::ZERO + Duration::from_secs(100));
     assert_eq!(store.counter("checkpoints"), 1);
     store.put(3, 2, 100);
-    let store = Store::open(&settings(), store.crash());
+    let store = open(&settings(), store.kill());
     assert_eq!(store.counter("recovered_from_checkpoint"), 39, "key 3 is forgotten by the journal");
 }
 
 #[test]
 fn a_forgotten_record_stays_forgotten_through_many_openings_and_journal_moves() {
-    let mut store = Store::new();
+    let mut store = new();
     store.put(1, 1, 2000);
     store.driver.run_until(Instant::ZERO + Duration::from_secs(5));
     assert_eq!(store.driver.remove(name(1)), Answer::Removed);
@@ -227,14 +166,14 @@ fn a_forgotten_record_stays_forgotten_through_many_openings_and_journal_moves() 
         store.driver.run_until_idle();
     }
     for _ in 0..6 {
-        store = Store::open(&settings(), store.crash());
+        store = open(&settings(), store.kill());
         assert!(!store.holds(1, 1, 2000));
     }
 }
 
 #[test]
 fn what_is_too_large_is_refused_and_changes_nothing() {
-    let mut store = Store::open(&StoreSettings { object_limit: 50_000, ..settings() }, Memory::default());
+    let mut store = open(&StoreSettings { object_limit: 50_000, ..settings() }, Memory::default());
     store.put(1, 1, 100);
     let too_large = Answer::Refused(RefusedReason::TooLarge);
     assert_eq!(store.put(1, 2, 50_001), too_large);
@@ -247,13 +186,13 @@ fn what_is_too_large_is_refused_and_changes_nothing() {
 
 #[test]
 fn another_size_begins_the_store_anew_within_the_new_limit() {
-    let mut store = Store::new();
+    let mut store = new();
     store.put(1, 1, 500);
     let smaller = StoreSettings { size: SIZE / 2, ..settings() };
-    let mut store = Store::open(&smaller, store.close());
+    let mut store = open(&smaller, store.close());
     assert!(!store.holds(1, 1, 500));
     assert_eq!(store.put(1, 2, 500), Answer::Stored);
-    assert_eq!(store.crash().bytes(), SIZE / 2);
+    assert_eq!(store.kill().bytes(), SIZE / 2);
 }
 
 #[test]
@@ -271,7 +210,7 @@ fn requests_before_the_store_is_open_are_answered_as_recovering() {
 #[test]
 fn what_waits_is_written_as_soon_as_no_more_may_wait() {
     let settings = StoreSettings { waiting_bytes: 64 << 10, ..settings() };
-    let mut store = Store::open(&settings, Memory::default());
+    let mut store = open(&settings, Memory::default());
     let ask = |store: &mut Store, key| {
         store.driver.ask(Ask::Put(name(key), content(key, 1, 50_000), PlacementHint::default()))
     };
@@ -285,7 +224,7 @@ fn what_waits_is_written_as_soon_as_no_more_may_wait() {
 #[test]
 fn too_much_at_once_is_refused_as_busy() {
     let settings = StoreSettings { waiting_bytes: 64 << 10, waiting_reads: 3, ..settings() };
-    let mut store = Store::open(&settings, Memory::default());
+    let mut store = open(&settings, Memory::default());
     for key in 0..40 {
         store.driver.ask(Ask::Put(name(key), content(key, 1, 8000), PlacementHint::default()));
     }

@@ -1,92 +1,28 @@
 //! The scheme over memory: turning over, reopening, replacing, limits. What goes wrong is the torture tests' matter.
 
-use crate::contract::{AbsentReason, Answer, Key, PlacementHint, Record, RefusedReason};
-use crate::observe::Observer;
+use crate::contract::{Answer, RefusedReason};
 use crate::schemes::SchemeName;
+use crate::schemes::testing::{Store, content, name};
 use crate::settings::StoreSettings;
 use crate::status::StoreStatus;
-use crate::step::StepDriver;
-use bytes::Bytes;
-use foxy_base::{Instant, Random};
+use foxy_base::Random;
 use foxy_device::Memory;
 use std::collections::HashMap;
-use std::time::Duration;
 
 const SIZE: u64 = 4 << 20;
 
-struct Store {
-    driver: StepDriver<Memory>,
-    observer: Observer,
+fn open(settings: &StoreSettings, device: Memory) -> Store {
+    let store = Store::open(SchemeName::Webcosm, settings, device);
+    assert_eq!(store.observer.status.get(), StoreStatus::Serving);
+    store
 }
 
-impl Store {
-    fn open(settings: &StoreSettings, device: Memory) -> Self {
-        let observer = Observer::default();
-        let scheme = SchemeName::Webcosm.make(settings, observer.clone());
-        let mut driver = StepDriver::start(scheme, device, observer.clone(), Instant::ZERO);
-        driver.run_until_idle();
-        assert_eq!(observer.status.get(), StoreStatus::Serving);
-        Self { driver, observer }
-    }
-
-    fn new() -> Self {
-        Self::open(&settings(), Memory::default())
-    }
-
-    fn put(&mut self, key: u64, version: u64, length: usize) -> Answer {
-        self.driver.put(name(key), content(key, version, length), PlacementHint::default())
-    }
-
-    fn holds(&mut self, key: u64, version: u64, length: usize) -> bool {
-        match self.driver.get(name(key)) {
-            Answer::Found(found) => {
-                assert_eq!(found, content(key, version, length), "key {key}");
-                true
-            }
-            Answer::Absent(AbsentReason::NotIndexed) => false,
-            other => panic!("key {key}: {other:?}"),
-        }
-    }
-
-    fn counter(&self, name: &str) -> u64 {
-        let all = self.observer.statistics.snapshot();
-        all.iter().find(|measure| measure.name == name).expect("a counter of that name").value
-    }
-
-    /// Lets what waits be written.
-    fn flush(&mut self) {
-        let later = self.driver.now() + Duration::from_secs(2);
-        self.driver.run_until(later);
-        self.driver.run_until_idle();
-    }
-
-    fn kill(self) -> Memory {
-        let mut device = self.driver.into_device();
-        device.close_all();
-        device
-    }
-
-    fn close(mut self) -> Memory {
-        assert_eq!(self.driver.close(), Answer::Closed);
-        assert_eq!(self.observer.status.get(), StoreStatus::Closed);
-        self.kill()
-    }
+fn new() -> Store {
+    open(&settings(), Memory::default())
 }
 
 fn settings() -> StoreSettings {
     StoreSettings { page_buffer: 32 << 10, seed: 99, ..StoreSettings::with_size(SIZE) }
-}
-
-fn name(key: u64) -> Key {
-    let mut bytes = [0; 16];
-    bytes[..8].copy_from_slice(&key.to_le_bytes());
-    Key(bytes)
-}
-
-fn content(key: u64, version: u64, length: usize) -> Record {
-    let mut bytes = vec![0; length];
-    Random::new(key << 20 | version).fill(&mut bytes);
-    Record { head: Bytes::from(format!("{key} {version}")), body: Bytes::from(bytes) }
 }
 
 fn length(key: u64) -> usize {
@@ -95,7 +31,7 @@ fn length(key: u64) -> usize {
 
 #[test]
 fn the_newest_records_survive_many_turns_of_the_log() {
-    let mut store = Store::new();
+    let mut store = new();
     for key in 0..2_000 {
         assert_eq!(store.put(key, 0, length(key)), Answer::Stored, "{key}");
     }
@@ -112,13 +48,13 @@ fn the_newest_records_survive_many_turns_of_the_log() {
 #[test]
 fn a_closed_store_comes_back_whole_and_a_killed_one_with_all_that_was_written() {
     for closed in [true, false] {
-        let mut store = Store::new();
+        let mut store = new();
         for key in 0..120 {
             assert_eq!(store.put(key, 0, length(key)), Answer::Stored);
         }
         store.flush();
         let device = if closed { store.close() } else { store.kill() };
-        let mut store = Store::open(&settings(), device);
+        let mut store = open(&settings(), device);
         let back = (0..120).filter(|&key| store.holds(key, 0, length(key))).count();
         assert_eq!((back, store.counter("recovered")), (120, 120), "closed: {closed}");
     }
@@ -126,7 +62,7 @@ fn a_closed_store_comes_back_whole_and_a_killed_one_with_all_that_was_written() 
 
 #[test]
 fn a_small_record_costs_one_read_of_one_page() {
-    let mut store = Store::new();
+    let mut store = new();
     for key in 0..400 {
         assert_eq!(store.put(key, 0, 250), Answer::Stored);
     }
@@ -142,7 +78,7 @@ fn what_was_replaced_or_removed_stays_away_across_openings() {
     let mut device = Memory::default();
     let mut expected: HashMap<u64, Option<u64>> = HashMap::new();
     for round in 0..30 {
-        let mut store = Store::open(&settings(), device);
+        let mut store = open(&settings(), device);
         for step in 0..60 {
             let key = random.below(40);
             if random.below(4) == 0 {
@@ -167,7 +103,7 @@ fn what_was_replaced_or_removed_stays_away_across_openings() {
 
 #[test]
 fn records_in_use_are_carried_over() {
-    let mut store = Store::new();
+    let mut store = new();
     for key in 0..10 {
         assert_eq!(store.put(key, 0, 600), Answer::Stored);
     }
@@ -182,10 +118,10 @@ fn records_in_use_are_carried_over() {
 
 #[test]
 fn what_is_too_large_or_too_much_is_refused_by_name() {
-    let mut store = Store::new();
+    let mut store = new();
     assert_eq!(store.put(1, 0, 2 << 20), Answer::Refused(RefusedReason::TooLarge));
     let few = StoreSettings { record_limit: 20, ..settings() };
-    let mut store = Store::open(&few, Memory::default());
+    let mut store = open(&few, Memory::default());
     let stored = (0..200).filter(|&key| store.put(key, 0, 300) == Answer::Stored).count();
     assert!(stored >= 20, "{stored}");
     assert!(store.counter("records") <= 20);
@@ -193,7 +129,7 @@ fn what_is_too_large_or_too_much_is_refused_by_name() {
 
 #[test]
 fn what_waits_can_be_replaced_and_removed_without_a_sync() {
-    let mut store = Store::new();
+    let mut store = new();
     let syncs = store.counter("syncs");
     assert_eq!(store.put(1, 0, 100), Answer::Stored);
     assert_eq!(store.put(1, 1, 200), Answer::Stored);
@@ -206,7 +142,7 @@ fn what_waits_can_be_replaced_and_removed_without_a_sync() {
 
 #[test]
 fn more_is_forgotten_than_the_journal_holds() {
-    let mut store = Store::new();
+    let mut store = new();
     for key in 0..800 {
         assert_eq!(store.put(key, 0, 300), Answer::Stored);
     }
@@ -223,7 +159,7 @@ fn more_is_forgotten_than_the_journal_holds() {
     }
     assert!(store.counter("forgets") > 2_000 && refused == 0, "{refused} refused");
     let device = store.kill();
-    let mut store = Store::open(&settings(), device);
+    let mut store = open(&settings(), device);
     assert!((0..800).all(
         |key| !matches!(store.driver.get(name(key)), Answer::Found(old) if old == content(key, 0, 300))
     ));
@@ -233,10 +169,10 @@ fn more_is_forgotten_than_the_journal_holds() {
 fn a_single_small_record_survives_a_kill_in_a_store_of_any_size() {
     for size in [1 << 20, 16 << 20, 64 << 20, 300 << 20] {
         let settings = StoreSettings { size, seed: 3, ..settings() };
-        let mut store = Store::open(&settings, Memory::default());
+        let mut store = open(&settings, Memory::default());
         assert_eq!(store.put(1, 0, 300), Answer::Stored);
         store.flush();
-        let mut store = Store::open(&settings, store.kill());
+        let mut store = open(&settings, store.kill());
         assert!(store.holds(1, 0, 300), "{size}");
     }
 }

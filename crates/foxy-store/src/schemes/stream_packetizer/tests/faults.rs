@@ -1,9 +1,9 @@
 //! A disk that is full or fails: hits are lost, nothing hangs, nothing is wrong.
 
-use super::{Store, name, settings};
+use super::{open, settings};
 use crate::contract::{AbsentReason, Answer, PlacementHint, RefusedReason};
 use crate::engine::Ask;
-use crate::schemes::stream_packetizer::tests::content;
+use crate::schemes::testing::{Store, content, name};
 use crate::settings::{SizeWish, StoreSettings};
 use crate::status::{OpenStoreError, StoreStatus};
 use foxy_base::{Instant, Random};
@@ -26,7 +26,7 @@ const SOUND: FaultPlan = FaultPlan {
 };
 
 fn store(plan: FaultPlan, seed: u64) -> Store<Faulty<Memory>> {
-    Store::open(&settings(), Faulty::new(Memory::default(), plan, seed))
+    open(&settings(), Faulty::new(Memory::default(), plan, seed))
 }
 
 fn set(store: &mut Store<Faulty<Memory>>, plan: FaultPlan) {
@@ -41,10 +41,8 @@ fn a_disk_without_room_makes_the_store_smaller_or_unusable() {
     assert_eq!(unusable.put(1, 1, 10), Answer::Refused(RefusedReason::NoSpace));
     let sizes: Vec<_> = (0..20)
         .map(|seed| {
-            let observed = Store::open(
-                &settings(),
-                Faulty::new(Memory::default(), FaultPlan { no_space: 0.3, ..SOUND }, seed),
-            );
+            let observed =
+                open(&settings(), Faulty::new(Memory::default(), FaultPlan { no_space: 0.3, ..SOUND }, seed));
             let told = observed.observer.statistics.size_bytes.get();
             (observed.observer.status.get(), observed.driver.into_device().inner().bytes(), told)
         })
@@ -58,7 +56,7 @@ fn a_size_that_must_be_exact_is_had_or_refused() {
     let exact = StoreSettings { size_wish: SizeWish::Exactly, ..settings() };
     for seed in 0..20 {
         let plan = FaultPlan { no_space: 0.3, ..SOUND };
-        let observed = Store::open(&exact, Faulty::new(Memory::default(), plan, seed));
+        let observed = open(&exact, Faulty::new(Memory::default(), plan, seed));
         let status = observed.observer.status.get();
         let size = observed.driver.into_device().inner().bytes();
         let refused = status == StoreStatus::Unusable(OpenStoreError::NoSpace) && size == 0;

@@ -1,10 +1,11 @@
 //! Files that are foreign, of another version, truncated or damaged.
 
-use super::{SIZE, Store, content, name, settings};
+use super::{SIZE, new, open, settings};
 use crate::contract::{AbsentReason, Answer, RefusedReason};
 use crate::journal::BLOCK_BYTES;
 use crate::layout::{Layout, PAGE};
 use crate::schemes::stream_packetizer::FILE_NAME;
+use crate::schemes::testing::{content, name};
 use crate::settings::StoreSettings;
 use crate::status::{OpenStoreError, StoreStatus};
 use foxy_base::{Instant, Random};
@@ -34,29 +35,29 @@ fn device_with(bytes: &[u8]) -> Memory {
 #[test]
 fn a_foreign_file_is_left_alone() {
     let device = device_with(&[b'x'; 300_000]);
-    let mut store = Store::open(&settings(), device);
+    let mut store = open(&settings(), device);
     assert_eq!(store.observer.status.get(), StoreStatus::Unusable(OpenStoreError::Foreign));
     assert_eq!(store.put(1, 1, 10), Answer::Refused(RefusedReason::Closed));
     assert_eq!(store.driver.get(name(1)), Answer::Absent(AbsentReason::Closed));
     assert_eq!(store.driver.close(), Answer::Closed);
-    assert_eq!(bytes_of(&store.crash()), [b'x'; 300_000]);
+    assert_eq!(bytes_of(&store.kill()), [b'x'; 300_000]);
 }
 
 #[test]
 fn a_truncated_file_serves_what_is_left() {
-    let mut store = Store::new();
+    let mut store = new();
     for key in 0..80 {
         store.put(key, 1, 9000);
     }
     let bytes = bytes_of(&store.close());
-    let mut store = Store::open(&settings(), device_with(&bytes[..bytes.len() / 2]));
+    let mut store = open(&settings(), device_with(&bytes[..bytes.len() / 2]));
     assert_eq!(store.observer.status.get(), StoreStatus::Serving);
     let held = (0..80).filter(|&key| store.holds(key, 1, 9000)).count();
     assert!((20..60).contains(&held), "{held} of 80");
     assert_eq!(store.put(100, 1, 500), Answer::Stored);
     assert!(store.holds(100, 1, 500));
 
-    let store = Store::open(&settings(), device_with(&bytes[..9000]));
+    let store = open(&settings(), device_with(&bytes[..9000]));
     let StoreStatus::Unusable(OpenStoreError::Truncated { found: 9000, expected: SIZE }) =
         store.observer.status.get()
     else {
@@ -66,9 +67,9 @@ fn a_truncated_file_serves_what_is_left() {
 
 /// What a store says of a file with these bytes, which it must not have touched.
 fn left_alone(bytes: &[u8]) -> StoreStatus {
-    let store = Store::open(&settings(), device_with(bytes));
+    let store = open(&settings(), device_with(bytes));
     let status = store.observer.status.get();
-    assert_eq!(bytes_of(&store.crash()), bytes, "{status:?}");
+    assert_eq!(bytes_of(&store.kill()), bytes, "{status:?}");
     status
 }
 
@@ -76,7 +77,7 @@ fn left_alone(bytes: &[u8]) -> StoreStatus {
 fn a_short_rest_of_a_store_is_left_alone_whatever_its_size_was() {
     let other = StoreSettings { size: SIZE / 2, ..settings() };
     for made in [settings(), other] {
-        let stamped = bytes_of(&Store::open(&made, Memory::default()).close());
+        let stamped = bytes_of(&open(&made, Memory::default()).close());
         for left in [100, 4096, 9000] {
             let truncated = OpenStoreError::Truncated { found: left, expected: made.size };
             let rest = &stamped[..usize::try_from(left).expect("small")];
@@ -100,7 +101,7 @@ fn a_file_that_begins_with_zeros_is_left_alone_when_anything_follows() {
 fn a_file_that_was_begun_and_never_stamped_becomes_a_store() {
     let size = usize::try_from(SIZE).expect("small");
     for length in [0, size / 2, size] {
-        let mut store = Store::open(&settings(), device_with(&vec![0; length]));
+        let mut store = open(&settings(), device_with(&vec![0; length]));
         assert_eq!(store.put(1, 1, 500), Answer::Stored, "{length}");
         assert_eq!(store.observer.statistics.size_bytes.get(), SIZE, "{length}");
         assert_eq!(bytes_of(&store.close()).len(), size, "{length}");
@@ -109,7 +110,7 @@ fn a_file_that_was_begun_and_never_stamped_becomes_a_store() {
 
 #[test]
 fn any_damaged_byte_costs_hits_and_never_gives_wrong_bytes() {
-    let mut store = Store::new();
+    let mut store = new();
     for key in 0..60 {
         store.put(key, 1, 5000);
     }
@@ -121,7 +122,7 @@ fn any_damaged_byte_costs_hits_and_never_gives_wrong_bytes() {
             let at = usize::try_from(random.below(SIZE)).expect("small");
             bytes[at] ^= 1 << random.below(8);
         }
-        let mut store = Store::open(&settings(), device_with(&bytes));
+        let mut store = open(&settings(), device_with(&bytes));
         for key in 0..60 {
             match store.driver.get(name(key)) {
                 Answer::Found(found) => assert_eq!(found, content(key, 1, 5000), "seed 77, round {round}"),
@@ -134,14 +135,14 @@ fn any_damaged_byte_costs_hits_and_never_gives_wrong_bytes() {
 
 /// A store whose journal has two blocks, so that the first is known to have been acknowledged.
 fn with_two_journal_blocks() -> (Vec<u8>, usize) {
-    let mut store = Store::new();
+    let mut store = new();
     for key in 0..3 {
         assert_eq!(store.put(key, 1, 2000), Answer::Stored);
     }
     store.driver.run_until(Instant(u64::MAX / 2));
     assert_eq!(store.driver.remove(name(1)), Answer::Removed);
     assert_eq!(store.driver.remove(name(2)), Answer::Removed);
-    let bytes = bytes_of(&store.crash());
+    let bytes = bytes_of(&store.kill());
     let offset = usize::try_from(Layout::of(SIZE).journal[0].offset()).expect("small");
     (bytes, offset)
 }
@@ -151,7 +152,7 @@ fn a_journal_with_one_damaged_copy_of_a_block_is_still_obeyed() {
     for copy in 0..2 {
         let (mut bytes, journal) = with_two_journal_blocks();
         bytes[journal + copy * PAGE + 60] ^= 1;
-        let mut store = Store::open(&settings(), device_with(&bytes));
+        let mut store = open(&settings(), device_with(&bytes));
         assert!(store.holds(0, 1, 2000));
         assert!(!store.holds(1, 1, 2000) && !store.holds(2, 1, 2000));
     }
@@ -162,7 +163,7 @@ fn a_journal_that_cannot_be_read_forgets_everything() {
     let (mut bytes, journal) = with_two_journal_blocks();
     bytes[journal + 60] ^= 1;
     bytes[journal + PAGE + 60] ^= 1;
-    let mut store = Store::open(&settings(), device_with(&bytes));
+    let mut store = open(&settings(), device_with(&bytes));
     assert_eq!(store.observer.status.get(), StoreStatus::Serving);
     assert!((0..3).all(|key| !store.holds(key, 1, 2000)));
     assert_eq!(store.put(1, 2, 500), Answer::Stored);
@@ -173,20 +174,20 @@ fn a_journal_that_cannot_be_read_forgets_everything() {
 fn a_torn_journal_tail_was_never_answered_for() {
     let (mut bytes, journal) = with_two_journal_blocks();
     bytes[journal + BLOCK_BYTES + 48..journal + 2 * BLOCK_BYTES].fill(0);
-    let mut store = Store::open(&settings(), device_with(&bytes));
+    let mut store = open(&settings(), device_with(&bytes));
     assert!(store.holds(0, 1, 2000) && !store.holds(1, 1, 2000));
     assert!(store.holds(2, 1, 2000), "as if its removal had not been answered");
 }
 
 #[test]
 fn damaged_superblocks_begin_the_store_anew() {
-    let mut store = Store::new();
+    let mut store = new();
     store.put(1, 1, 2000);
     let mut bytes = bytes_of(&store.close());
     bytes[30] ^= 1;
-    assert!(Store::open(&settings(), device_with(&bytes)).holds(1, 1, 2000), "one copy is sound");
+    assert!(open(&settings(), device_with(&bytes)).holds(1, 1, 2000), "one copy is sound");
     bytes[PAGE + 30] ^= 1;
-    let mut store = Store::open(&settings(), device_with(&bytes));
+    let mut store = open(&settings(), device_with(&bytes));
     assert!(!store.holds(1, 1, 2000));
     assert_eq!(store.put(1, 2, 500), Answer::Stored);
 }
