@@ -8,4 +8,4 @@ test:
 	cargo xtask ci
 
 bench:
-	bench/run.sh
+	cargo run --release --bin foxy -- compare foxy squid nginx varnish trafficserver apache2 --out target/comparison

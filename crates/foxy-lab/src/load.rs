@@ -10,7 +10,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 use tokio::sync::Semaphore;
 
@@ -73,6 +73,8 @@ pub struct LoadOptions {
     pub time_limit: Duration,
     /// Number of the first request; runs that must not mistake each other's replies start at different ones.
     pub first_request: u64,
+    /// Once set, no more requests begin: the run ends when those under way have ended.
+    pub interrupted: Arc<AtomicBool>,
 }
 
 /// What the clients of one run share.
@@ -107,7 +109,7 @@ impl Run {
             Stop::Requests(count) => number >= count,
             Stop::After(time) => intended >= self.started + time,
         };
-        (!over).then_some(intended)
+        (!over && !self.options.interrupted.load(Ordering::Relaxed)).then_some(intended)
     }
 
     /// Lets each request of an open loop start at its time. A thread of its own, since the runtime's timers round up

@@ -143,7 +143,8 @@ impl LoadReport {
             records.push(Record::Measure(Measure::once(&name, subject, count, "requests")));
         }
         let quantiles = self.latencies.quantiles();
-        records.push(Record::Histogram { name: "latency".into(), subject: subject.into(), quantiles });
+        let (name, subject) = ("latency".into(), subject.into());
+        records.push(Record::Histogram { name, subject, quantiles, workload: None });
         records
     }
 }

@@ -5,6 +5,8 @@ use foxy_lab::{ErrorCause, Origin, OriginOptions};
 use foxy_workload::{BodyStream, Workload};
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 fn options(target: SocketAddr, requests: u64) -> LoadOptions {
@@ -19,6 +21,7 @@ fn options(target: SocketAddr, requests: u64) -> LoadOptions {
         seed: 1,
         time_limit: Duration::from_secs(10),
         first_request: 0,
+        interrupted: Arc::default(),
     }
 }
 
@@ -51,6 +54,19 @@ fn body_of_first_object() -> Vec<u8> {
     let mut body = vec![0; 1024];
     BodyStream::new(0, 1).fill(0, &mut body);
     body
+}
+
+#[test]
+fn an_interrupted_run_begins_nothing_more_and_keeps_what_it_counted() {
+    let origin =
+        Origin::start(OriginOptions { listen: (Ipv4Addr::LOCALHOST, 0).into(), threads: 1 }).expect("origin");
+    for pace in [Pace::Closed, Pace::Open { rate: 1000.0 }] {
+        let stop = Stop::After(Duration::from_secs(3600));
+        let options = LoadOptions { pace, stop, ..options(origin.address(), 0) };
+        let interrupted = Arc::clone(&options.interrupted);
+        let report = run(&options, &mut |begun| interrupted.store(begun > 0, Relaxed)).expect("load runs");
+        assert!(report.answers > 0 && report.failed() == 0, "{pace:?}: {report:?}");
+    }
 }
 
 #[test]

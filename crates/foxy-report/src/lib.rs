@@ -2,6 +2,7 @@
 //! It reads no clock and no file; whoever runs something hands the facts in.
 
 pub mod chart;
+pub mod comparison;
 pub mod figure;
 pub mod latency;
 pub mod number;
@@ -14,6 +15,6 @@ mod verdict;
 pub use figure::{FigureRow, Place, Verdict, figure_table, scale_text};
 pub use latency::Latencies;
 pub use page::Page;
-pub use record::{Machine, Measure, Record, RequestClass, Setup, Timeline, write_records};
+pub use record::{Machine, Measure, Record, RequestClass, Setup, Subject, Timeline, write_records};
 pub use statistics::Summary;
 pub use table::Table;

@@ -27,6 +27,7 @@ th,td{padding:.28rem .8rem .28rem 0;text-align:left;vertical-align:top;border-bo
 th{font-weight:600;color:#454951;border-bottom-color:#a9abad}.number{text-align:right;white-space:nowrap}
 @media screen and (prefers-color-scheme:dark){body{background:#0f1114;color:#e4e6ea}dt,caption{color:#969ca6}
 th{color:#b9bec7;border-bottom-color:#5a5f68}td{border-bottom-color:#2a2d33}}
+details{margin:.3rem 0;font-size:.9rem}pre{overflow-x:auto;font-size:.8rem;line-height:1.35}
 @media print{body{background:#fff;padding:0;max-width:none}figure,tr{break-inside:avoid}h2{break-after:avoid}}
 ";
 
@@ -85,6 +86,12 @@ impl Page {
     /// Adds maps of a store.
     pub fn map(&mut self, map: &Map) {
         self.figure(&map.svg());
+    }
+
+    /// Adds text that is shown when its summary is clicked on, set as it stands.
+    pub fn details(&mut self, summary: &str, text: &str) {
+        let (summary, text) = (escape(summary), escape(text));
+        self.body.push_str(&format!("<details><summary>{summary}</summary><pre>{text}</pre></details>\n"));
     }
 
     fn figure(&mut self, svg: &str) {

@@ -1,7 +1,7 @@
 //! Run records: one JSON object a line, `setup` first and `end` last. Keys keep their meaning; new ones may be added.
 
-use crate::Latencies;
 use crate::figure::FigureRow;
+use crate::{Latencies, Summary};
 use serde::{Deserialize, Serialize};
 use std::io::{self, Write};
 
@@ -54,6 +54,12 @@ pub struct Measure {
     pub high: f64,
     /// How many runs it comes from.
     pub repeats: u32,
+    /// The workload it was measured under, where a record has several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workload: Option<String>,
+    /// Which repeat it is the value of, counted from 1; none for what the repeats come to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repeat: Option<u32>,
 }
 
 impl Measure {
@@ -68,7 +74,21 @@ impl Measure {
             low: value,
             high: value,
             repeats: 1,
+            workload: None,
+            repeat: None,
         }
+    }
+
+    /// The mean of repeats with its interval; zero when there are none.
+    #[must_use]
+    pub fn of(name: &str, subject: &str, values: &[f64], unit: &str) -> Self {
+        let mut measure = Self::once(name, subject, 0.0, unit);
+        if let Some(summary) = Summary::of(values) {
+            let repeats = u32::try_from(summary.count).unwrap_or(u32::MAX);
+            (measure.value, measure.low, measure.high, measure.repeats) =
+                (summary.mean, summary.low, summary.high, repeats);
+        }
+        measure
     }
 }
 
@@ -118,6 +138,9 @@ pub struct Timeline {
     pub unit: String,
     /// `[seconds since the start, value]`, in order of time.
     pub points: Vec<(f64, f64)>,
+    /// The workload it was measured under, where a record has several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workload: Option<String>,
 }
 
 impl Timeline {
@@ -125,8 +148,31 @@ impl Timeline {
     #[must_use]
     pub fn new(name: &str, subject: &str, unit: &str, points: &[(f64, f64)]) -> Self {
         let finite = points.iter().copied().filter(|(time, value)| time.is_finite() && value.is_finite());
-        Self { name: name.into(), subject: subject.into(), unit: unit.into(), points: finite.collect() }
+        Self {
+            name: name.into(),
+            subject: subject.into(),
+            unit: unit.into(),
+            points: finite.collect(),
+            workload: None,
+        }
     }
+}
+
+/// A proxy that was measured: enough to set it up again.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Subject {
+    /// Its name, as the other records give it.
+    pub subject: String,
+    /// What it says its version is.
+    pub version: String,
+    /// The workload it was set up for.
+    pub workload: String,
+    /// The command that ran.
+    pub command: String,
+    /// The files it was given: name and text.
+    pub files: Vec<(String, String)>,
+    /// What a reader must know to judge its figures fairly.
+    pub notes: Vec<String>,
 }
 
 /// One line of a run record.
@@ -151,7 +197,12 @@ pub enum Record {
         subject: String,
         /// `[quantile, microseconds]`, rising.
         quantiles: Vec<(f64, u64)>,
+        /// The workload it was measured under, where a record has several.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        workload: Option<String>,
     },
+    /// Whom something was measured of: what ran, and how it was set up.
+    Subject(Subject),
     /// A run that came to nothing, and so has no values.
     FailedRun {
         /// The proxy, scheme or engine that was run.

@@ -29,6 +29,7 @@ fn records() -> Vec<Record> {
             name: "latency".into(),
             subject: "foxy".into(),
             quantiles: vec![(0.0, 0), (0.5, 40), (1.0, 900)],
+            workload: None,
         },
         Record::End { held: false },
     ]

@@ -64,13 +64,21 @@ pub fn wait_for_stop() -> std::io::Result<()> {
 /// # Errors
 /// The system gives no runtime, handler or thread.
 pub fn stop_on_signal(watch: &Arc<Watch>) -> Result<(), Failure> {
+    let watch = Arc::clone(watch);
+    once_signalled(move || watch.stop.store(true, Relaxed))
+}
+
+/// From now on the first signal does this instead of ending the process.
+///
+/// # Errors
+/// The system gives no runtime, handler or thread.
+pub fn once_signalled(act: impl FnOnce() + Send + 'static) -> Result<(), Failure> {
     let failed = |error: std::io::Error| Failure::Failed(format!("foxy: no signal handler: {error}"));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
     let mut signals = runtime.block_on(async { Signals::listen() }).map_err(failed)?;
-    let watch = Arc::clone(watch);
     let listen = move || {
         runtime.block_on(signals.next());
-        watch.stop.store(true, Relaxed);
+        act();
     };
     std::thread::Builder::new().spawn(listen).map_err(failed)?;
     Ok(())

@@ -25,11 +25,11 @@ impl Page {
                 Record::Measure(measure) => measures.push(measure),
                 Record::RequestClass(class) => classes.push(class),
                 Record::Timeline(timeline) => timelines.push(timeline),
-                Record::Histogram { name, subject, quantiles } => {
+                Record::Histogram { name, subject, quantiles, .. } => {
                     distributions.push((name.as_str(), distribution(subject, quantiles)));
                 }
                 Record::FailedRun { subject, reason } => page.paragraph(&format!("{subject}: {reason}")),
-                Record::End { held: true } => {}
+                Record::Subject(_) | Record::End { held: true } => {}
                 Record::End { held: false } => page.paragraph("A bar that was given was missed."),
             }
         }

@@ -12,6 +12,7 @@ use foxy_report::{Measure, Record, Table};
 use foxy_workload::stream::WORKLOADS;
 use foxy_workload::{Popularity, Workload};
 use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Its arguments.
@@ -168,6 +169,7 @@ fn options(matches: &ArgMatches, started_here: Option<&Origin>) -> Result<LoadOp
         seed: *matches.get_one("seed").expect("has a default"),
         time_limit: Duration::from_secs(30),
         first_request: 0,
+        interrupted: Arc::default(),
     })
 }
 

@@ -1,4 +1,4 @@
-//! What measured figures and simulations left in their folder when they were killed: file systems that are still mounted, and
+//! What measured figures, comparisons and simulations left in their folder when they were killed: file systems that are still mounted, and
 //! folders. They carry the number of their process in their name, so those of runs that go on are left alone.
 
 use crate::lab::mounts::call;
@@ -12,6 +12,9 @@ pub const PREFIX: &str = "foxy-figure-";
 
 /// How the folders of simulations begin; the number of the process follows.
 pub const SIM_PREFIX: &str = "foxy-sim-";
+
+/// How the folders of comparisons begin; the number of the process follows.
+pub const COMPARE_PREFIX: &str = "foxy-compare-";
 
 /// Unmounts and removes what killed runs left in a folder, and says so. To be called before this process makes anything
 /// there.
@@ -59,8 +62,8 @@ fn left_behind(folder: &Path) -> Vec<PathBuf> {
     let is_left = |path: &PathBuf| {
         let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
         let is_store = || path.join("foxy.lock").exists();
-        let by_figure = process(name, PREFIX);
-        by_figure.or_else(|| process(name, SIM_PREFIX).filter(|_| is_store())).is_some_and(|it| !runs(it))
+        let by_lab = process(name, PREFIX).or_else(|| process(name, COMPARE_PREFIX));
+        by_lab.or_else(|| process(name, SIM_PREFIX).filter(|_| is_store())).is_some_and(|it| !runs(it))
     };
     let own = rustix::process::geteuid().as_raw();
     let folders = entries.filter(|entry| {
@@ -98,7 +101,7 @@ mod tests {
     fn folders_of_processes_that_are_gone_are_removed_and_no_others() {
         let base = tempfile::tempdir().expect("a temporary folder");
         let own = std::process::id();
-        let gone = [PREFIX, SIM_PREFIX]
+        let gone = [PREFIX, COMPARE_PREFIX, SIM_PREFIX]
             .map(|prefix| [u32::MAX, 1, own].map(|process| format!("{prefix}{process}-0")))
             .concat();
         let kept = ["foxy-figure-x-0", "foxy-figure-7", "foxy-sim-7-", "mine", "foxy-sim-2026-11"];

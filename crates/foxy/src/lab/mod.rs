@@ -9,6 +9,7 @@ pub mod leftovers;
 pub mod logs;
 pub mod measured;
 pub mod mounts;
+pub mod peers;
 pub mod processor_time;
 pub mod progress;
 pub mod records;

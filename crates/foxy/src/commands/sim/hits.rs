@@ -7,7 +7,6 @@ use clap::ArgMatches;
 use foxy_base::ByteSize;
 use foxy_lab::sim::parallel::run_all;
 use foxy_lab::sim::policies::{self, CacheSize, Lookups, PolicyResult, Replacement};
-use foxy_report::statistics::Summary;
 use foxy_report::{Measure, Record, Table};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -48,12 +47,12 @@ pub fn run(
     let mut table = Table::new(&["policy", "cache", "bytes", "object hits", "byte hits", "look-ups/s, wall"]);
     let mut records = Vec::new();
     let unique: Vec<f64> = lookups.iter().map(|lookups| lookups.unique_bytes as f64).collect();
-    records.push(Record::Measure(measure("unique_bytes", "trace", &unique, "bytes")));
+    records.push(Record::Measure(Measure::of("unique_bytes", "trace", &unique, "bytes")));
     for (tasks, results) in tasks.chunks(seeds.len()).zip(results.chunks(seeds.len())) {
         let Task { replacement, size, .. } = tasks[0];
         let subject = format!("{replacement}@{size}");
         let of = |name: &str, unit: &str, value: &dyn Fn(&PolicyResult) -> f64| {
-            measure(name, &subject, &results.iter().map(value).collect::<Vec<_>>(), unit)
+            Measure::of(name, &subject, &results.iter().map(value).collect::<Vec<_>>(), unit)
         };
         let hits = of("hit_ratio", "share", &|result| result.counts.hit_ratio());
         let bytes = of("byte_hit_ratio", "share", &|result| result.counts.byte_hit_ratio());
@@ -84,15 +83,4 @@ fn replacements(matches: &ArgMatches) -> Result<Vec<Replacement>, Failure> {
         name.parse().map_err(|error: String| Failure::Unusable(format!("--policy {name}: {error}")))
     };
     names.iter().map(parse).collect()
-}
-
-/// The mean over the seeds with its interval.
-pub fn measure(name: &str, subject: &str, values: &[f64], unit: &str) -> Measure {
-    let mut measure = Measure::once(name, subject, 0.0, unit);
-    if let Some(summary) = Summary::of(values) {
-        let repeats = u32::try_from(summary.count).unwrap_or(u32::MAX);
-        (measure.value, measure.low, measure.high, measure.repeats) =
-            (summary.mean, summary.low, summary.high, repeats);
-    }
-    measure
 }

@@ -1,6 +1,5 @@
 //! What runs of schemes came to, as rows of a table and as records: means over seeds.
 
-use super::hits::measure;
 use foxy_base::ByteSize;
 use foxy_lab::sim::runs::{Plan, RunResult};
 use foxy_lab::sim::sizing;
@@ -46,7 +45,7 @@ impl<'a> Row<'a> {
     fn mean(&self, name: &str, unit: &str, value: &Value) -> Option<Measure> {
         let values: Option<Vec<f64>> = self.results.iter().map(|result| value(result)).collect();
         let values = values.filter(|values| !values.is_empty())?;
-        Some(measure(name, &self.subject(), &values, unit))
+        Some(Measure::of(name, &self.subject(), &values, unit))
     }
 
     fn measures(&self) -> Vec<Option<Measure>> {

@@ -1,0 +1,121 @@
+//! A comparison of proxies as its run records tell it: what repeats come to, who is ahead, as tables, a page and a test report.
+//! Everything is made from the records alone, so a finished run is reported again without running it.
+
+mod junit;
+mod page;
+mod summary;
+mod words;
+
+pub use junit::{Check, junit};
+pub use page::page;
+pub use summary::summarise;
+use words::table;
+pub use words::{markdown, tables, verdicts};
+
+use crate::record::{Measure, Record};
+
+/// What separates a workload's name from the rate, in requests a second, that it was offered at: `zipf@5000`.
+pub const AT_RATE: char = '@';
+
+/// Values in the order in which they come first.
+fn in_order<'a>(names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
+    let mut found: Vec<&str> = Vec::new();
+    for name in names {
+        if !found.contains(&name) {
+            found.push(name);
+        }
+    }
+    found
+}
+
+fn measures(records: &[Record]) -> impl Iterator<Item = &Measure> {
+    records.iter().filter_map(|record| match record {
+        Record::Measure(measure) => Some(measure),
+        _ => None,
+    })
+}
+
+/// The workloads of a comparison, in order.
+fn workloads(records: &[Record]) -> Vec<&str> {
+    in_order(measures(records).filter_map(|measure| measure.workload.as_deref()))
+}
+
+/// Who was measured under a workload, in order; the first is whom the others are compared with.
+fn subjects<'a>(records: &'a [Record], workload: &str) -> Vec<&'a str> {
+    let of_it = measures(records).filter(|measure| measure.workload.as_deref() == Some(workload));
+    in_order(of_it.map(|measure| measure.subject.as_str()))
+}
+
+/// What the repeats of a measure come to.
+fn result<'a>(records: &'a [Record], workload: &str, subject: &str, name: &str) -> Option<&'a Measure> {
+    measures(records).find(|measure| {
+        measure.repeat.is_none()
+            && measure.workload.as_deref() == Some(workload)
+            && measure.subject == subject
+            && measure.name == name
+    })
+}
+
+/// Whether a run was ended before all of it was measured.
+#[must_use]
+pub fn is_incomplete(records: &[Record]) -> bool {
+    !matches!(records.last(), Some(Record::End { .. }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::Subject;
+
+    /// Two proxies over three repeats: foxy always takes half the time of the other.
+    pub(super) fn records() -> Vec<Record> {
+        let mut records = Vec::new();
+        for (subject, scale) in [("foxy", 1.0), ("nginx", 2.0)] {
+            records.push(Record::Subject(Subject {
+                subject: subject.into(),
+                version: "1.2".into(),
+                workload: "memory-hit".into(),
+                command: format!("{subject} -c <file>"),
+                files: vec![("a.conf".into(), "listen & serve".into())],
+                notes: vec!["as it comes".into()],
+            }));
+            for repeat in 1..=3 {
+                let noise = f64::from(repeat);
+                for (name, value, unit) in [
+                    ("cpu_us_per_request", (10.0 + noise) * scale, "us"),
+                    ("requests_per_second", 60_000.0 / scale, "1/s"),
+                    ("wrong_bytes", 0.0, "B"),
+                    ("errors", 0.0, "requests"),
+                ] {
+                    records.push(Record::Measure(Measure {
+                        workload: Some("memory-hit".into()),
+                        repeat: Some(repeat),
+                        ..Measure::once(name, subject, value, unit)
+                    }));
+                }
+                records.push(Record::Histogram {
+                    name: "latency".into(),
+                    subject: subject.into(),
+                    quantiles: vec![(0.5, 100), (0.99, 200)],
+                    workload: Some("memory-hit".into()),
+                });
+            }
+        }
+        records
+    }
+
+    #[test]
+    fn a_run_without_an_end_is_incomplete() {
+        let mut records = records();
+        assert!(is_incomplete(&records));
+        records.push(Record::End { held: false });
+        assert!(!is_incomplete(&records));
+    }
+
+    #[test]
+    fn the_first_subject_is_the_first_measured() {
+        assert_eq!(workloads(&records()), ["memory-hit"]);
+        assert_eq!(subjects(&records(), "memory-hit"), ["foxy", "nginx"]);
+        assert_eq!(subjects(&records(), "other"), Vec::<&str>::new());
+    }
+}

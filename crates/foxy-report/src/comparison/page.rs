@@ -1,0 +1,221 @@
+//! A comparison as one page: the verdicts, a table and charts for each workload, latency over load, and how each proxy was
+//! set up.
+
+use super::{AT_RATE, in_order, is_incomplete, result, subjects, table, verdicts, workloads};
+use crate::chart::{Axis, Bars, Chart, Line, Look, Plot, Provenance, Value};
+use crate::figure::Place;
+use crate::page::Page;
+use crate::record::{Measure, Record, Subject};
+
+/// The page.
+#[must_use]
+pub fn page(records: &[Record]) -> String {
+    let mut page = Page::new("Proxies compared");
+    if is_incomplete(records) {
+        page.paragraph("Incomplete: the run was ended before all of it was measured.");
+    }
+    for sentence in verdicts(records) {
+        page.paragraph(&sentence);
+    }
+    for record in records {
+        match record {
+            Record::Setup(setup) => page.setup(setup),
+            Record::FailedRun { subject, reason } => page.paragraph(&format!("{subject}: {reason}")),
+            _ => {}
+        }
+    }
+    let provenance =
+        Provenance { source: String::new(), place: Place::Measured, scale: 1.0, seeds: repeats(records) };
+    for workload in workloads(records) {
+        page.heading(workload);
+        page.table("means over the repeats, with 95 % intervals", &table(records, workload));
+        charts(&mut page, records, workload, &provenance);
+    }
+    latency_over_load(&mut page, records, &provenance);
+    set_up(&mut page, records);
+    page.html()
+}
+
+fn repeats(records: &[Record]) -> u32 {
+    super::measures(records).filter_map(|measure| measure.repeat).max().unwrap_or(1)
+}
+
+fn value(measure: &Measure) -> Value {
+    Value { value: measure.value, low: measure.low, high: measure.high }
+}
+
+fn charts(page: &mut Page, records: &[Record], workload: &str, provenance: &Provenance) {
+    let subjects = subjects(records, workload);
+    let processor: Vec<Option<Value>> = subjects
+        .iter()
+        .map(|subject| result(records, workload, subject, "cpu_us_per_request").map(value))
+        .collect();
+    if processor.iter().any(Option::is_some) {
+        page.chart(&Chart {
+            title: format!("{workload}: CPU time per request"),
+            provenance: provenance.clone(),
+            x: Axis::linear("CPU time per request", "µs"),
+            y: Axis::linear("proxy", ""),
+            plot: Plot::Bars {
+                groups: subjects.iter().map(ToString::to_string).collect(),
+                series: vec![Bars { name: "CPU time".into(), values: processor }],
+            },
+        });
+    }
+    let distributions = lines(&subjects, |subject| distribution(records, workload, subject));
+    if !distributions.is_empty() {
+        page.chart(&Chart {
+            title: format!("{workload}: distribution of latency"),
+            provenance: provenance.clone(),
+            x: Axis::logarithmic("latency", "µs"),
+            y: Axis::linear("share at most that", "").showing(0.0).showing(1.0),
+            plot: Plot::Lines(distributions),
+        });
+    }
+    let timelines = lines(&subjects, |subject| timeline(records, workload, subject));
+    if !timelines.is_empty() {
+        page.chart(&Chart {
+            title: format!("{workload}: requests a second over the run"),
+            provenance: provenance.clone(),
+            x: Axis::linear("share of the run's requests", "").showing(0.0).showing(1.0),
+            y: Axis::linear("requests a second", "1/s").showing(0.0),
+            plot: Plot::Lines(timelines),
+        });
+    }
+}
+
+/// A line for each proxy that has points.
+fn lines(subjects: &[&str], points: impl Fn(&str) -> Vec<(f64, Value)>) -> Vec<Line> {
+    let line = |subject: &&str| {
+        let points = points(subject);
+        (!points.is_empty()).then(|| Line { name: (*subject).to_owned(), look: Look::Solid, points })
+    };
+    subjects.iter().filter_map(line).collect()
+}
+
+/// Shares over latencies, the mean of the repeats at each share. A latency of zero, which no logarithmic axis has, stands at
+/// one microsecond.
+fn distribution(records: &[Record], workload: &str, subject: &str) -> Vec<(f64, Value)> {
+    let mut sums: Vec<(f64, f64, f64)> = Vec::new();
+    for record in records {
+        let Record::Histogram { subject: of, quantiles, workload: under, .. } = record else { continue };
+        if of != subject || under.as_deref() != Some(workload) {
+            continue;
+        }
+        for &(quantile, latency) in quantiles {
+            match sums.iter_mut().find(|(known, _, _)| *known == quantile) {
+                Some((_, sum, count)) => {
+                    *sum += latency as f64;
+                    *count += 1.0;
+                }
+                None => sums.push((quantile, latency as f64, 1.0)),
+            }
+        }
+    }
+    sums.into_iter().map(|(quantile, sum, count)| ((sum / count).max(1.0), Value::exact(quantile))).collect()
+}
+
+/// The first repeat's rate over the run.
+fn timeline(records: &[Record], workload: &str, subject: &str) -> Vec<(f64, Value)> {
+    let found = records.iter().find_map(|record| match record {
+        Record::Timeline(timeline)
+            if timeline.subject == subject && timeline.workload.as_deref() == Some(workload) =>
+        {
+            Some(&timeline.points)
+        }
+        _ => None,
+    });
+    found.into_iter().flatten().map(|&(at, rate)| (at, Value::exact(rate))).collect()
+}
+
+/// Latency over the rate that was offered, for workloads that were run at several.
+fn latency_over_load(page: &mut Page, records: &[Record], provenance: &Provenance) {
+    let all = workloads(records);
+    let rates = |name: &str| -> Vec<(f64, &str)> {
+        let at_rate = |workload: &&'_ str| {
+            let (of, rate) = workload.split_once(AT_RATE)?;
+            (of == name).then_some(())?;
+            rate.parse().ok()
+        };
+        all.iter().filter_map(|workload| Some((at_rate(workload)?, *workload))).collect()
+    };
+    for name in in_order(all.iter().filter_map(|workload| Some(workload.split_once(AT_RATE)?.0))) {
+        let rates = rates(name);
+        let subjects = in_order(rates.iter().flat_map(|(_, workload)| subjects(records, workload)));
+        for (measure, words) in [("latency_p50_us", "median latency"), ("latency_p99_us", "latency at 99 %")]
+        {
+            let at = |subject: &str| {
+                let point = |(rate, workload): &(f64, &str)| {
+                    result(records, workload, subject, measure).map(|found| (*rate, value(found)))
+                };
+                rates.iter().filter_map(point).collect()
+            };
+            page.chart(&Chart {
+                title: format!("{name}: {words} over load"),
+                provenance: provenance.clone(),
+                x: Axis::linear("offered", "1/s").showing(0.0),
+                y: Axis::logarithmic(words, "µs"),
+                plot: Plot::Lines(lines(&subjects, at)),
+            });
+        }
+    }
+}
+
+/// How each proxy was set up, and for which workload.
+fn set_up(page: &mut Page, records: &[Record]) {
+    let found = records.iter().filter_map(|record| match record {
+        Record::Subject(subject) => Some(subject),
+        _ => None,
+    });
+    let mut begun = false;
+    for Subject { subject, version, workload, command, files, notes } in found {
+        if !begun {
+            page.heading("Set up as");
+            begun = true;
+        }
+        let notes: String = notes.iter().map(|note| format!("# {note}\n")).collect();
+        let files: String = files.iter().map(|(name, text)| format!("\n# {name}\n{text}")).collect();
+        page.details(&format!("{subject} {version}, {workload}"), &format!("{notes}{command}\n{files}"));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::summarise;
+    use super::super::tests::records;
+    use super::*;
+
+    #[test]
+    fn a_page_holds_verdicts_tables_charts_and_set_ups_and_loads_nothing() {
+        let mut all = records();
+        all.extend(summarise(&records()));
+        all.push(Record::End { held: true });
+        let html = page(&all);
+        for wanted in [
+            "foxy takes 0.5 × the CPU of nginx",
+            "<h2>memory-hit</h2>",
+            "distribution of latency",
+            "<summary>nginx 1.2, memory-hit</summary>",
+            "listen &amp; serve",
+        ] {
+            assert!(html.contains(wanted), "no {wanted}");
+        }
+        assert!(!html.contains("Incomplete"));
+        for from_outside in ["src=", "href=", "@import", "url("] {
+            assert!(!html.contains(from_outside), "{from_outside}");
+        }
+    }
+
+    #[test]
+    fn workloads_at_several_rates_make_a_curve() {
+        let at = |rate: u32| {
+            Record::Measure(Measure {
+                workload: Some(format!("zipf@{rate}")),
+                ..Measure::once("latency_p99_us", "foxy", f64::from(rate), "us")
+            })
+        };
+        let html = page(&[at(1000), at(5000)]);
+        assert!(html.contains("zipf: latency at 99 % over load"));
+        assert!(!page(&records()).contains("over load"));
+    }
+}

@@ -1,0 +1,112 @@
+//! What repeats come to: means with intervals, and ratios of the first proxy to each other, taken within each repeat so that
+//! what disturbs the machine for a while disturbs both.
+
+use super::{in_order, measures, subjects, workloads};
+use crate::record::{Measure, Record};
+
+/// Measures whose ratios mean something, and are named `NAME_ratio_to_SUBJECT`.
+const WITH_RATIOS: [&str; 5] = [
+    "cpu_us_per_request",
+    "requests_per_second",
+    "latency_p50_us",
+    "latency_p99_us",
+    "disk_bytes_per_cached_byte",
+];
+
+/// The results of all repeats that the records have; results that are there already are not taken in.
+#[must_use]
+pub fn summarise(records: &[Record]) -> Vec<Record> {
+    let mut results = Vec::new();
+    for workload in workloads(records) {
+        let subjects = subjects(records, workload);
+        for subject in &subjects {
+            results.extend(means(records, workload, subject));
+        }
+        if let Some((first, others)) = subjects.split_first() {
+            results.extend(others.iter().flat_map(|other| ratios(records, workload, first, other)));
+        }
+    }
+    results.into_iter().map(Record::Measure).collect()
+}
+
+fn repeats<'a>(
+    records: &'a [Record],
+    workload: &'a str,
+    subject: &'a str,
+) -> impl Iterator<Item = &'a Measure> {
+    measures(records).filter(move |measure| {
+        measure.repeat.is_some()
+            && measure.workload.as_deref() == Some(workload)
+            && measure.subject == subject
+    })
+}
+
+fn means(records: &[Record], workload: &str, subject: &str) -> Vec<Measure> {
+    let names = in_order(repeats(records, workload, subject).map(|measure| measure.name.as_str()));
+    let mean = |name: &str| {
+        let of_it = repeats(records, workload, subject).filter(|measure| measure.name == name);
+        let (values, units): (Vec<f64>, Vec<&str>) =
+            of_it.map(|measure| (measure.value, measure.unit.as_str())).unzip();
+        let measure = Measure::of(name, subject, &values, units.first().copied().unwrap_or_default());
+        Measure { workload: Some(workload.into()), ..measure }
+    };
+    names.into_iter().map(mean).collect()
+}
+
+fn ratios(records: &[Record], workload: &str, first: &str, other: &str) -> Vec<Measure> {
+    let ratio = |name: &&str| {
+        let value = |subject, repeat| {
+            let mut of_it = repeats(records, workload, subject);
+            of_it
+                .find(|measure| measure.name == *name && measure.repeat == repeat)
+                .map(|measure| measure.value)
+        };
+        let own = repeats(records, workload, first).filter(|measure| measure.name == *name);
+        let ratios: Vec<f64> = own
+            .filter_map(|measure| Some(measure.value / value(other, measure.repeat)?))
+            .filter(|ratio| ratio.is_finite())
+            .collect();
+        let measure = Measure::of(&format!("{name}_ratio_to_{other}"), first, &ratios, "ratio");
+        (!ratios.is_empty()).then(|| Measure { workload: Some(workload.into()), ..measure })
+    };
+    WITH_RATIOS.iter().filter_map(ratio).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::result;
+    use super::super::tests::records;
+    use super::*;
+
+    #[test]
+    fn ratios_are_taken_within_each_repeat() {
+        let results = summarise(&records());
+        let ratio = result(&results, "memory-hit", "foxy", "cpu_us_per_request_ratio_to_nginx");
+        let ratio = ratio.expect("made");
+        assert_eq!((ratio.value, ratio.low, ratio.high, ratio.repeats), (0.5, 0.5, 0.5, 3));
+        let mean = result(&results, "memory-hit", "nginx", "cpu_us_per_request").expect("made");
+        assert_eq!((mean.value, mean.unit.as_str()), (24.0, "us"));
+        assert!(mean.low < 24.0 && mean.high > 24.0);
+    }
+
+    #[test]
+    fn results_are_not_taken_for_repeats() {
+        let mut all = records();
+        all.extend(summarise(&records()));
+        assert_eq!(summarise(&all), summarise(&records()));
+    }
+
+    #[test]
+    fn a_proxy_without_a_value_has_no_ratio() {
+        let only_foxy: Vec<Record> = records()
+            .into_iter()
+            .filter(|record| {
+                !matches!(record, Record::Measure(measure)
+                    if measure.subject == "nginx" && measure.name == "cpu_us_per_request")
+            })
+            .collect();
+        let results = summarise(&only_foxy);
+        assert!(result(&results, "memory-hit", "foxy", "cpu_us_per_request_ratio_to_nginx").is_none());
+        assert!(result(&results, "memory-hit", "foxy", "requests_per_second_ratio_to_nginx").is_some());
+    }
+}

@@ -1,0 +1,163 @@
+//! A comparison in words and tables: a verdict for each workload, and what was measured, a row a proxy.
+
+use super::{is_incomplete, result, subjects, workloads};
+use crate::number::significant;
+use crate::record::{Measure, Record};
+use crate::table::Table;
+
+/// The columns of a table, where a workload has them: measure, head, factor to the head's unit.
+const COLUMNS: [(&str, &str, f64); 16] = [
+    ("cpu_us_per_request", "CPU µs/request", 1.0),
+    ("requests_per_second", "requests/s", 1.0),
+    ("latency_p50_us", "p50 µs", 1.0),
+    ("latency_p99_us", "p99 µs", 1.0),
+    ("latency_p999_us", "p99.9 µs", 1.0),
+    ("hit_ratio", "hit ratio", 1.0),
+    ("byte_hit_ratio", "byte hit ratio", 1.0),
+    ("resident_after_fill", "newest that are hits", 1.0),
+    ("device_reads_per_hit", "device reads/hit", 1.0),
+    ("disk_bytes_per_cached_byte", "written/cached", 1.0),
+    ("size_on_disk_bytes", "on disk MB", 1e-6),
+    ("resident_bytes", "memory MB", 1e-6),
+    ("origin_requests_per_request", "origin requests/request", 1.0),
+    ("system_calls_per_request", "system calls/request", 1.0),
+    ("wrong_bytes", "wrong bytes", 1.0),
+    ("errors", "errors", 1.0),
+];
+
+/// A mean with its interval, three digits: `14 (12.9–15.1)`.
+fn with_interval(measure: &Measure, factor: f64) -> String {
+    let digits = |value: f64| significant(value * factor, 3);
+    if measure.repeats < 2 || measure.low >= measure.high {
+        return digits(measure.value);
+    }
+    format!("{} ({}–{})", digits(measure.value), digits(measure.low), digits(measure.high))
+}
+
+/// What was measured under a workload, a row a proxy.
+#[must_use]
+pub fn table(records: &[Record], workload: &str) -> Table {
+    let subjects = subjects(records, workload);
+    let found = |subject: &str, name: &str| result(records, workload, subject, name);
+    let is_there = |name: &str| subjects.iter().any(|subject| found(subject, name).is_some());
+    let columns: Vec<_> = COLUMNS.iter().filter(|(name, _, _)| is_there(name)).collect();
+    let heads = ["proxy"].into_iter().chain(columns.iter().map(|(_, head, _)| *head));
+    let mut table = Table::new(&heads.collect::<Vec<_>>());
+    for subject in &subjects {
+        let cell = |(name, _, factor): &&(&str, &str, f64)| {
+            found(subject, name).map_or("–".to_owned(), |measure| with_interval(measure, *factor))
+        };
+        let cells = columns.iter().map(cell);
+        table.row(&[(*subject).to_owned()].into_iter().chain(cells).collect::<Vec<_>>());
+    }
+    table
+}
+
+/// All tables as text, for a terminal.
+#[must_use]
+pub fn tables(records: &[Record]) -> String {
+    let text = |workload: &&str| format!("\n{workload}\n{}", table(records, workload).render());
+    workloads(records).iter().map(text).collect()
+}
+
+/// For each workload what the first proxy came to beside each other, a sentence a proxy.
+#[must_use]
+pub fn verdicts(records: &[Record]) -> Vec<String> {
+    let of_workload = |workload: &&str| {
+        let subjects = subjects(records, workload);
+        let Some((first, others)) = subjects.split_first() else { return Vec::new() };
+        let ratio =
+            |name: &str, other: &str| result(records, workload, first, &format!("{name}_ratio_to_{other}"));
+        let sentence = |other: &&str| {
+            let processor = ratio("cpu_us_per_request", other);
+            let rate = ratio("requests_per_second", other);
+            let parts = [
+                processor
+                    .map(|it| format!("takes {} × the CPU of {other}{}", with_interval(it, 1.0), doubt(it))),
+                rate.map(|it| format!("answers {} × as many requests{}", with_interval(it, 1.0), doubt(it))),
+            ];
+            let parts: Vec<String> = parts.into_iter().flatten().collect();
+            (!parts.is_empty()).then(|| format!("{workload}: {first} {}.", parts.join(" and ")))
+        };
+        others.iter().filter_map(sentence).collect()
+    };
+    workloads(records).iter().flat_map(of_workload).collect()
+}
+
+/// What keeps a ratio from being a verdict.
+fn doubt(ratio: &Measure) -> &'static str {
+    match ratio.repeats {
+        0 | 1 => " (one repeat: no interval)",
+        _ if ratio.low <= 1.0 && ratio.high >= 1.0 => " (no difference shown)",
+        _ => "",
+    }
+}
+
+/// The whole comparison as Markdown.
+#[must_use]
+pub fn markdown(records: &[Record]) -> String {
+    let mut text = String::from("# Proxies compared\n\n");
+    if is_incomplete(records) {
+        text.push_str("**Incomplete: the run was ended before all of it was measured.**\n\n");
+    }
+    for sentence in verdicts(records) {
+        text.push_str(&format!("- {sentence}\n"));
+    }
+    text.push_str("\nMeans over the repeats, with 95 % intervals; compare within a table.\n");
+    for workload in workloads(records) {
+        text.push_str(&format!("\n## {workload}\n\n{}", table(records, workload).markdown()));
+    }
+    let failed = records.iter().filter_map(|record| match record {
+        Record::FailedRun { subject, reason } => Some(format!("- {subject}: {reason}\n")),
+        _ => None,
+    });
+    let failed: String = failed.collect();
+    if !failed.is_empty() {
+        text.push_str(&format!("\n## Runs that came to nothing\n\n{failed}"));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::summarise;
+    use super::super::tests::records;
+    use super::*;
+
+    fn complete() -> Vec<Record> {
+        let mut all = records();
+        all.extend(summarise(&records()));
+        all
+    }
+
+    #[test]
+    fn a_verdict_says_both_ratios_with_their_intervals() {
+        let all = complete();
+        let expected = "memory-hit: foxy takes 0.5 × the CPU of nginx and answers 2 × as many requests.";
+        assert_eq!(verdicts(&all), [expected]);
+    }
+
+    #[test]
+    fn a_ratio_that_may_be_one_shows_no_difference() {
+        let ratio = |low, high, repeats| Measure {
+            low,
+            high,
+            repeats,
+            ..Measure::once("cpu_us_per_request_ratio_to_nginx", "foxy", 0.9, "ratio")
+        };
+        assert_eq!(doubt(&ratio(0.8, 1.0, 3)), " (no difference shown)");
+        assert_eq!(doubt(&ratio(0.8, 0.95, 3)), "");
+        assert_eq!(doubt(&ratio(0.9, 0.9, 1)), " (one repeat: no interval)");
+    }
+
+    #[test]
+    fn markdown_has_a_table_a_workload_and_says_what_is_missing() {
+        let mut all = complete();
+        all.push(Record::FailedRun { subject: "squid".into(), reason: "it did not come up".into() });
+        let text = markdown(&all);
+        assert!(text.contains("**Incomplete"), "{text}");
+        assert!(text.contains("## memory-hit\n\n| proxy | CPU µs/request |"), "{text}");
+        assert!(text.contains("| nginx | 24 (19–29) | 30,000 |"), "{text}");
+        assert!(text.contains("- squid: it did not come up"), "{text}");
+    }
+}

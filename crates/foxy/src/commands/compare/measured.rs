@@ -1,0 +1,250 @@
+//! What is measured of a proxy that is up: its answers, what it used for them, and what it left on the disk.
+
+use super::trial::{Context, Trial};
+use crate::lab::peers::Holding;
+use crate::lab::peers::process::Running;
+use crate::lab::peers::system_calls::SystemCalls;
+use crate::lab::peers::usage::{self, Usage};
+use crate::lab::progress::Progress;
+use foxy_base::{Instant, clock};
+use foxy_lab::LoadReport;
+use foxy_lab::load::{self, LoadOptions, Pace, Stop};
+use foxy_report::comparison::AT_RATE;
+use foxy_report::{Measure, Record, Timeline};
+use foxy_workload::{Popularity, Workload};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+
+/// Numbers of measured requests start above those of the warm-up, so that its replies are known as hits.
+const MEASURED: u64 = 1 << 40;
+/// Requests over which system calls are counted.
+const COUNTED: u64 = 20_000;
+/// Points of the timeline of a run.
+const POINTS: u64 = 50;
+
+/// A proxy that is up, and what it is measured with.
+pub struct Measured<'a> {
+    /// Which trial.
+    pub trial: &'a Trial<'a>,
+    /// What is the same for all trials.
+    pub context: &'a Context,
+    /// The load that it is put under.
+    pub options: LoadOptions,
+    /// Where what it stores on disk lies.
+    pub cache: PathBuf,
+}
+
+impl Measured<'_> {
+    /// Warms it up, measures it, and gives the records.
+    ///
+    /// # Errors
+    /// Why that came to nothing, in one line.
+    pub fn all(&self, running: &mut Running, notes: &mut Vec<String>) -> Result<Vec<Record>, String> {
+        if self.options.workload.warm_up {
+            let mut progress =
+                Progress::new(&format!("{} warm-up", self.trial.label), Some(self.options.workload.objects));
+            let report = load::warm_up(&self.options, &mut |done| {
+                progress.update(done);
+                self.look(running);
+            });
+            report.map_err(|error| self.no(&error))?;
+        }
+        if self.trial.scenario.holding == Holding::Disk && self.options.workload.warm_up {
+            self.forget(notes);
+        }
+        let mut records = self.closed(running, notes)?;
+        for &rate in &self.context.rates {
+            let pace = Pace::Open { rate: f64::from(rate) };
+            let stop = Stop::After(self.context.time);
+            let options = LoadOptions { pace, stop, first_request: 3 * MEASURED, ..self.options.clone() };
+            let Loaded { report, used, .. } = self.load(running, &options, &format!(" at {rate}/s"))?;
+            let under = format!("{}{AT_RATE}{rate}", self.trial.scenario.workload);
+            records.extend(self.labelled(report.records(self.trial.peer.name, Some(used.processor)), &under));
+        }
+        if self.context.interrupted.load(Relaxed) {
+            return Err(format!("{}: stopped by a signal", self.trial.peer.name));
+        }
+        Ok(records)
+    }
+
+    /// The measured run, as fast as the answers come.
+    fn closed(&self, running: &mut Running, notes: &mut Vec<String>) -> Result<Vec<Record>, String> {
+        let name = self.trial.peer.name;
+        let workload = self.trial.scenario.workload;
+        let origin = self.context.origin.requests();
+        let device = usage::of_device(&self.cache);
+        let options = LoadOptions { first_request: MEASURED, ..self.options.clone() };
+        let Loaded { report, used, timeline } = self.load(running, &options, "")?;
+        let device = usage::of_device(&self.cache).zip(device);
+        let mut found = report.records(name, Some(used.processor));
+        let mut measure = |name_of: &str, value: f64, unit: &str| {
+            found.push(Record::Measure(Measure::once(name_of, name, value, unit)));
+        };
+        let asked = self.context.origin.requests() - origin;
+        measure("origin_requests_per_request", asked as f64 / report.answers.max(1) as f64, "requests");
+        measure("resident_bytes", used.resident as f64, "B");
+        if self.trial.scenario.holding == Holding::Disk {
+            if let Some((after, before)) = device.filter(|_| report.hits > 0) {
+                let reads = after.reads.saturating_sub(before.reads) as f64;
+                measure("device_reads_per_hit", reads / report.hits as f64, "reads");
+            }
+            let cached = report.bytes - report.hit_bytes;
+            if cached > 0 {
+                measure("disk_bytes_per_cached_byte", used.written as f64 / cached as f64, "B");
+            }
+        }
+        if self.trial.scenario.system_calls {
+            match self.system_calls(running)? {
+                Ok(calls) => measure("system_calls_per_request", calls, "calls"),
+                Err(why) => notes.push(format!("{workload}: system calls were not counted: {why}")),
+            }
+        }
+        if self.trial.scenario.newest {
+            measure("resident_after_fill", self.newest(running, &report)?, "share");
+            sync(&self.cache);
+            measure("size_on_disk_bytes", usage::size_on_disk(&self.cache) as f64, "B");
+        }
+        found.push(Record::Timeline(Timeline::new("requests_per_second", name, "1/s", &timeline)));
+        Ok(self.labelled(found, workload))
+    }
+
+    /// Puts a load on the proxy; what it counted, what the proxy used meanwhile, and the rate over the run.
+    fn load(&self, running: &mut Running, options: &LoadOptions, label: &str) -> Result<Loaded, String> {
+        let ended = || format!("{} ended before it was measured", self.trial.peer.name);
+        let total = match options.stop {
+            Stop::Requests(count) => Some(count),
+            Stop::After(_) => None,
+        };
+        let mut progress = Progress::new(&format!("{}{label}", self.trial.label), total);
+        let mut curve = Curve::new(total);
+        let before = running.usage().ok_or_else(ended)?;
+        let report = load::run(options, &mut |done| {
+            progress.update(done);
+            curve.add(done);
+            self.look(running);
+        });
+        let report = report.map_err(|error| self.no(&error))?;
+        if report.answers == 0 && !options.interrupted.load(Relaxed) {
+            return Err(format!(
+                "{}: no request was answered: {}",
+                self.trial.peer.name,
+                running.last_words()
+            ));
+        }
+        if self.trial.scenario.newest {
+            sync(&self.cache);
+        }
+        let after = running.usage().ok_or_else(ended)?;
+        let used = Usage {
+            processor: after.processor.saturating_sub(before.processor),
+            resident: after.resident,
+            written: after.written.saturating_sub(before.written),
+        };
+        Ok(Loaded { report, used, timeline: curve.points })
+    }
+
+    /// System calls of the proxy for each answer of a run of their own; or why they cannot be counted here.
+    fn system_calls(&self, running: &mut Running) -> Result<Result<f64, String>, String> {
+        let counter = match SystemCalls::begin(&running.processes()) {
+            Ok(counter) => counter,
+            Err(why) => return Ok(Err(why)),
+        };
+        let stop = Stop::Requests(COUNTED);
+        let options = LoadOptions { stop, first_request: 4 * MEASURED, ..self.options.clone() };
+        let report = load::run(&options, &mut |_| self.look(running)).map_err(|error| self.no(&error))?;
+        Ok(counter.end().map(|calls| calls as f64 / report.answers.max(1) as f64))
+    }
+
+    /// The share of the newest tenth of a fill that are hits.
+    fn newest(&self, running: &mut Running, report: &LoadReport) -> Result<f64, String> {
+        let asked = report.answers + report.failed();
+        let newest = (asked / 10).max(1);
+        let popularity = Popularity::Window { first: asked - newest };
+        let options = LoadOptions {
+            workload: Workload { popularity, objects: newest, ..self.options.workload.clone() },
+            stop: Stop::Requests(newest),
+            first_request: 2 * MEASURED,
+            ..self.options.clone()
+        };
+        let report = load::run(&options, &mut |_| self.look(running)).map_err(|error| self.no(&error))?;
+        Ok(report.hit_ratio())
+    }
+
+    /// Lets the load end early when a signal has come or the proxy has ended: there is nothing more to measure.
+    fn look(&self, running: &mut Running) {
+        if self.context.interrupted.load(Relaxed) || running.ended().is_some() {
+            self.options.interrupted.store(true, Relaxed);
+        }
+    }
+
+    /// Lets the proxy write what it has left to write, and the system forget what it holds of files.
+    fn forget(&self, notes: &mut Vec<String>) {
+        std::thread::sleep(Duration::from_secs(2));
+        sync(&self.cache);
+        if let Err(error) = std::fs::write("/proc/sys/vm/drop_caches", "1") {
+            notes.push(format!("{}: the page cache was not dropped: {error}", self.trial.scenario.workload));
+        }
+    }
+
+    fn labelled(&self, records: Vec<Record>, under: &str) -> Vec<Record> {
+        let label = |record| match record {
+            Record::Measure(measure) => {
+                let (workload, repeat) = (Some(under.to_owned()), Some(self.trial.repeat));
+                Record::Measure(Measure { workload, repeat, ..measure })
+            }
+            Record::Timeline(timeline) => {
+                Record::Timeline(Timeline { workload: Some(under.to_owned()), ..timeline })
+            }
+            Record::Histogram { name, subject, quantiles, .. } => {
+                Record::Histogram { name, subject, quantiles, workload: Some(under.to_owned()) }
+            }
+            other => other,
+        };
+        records.into_iter().map(label).collect()
+    }
+
+    fn no(&self, error: &std::io::Error) -> String {
+        format!("{}: no load: {error}", self.trial.peer.name)
+    }
+}
+
+/// What a load came to.
+struct Loaded {
+    /// What its clients counted.
+    report: LoadReport,
+    /// What the proxy used meanwhile; its memory at the end.
+    used: Usage,
+    /// The rate over the run, where its number of requests is known.
+    timeline: Vec<(f64, f64)>,
+}
+
+/// The rate over a run whose number of requests is known, as points over the share that has begun.
+struct Curve {
+    total: Option<u64>,
+    last: (Instant, u64),
+    points: Vec<(f64, f64)>,
+}
+
+impl Curve {
+    fn new(total: Option<u64>) -> Self {
+        Self { total, last: (clock::monotonic(), 0), points: Vec::new() }
+    }
+
+    fn add(&mut self, done: u64) {
+        let Some(total) = self.total.filter(|&total| total > 0) else { return };
+        let (since, before) = self.last;
+        if done.min(total) - before >= total.div_ceil(POINTS) {
+            let now = clock::monotonic();
+            let rate = (done - before) as f64 / now.since(since).as_secs_f64().max(1e-9);
+            self.points.push((done.min(total) as f64 / total as f64, rate));
+            self.last = (now, done.min(total));
+        }
+    }
+}
+
+/// Has the file system of a folder write what it has left to write.
+fn sync(folder: &Path) {
+    // Where that fails the figures are those of a system that writes later, as they would be without.
+    let _best_effort = std::fs::File::open(folder).map(rustix::fs::syncfs);
+}

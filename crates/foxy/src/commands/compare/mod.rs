@@ -1,0 +1,300 @@
+//! `foxy compare`: the same work through several proxies on this machine, in turn, and what each took for it.
+
+mod measured;
+mod outputs;
+mod scenario;
+mod trial;
+
+use crate::failure::Failure;
+use crate::lab::bars::Bar;
+use crate::lab::leftovers::{self, COMPARE_PREFIX};
+use crate::lab::peers::{PEERS, Peer};
+use crate::lab::records;
+use crate::lab::temporary::Temporary;
+use crate::signals::once_signalled;
+use crate::terminal::{self, Level};
+use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
+use foxy_lab::{Origin, OriginOptions};
+use foxy_report::{Record, Subject, comparison};
+use outputs::Records;
+use scenario::{SCENARIOS, Scenario};
+use std::net::Ipv4Addr;
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::Duration;
+use trial::{Context, Found, Trial};
+
+const LONG: &str = "Puts the same work on several proxies on this machine, each started fresh as a reverse proxy in front of \
+the verifying origin, in turn, repeat by repeat: CPU time per request, rates, latencies, hits, memory, and bytes on disk; every body \
+byte is checked. Load, origin and proxy share the cores: compare within a table, and leave the machine alone meanwhile. As \
+root more is measured, and the others run as nobody: disk hits with limited memory and a dropped page cache.\n\n\
+The folder given with --out gets records.jsonl, report.html, summary.md and junit.xml; --report makes the last three again. \
+Bars can name proxy and workload: errors>0, foxy/hit_ratio<0.9, fill/foxy/cpu_us_per_request_ratio_to_nginx>0.8.";
+
+/// Its arguments.
+pub fn command() -> Command {
+    let workloads: String = SCENARIOS.iter().map(|scenario| format!(" {}", scenario.workload)).collect();
+    let proxies: String = PEERS.iter().map(|peer| format!(" {}", peer.name)).collect();
+    let count = || value_parser!(u64).range(1..);
+    let option = |name, value, help| Arg::new(name).long(name).value_name(value).help(help);
+    Command::new("compare")
+        .about("Put the same work on several proxies and say what each takes for it")
+        .long_about(LONG)
+        .after_help(format!("Proxies:{proxies}\nWorkloads:{workloads}"))
+        .arg(
+            Arg::new("proxy")
+                .value_name("PROXY")
+                .num_args(1..)
+                .help("Whom; the first is compared with each other"),
+        )
+        .arg(
+            option("workload", "NAME", "Under what; can be repeated. Without it all of them")
+                .action(ArgAction::Append),
+        )
+        .arg(option("out", "DIR", "Where records and reports go").value_parser(value_parser!(PathBuf)))
+        .arg(
+            option("report", "DIR", "Report a comparison again instead of running one")
+                .value_parser(value_parser!(PathBuf))
+                .conflicts_with_all(["proxy", "out"]),
+        )
+        .arg(
+            Arg::new("quick")
+                .long("quick")
+                .action(ArgAction::SetTrue)
+                .help("Less of everything, once: says little, in a minute or two"),
+        )
+        .arg(
+            option("repeats", "N", "Repeats of each (3, quick 1)")
+                .value_parser(value_parser!(u32).range(1..=100)),
+        )
+        .arg(option("seconds", "N", "How long hits are measured (10, quick 2)").value_parser(count()))
+        .arg(
+            option("clients", "N", "Connections")
+                .default_value("64")
+                .value_parser(value_parser!(u16).range(1..)),
+        )
+        .arg(
+            option(
+                "rate",
+                "N",
+                "Also measure latency at so many requests a second, open loop; can be repeated",
+            )
+            .action(ArgAction::Append)
+            .value_parser(value_parser!(u32).range(1..)),
+        )
+        .arg(
+            option(
+                "folder",
+                "DIR",
+                "Where proxies keep their files while they run; the system's temporary folder",
+            )
+            .value_parser(value_parser!(PathBuf)),
+        )
+        .arg(option("seed", "N", "Seed of every choice").default_value("1").value_parser(value_parser!(u64)))
+        .arg(
+            option("fail-if", "BAR", "End with code 1 if this holds; can be repeated")
+                .value_parser(value_parser!(Bar))
+                .action(ArgAction::Append),
+        )
+}
+
+/// Runs it.
+pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
+    if let Some(folder) = matches.get_one::<PathBuf>("report") {
+        let records = outputs::with_results(outputs::read(folder)?);
+        return conclude(matches, folder, &records);
+    }
+    let Some(out) = matches.get_one::<PathBuf>("out") else {
+        return Err(Failure::Unusable("--out DIR: name the folder that records and reports go to".into()));
+    };
+    let scenarios = scenarios(matches)?;
+    let peers = peers(matches)?;
+    let interrupted = Arc::new(AtomicBool::new(false));
+    let (folder, context) = context(matches, &interrupted)?;
+    let mut records = Records::begin(out)?;
+    records.add(vec![Record::Setup(records::setup(context.seed))])?;
+    let stop = Arc::clone(&interrupted);
+    once_signalled(move || stop.store(true, Relaxed))?;
+    let repeats = matches.get_one::<u32>("repeats").copied().unwrap_or(if context.quick { 1 } else { 3 });
+    let complete = all_trials(&context, &peers, &scenarios, repeats, &mut records)?;
+    drop(folder);
+    if !complete {
+        let all = outputs::with_results(records.all().to_vec());
+        outputs::report(out, &all, std::iter::empty())?;
+        let out = out.display();
+        return Err(Failure::Failed(format!(
+            "compare: stopped by a signal; what was measured is in {out}, marked incomplete"
+        )));
+    }
+    let results = comparison::summarise(records.all());
+    records.add(results)?;
+    let concluded = conclude(matches, out, &[records.all(), &[Record::End { held: true }]].concat());
+    records.add(vec![Record::End { held: concluded.is_ok() }])?;
+    concluded
+}
+
+fn scenarios(matches: &ArgMatches) -> Result<Vec<Scenario>, Failure> {
+    let Some(names) = matches.get_many::<String>("workload") else { return Ok(SCENARIOS.to_vec()) };
+    let find = |name: &String| {
+        Scenario::find(name).ok_or_else(|| {
+            let known: Vec<&str> = SCENARIOS.iter().map(|scenario| scenario.workload).collect();
+            Failure::Unusable(format!(
+                "--workload {name}: proxies are not compared under that; there are {}",
+                known.join(", ")
+            ))
+        })
+    };
+    names.map(find).collect()
+}
+
+/// The proxies that were named and are installed, with their programs. Those that are not are said, and left out.
+fn peers(matches: &ArgMatches) -> Result<Vec<(Peer, PathBuf)>, Failure> {
+    let known = || PEERS.map(|peer| peer.name).join(", ");
+    let mut found = Vec::new();
+    for name in matches.get_many::<String>("proxy").into_iter().flatten() {
+        let peer = Peer::find(name)
+            .ok_or_else(|| Failure::Unusable(format!("{name}: no such proxy; there are {}", known())))?;
+        match peer.installed() {
+            Ok(program) => found.push((peer, program)),
+            Err(why) => terminal::report(Level::Warning, &format!("{why}; going on without it")),
+        }
+    }
+    if found.is_empty() {
+        return Err(Failure::Unusable(format!("no proxy to compare; name some of {}", known())));
+    }
+    Ok(found)
+}
+
+fn context(matches: &ArgMatches, interrupted: &Arc<AtomicBool>) -> Result<(Temporary, Context), Failure> {
+    let base = matches.get_one::<PathBuf>("folder").cloned().unwrap_or_else(std::env::temp_dir);
+    let unusable = |what: String| {
+        let base = base.display();
+        Failure::Unusable(format!("--folder {base}: {what}; name a folder on the disk to be measured"))
+    };
+    let base = base.canonicalize().map_err(|error| unusable(error.to_string()))?;
+    leftovers::remove(&base);
+    let folder = Temporary::new(base.join(format!("{COMPARE_PREFIX}{}-run", std::process::id())));
+    let made = std::fs::create_dir(folder.path());
+    let made =
+        made.and_then(|()| std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o755)));
+    made.map_err(|error| unusable(error.to_string()))?;
+    let listen = (Ipv4Addr::LOCALHOST, 0).into();
+    let origin = Origin::start(OriginOptions { listen, threads: 1 })
+        .map_err(|error| Failure::Failed(format!("compare: no origin: {error}")))?;
+    let quick = matches.get_flag("quick");
+    let seconds = matches.get_one::<u64>("seconds").copied().unwrap_or(if quick { 2 } else { 10 });
+    let context = Context {
+        folder: folder.path().to_path_buf(),
+        origin,
+        quick,
+        time: Duration::from_secs(seconds),
+        clients: usize::from(*matches.get_one::<u16>("clients").expect("has a default")),
+        rates: matches.get_many("rate").into_iter().flatten().copied().collect(),
+        seed: *matches.get_one("seed").expect("has a default"),
+        interrupted: Arc::clone(interrupted),
+    };
+    Ok((folder, context))
+}
+
+/// Runs all trials, and keeps what they find. False when a signal came before the end.
+fn all_trials(
+    context: &Context,
+    peers: &[(Peer, PathBuf)],
+    scenarios: &[Scenario],
+    repeats: u32,
+    records: &mut Records,
+) -> Result<bool, Failure> {
+    let all = peers.len() * scenarios.len() * repeats as usize;
+    let mut number = 0;
+    for scenario in scenarios {
+        for repeat in 1..=repeats {
+            for (peer, program) in peers {
+                number += 1;
+                let label = format!("[{number}/{all}] {} {repeat} {}", scenario.workload, peer.name);
+                let trial = Trial { peer: *peer, program, scenario: *scenario, repeat, label };
+                let result = trial::run(&trial, context);
+                if context.interrupted.load(Relaxed) {
+                    return Ok(false);
+                }
+                records.add(keep(&trial, context, result))?;
+            }
+        }
+    }
+    Ok(true)
+}
+
+/// What is written of a trial; people who wait read a line of it.
+fn keep(trial: &Trial, context: &Context, result: Result<Found, String>) -> Vec<Record> {
+    let subject = trial.peer.name.to_owned();
+    let found = match result {
+        Ok(found) => found,
+        Err(why) => {
+            terminal::report(Level::Warning, &format!("{}: {why}", trial.label));
+            let reason = format!("{}, repeat {}: {why}", trial.scenario.workload, trial.repeat);
+            return vec![Record::FailedRun { subject, reason }];
+        }
+    };
+    terminal::print(&format!("{}: {}", trial.label, in_short(&found.records)));
+    let mut records = found.records;
+    if trial.repeat == 1 {
+        let own_folder = context.folder.join(trial.peer.name).display().to_string();
+        let neutral = |text: &str| text.replace(&own_folder, "FOLDER");
+        let arguments = found.plan.serve.iter().map(|argument| neutral(argument));
+        let program = trial.program.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let notes = found.plan.notes.iter().map(ToString::to_string);
+        records.push(Record::Subject(Subject {
+            subject,
+            version: trial.peer.version(trial.program),
+            workload: trial.scenario.workload.into(),
+            command: [program].into_iter().chain(arguments).collect::<Vec<_>>().join(" "),
+            files: found.plan.files.iter().map(|(name, text)| ((*name).to_owned(), neutral(text))).collect(),
+            notes: notes.chain(found.notes).collect(),
+        }));
+    }
+    records
+}
+
+fn in_short(records: &[Record]) -> String {
+    let value = |name: &str| {
+        records.iter().find_map(|record| match record {
+            Record::Measure(measure) if measure.name == name => Some(measure.value),
+            _ => None,
+        })
+    };
+    let shown = [
+        ("cpu_us_per_request", "µs CPU/request"),
+        ("requests_per_second", "requests/s"),
+        ("hit_ratio", "hits"),
+        ("resident_after_fill", "of the newest are hits"),
+        ("wrong_bytes", "wrong bytes"),
+        ("errors", "errors"),
+    ];
+    let parts = shown.iter().filter_map(|(name, unit)| {
+        Some(format!("{} {unit}", foxy_report::number::significant(value(name)?, 3)))
+    });
+    parts.collect::<Vec<_>>().join(", ")
+}
+
+/// Reports, says who is ahead, and ends as the bars say.
+fn conclude(matches: &ArgMatches, folder: &std::path::Path, records: &[Record]) -> Result<(), Failure> {
+    let bars = matches.get_many::<Bar>("fail-if").into_iter().flatten();
+    let missed = outputs::report(folder, records, bars)?;
+    terminal::print(comparison::tables(records).trim_end());
+    for sentence in comparison::verdicts(records) {
+        terminal::print(&sentence);
+    }
+    terminal::print(&format!("Report: {}", folder.join("report.html").display()));
+    if !missed.is_empty() {
+        return Err(Failure::Missed(missed.join("\n")));
+    }
+    let came_to_nothing = |record: &&Record| matches!(record, Record::FailedRun { .. });
+    match records.iter().filter(came_to_nothing).count() {
+        0 => Ok(()),
+        1 => Err(Failure::Failed("compare: one run came to nothing; the report says which and why".into())),
+        count => Err(Failure::Failed(format!(
+            "compare: {count} runs came to nothing; the report says which and why"
+        ))),
+    }
+}

@@ -1,0 +1,169 @@
+//! One trial: one proxy, started fresh, under one workload, until it is gone again. What is measured of it meanwhile stands in
+//! `measured`.
+
+use super::measured::Measured;
+use super::scenario::Scenario;
+use crate::lab::peers::memory_limit::MemoryLimit;
+use crate::lab::peers::process::Running;
+use crate::lab::peers::{Description, Peer, Plan};
+use crate::lab::temporary::Temporary;
+use foxy_base::clock;
+use foxy_lab::Origin;
+use foxy_lab::load::{self, LoadOptions, Mode, Pace, Stop};
+use foxy_report::Record;
+use foxy_workload::{Popularity, Workload};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::Duration;
+
+/// How long a proxy may take until it gives its first object.
+const UNTIL_READY: Duration = Duration::from_secs(60);
+/// An object that no workload asks for.
+const PROBE: u64 = u64::MAX;
+
+/// What is the same for all trials.
+pub struct Context {
+    /// Where proxies get a folder each, for as long as they run.
+    pub folder: PathBuf,
+    /// The origin of all objects.
+    pub origin: Origin,
+    /// Whether this is a quick comparison.
+    pub quick: bool,
+    /// How long hits are measured.
+    pub time: Duration,
+    /// Connections.
+    pub clients: usize,
+    /// Rates, in requests a second, at which latency is measured besides.
+    pub rates: Vec<u32>,
+    /// The seed of every choice.
+    pub seed: u64,
+    /// Set by a signal: begin nothing more.
+    pub interrupted: Arc<AtomicBool>,
+}
+
+/// Which trial.
+pub struct Trial<'a> {
+    /// The proxy.
+    pub peer: Peer,
+    /// Its program.
+    pub program: &'a Path,
+    /// What it is put under.
+    pub scenario: Scenario,
+    /// Which repeat, counted from 1.
+    pub repeat: u32,
+    /// Which of all trials, for people who wait.
+    pub label: String,
+}
+
+/// What a trial found.
+pub struct Found {
+    /// Measures and curves.
+    pub records: Vec<Record>,
+    /// How the proxy was set up.
+    pub plan: Plan,
+    /// What could not be done as it should be.
+    pub notes: Vec<String>,
+}
+
+/// Runs a trial; the proxy and its folder are gone afterwards.
+///
+/// # Errors
+/// Why it came to nothing, in one line.
+pub fn run(trial: &Trial, context: &Context) -> Result<Found, String> {
+    let folder = Temporary::new(context.folder.join(trial.peer.name));
+    let description = describe(trial, context, folder.path())?;
+    let plan = (trial.peer.plan)(&description);
+    let mut notes = Vec::new();
+    let limit = trial.scenario.limit.and_then(|limit| match MemoryLimit::new(limit) {
+        Ok(limit) => Some(limit),
+        Err(why) => {
+            notes.push(format!("{}: memory was not limited: {why}", trial.scenario.workload));
+            None
+        }
+    });
+    let mut running = Running::start(&trial.peer, trial.program, &description, &plan, limit.as_ref())?;
+    let options = load_options(trial, context, description.listen);
+    wait_until_ready(&mut running, &options, trial, context)?;
+    let measured = Measured { trial, context, options, cache: description.cache() };
+    let result = measured.all(&mut running, &mut notes);
+    let ended = running.ended();
+    running.stop();
+    match (result, ended) {
+        (_, Some(status)) => {
+            Err(format!("{} ended in the middle ({status}): {}", trial.peer.name, running.last_words()))
+        }
+        (Ok(records), None) => Ok(Found { records, plan, notes }),
+        (Err(error), None) => Err(error),
+    }
+}
+
+fn describe(trial: &Trial, context: &Context, folder: &Path) -> Result<Description, String> {
+    let port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).and_then(|listener| listener.local_addr());
+    let listen = port.map_err(|error| format!("no free port for {}: {error}", trial.peer.name))?;
+    Ok(Description {
+        folder: folder.to_path_buf(),
+        listen,
+        origin: context.origin.address(),
+        disk: trial.scenario.disk(context.quick),
+        memory: trial.scenario.memory,
+        holding: trial.scenario.holding,
+        cores: std::thread::available_parallelism().map_or(1, usize::from),
+    })
+}
+
+fn load_options(trial: &Trial, context: &Context, target: SocketAddr) -> LoadOptions {
+    let workload = trial.scenario.workload(context.quick);
+    let stop = match workload.popularity {
+        Popularity::AllNew => Stop::Requests(workload.objects),
+        _ => Stop::After(context.time),
+    };
+    LoadOptions {
+        target,
+        mode: Mode::Reverse { host: context.origin.address().to_string() },
+        workload,
+        clients: context.clients,
+        threads: 1,
+        pace: Pace::Closed,
+        stop,
+        seed: context.seed.wrapping_add(u64::from(trial.repeat)),
+        time_limit: Duration::from_secs(30),
+        first_request: 0,
+        interrupted: Arc::default(),
+    }
+}
+
+/// Asks for an object until it comes.
+fn wait_until_ready(
+    running: &mut Running,
+    options: &LoadOptions,
+    trial: &Trial,
+    context: &Context,
+) -> Result<(), String> {
+    let name = trial.peer.name;
+    let popularity = Popularity::Window { first: PROBE };
+    let probe = LoadOptions {
+        workload: Workload { popularity, objects: 1, size: 1, ..options.workload.clone() },
+        clients: 1,
+        stop: Stop::Requests(1),
+        time_limit: Duration::from_secs(2),
+        ..options.clone()
+    };
+    let begun = clock::monotonic();
+    while clock::monotonic().since(begun) < UNTIL_READY {
+        if context.interrupted.load(Relaxed) {
+            return Err(format!("{name}: stopped while it came up"));
+        }
+        if let Some(status) = running.ended() {
+            return Err(format!("{name} did not come up ({status}): {}", running.last_words()));
+        }
+        let report = load::run(&probe, &mut |_| {}).map_err(|error| format!("{name}: no load: {error}"))?;
+        if report.answers == 1 {
+            return Ok(());
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    let waited = UNTIL_READY.as_secs();
+    Err(format!("{name} gave nothing within {waited} s: {}", running.last_words()))
+}

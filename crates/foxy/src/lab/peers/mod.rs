@@ -1,0 +1,202 @@
+//! The proxies that can be compared, each set up from the same neutral description. A proxy is one row of [`PEERS`] and one
+//! file beside this; what starts and stops it stands in `process`, what it uses in `usage`.
+
+mod apache;
+mod foxy;
+pub mod memory_limit;
+mod nginx;
+pub mod process;
+mod squid;
+pub mod system_calls;
+mod trafficserver;
+pub mod usage;
+mod varnish;
+
+use ::foxy_base::ByteSize;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Where what a workload asks for again is meant to lie.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Holding {
+    /// In memory, whatever the disk has besides.
+    Memory,
+    /// On disk: there is more of it than memory.
+    Disk,
+}
+
+/// What a proxy is to be, in words that every proxy has.
+#[derive(Clone, Debug)]
+pub struct Description {
+    /// A folder of its own, that it may write to.
+    pub folder: PathBuf,
+    /// Where it listens.
+    pub listen: SocketAddr,
+    /// The only origin that it answers for.
+    pub origin: SocketAddr,
+    /// What it may keep on disk.
+    pub disk: ByteSize,
+    /// What it may keep in memory.
+    pub memory: ByteSize,
+    /// Where what is asked for again is meant to lie.
+    pub holding: Holding,
+    /// Cores it may use.
+    pub cores: usize,
+}
+
+impl Description {
+    /// Where what it stores on disk lies.
+    pub fn cache(&self) -> PathBuf {
+        self.folder.join("cache")
+    }
+
+    fn path(&self, name: &str) -> String {
+        self.folder.join(name).display().to_string()
+    }
+}
+
+/// How to run a proxy as described.
+#[derive(Clone, Debug, Default)]
+pub struct Plan {
+    /// Folders to be made below its own.
+    pub folders: Vec<&'static str>,
+    /// Files to be written below its own folder: name and text.
+    pub files: Vec<(&'static str, String)>,
+    /// Arguments of a run of the same program that makes its cache, before it serves.
+    pub prepare: Option<Vec<String>>,
+    /// Arguments of the run that serves, in the foreground.
+    pub serve: Vec<String>,
+    /// What a reader must know to judge its figures fairly.
+    pub notes: Vec<&'static str>,
+}
+
+/// A proxy that can be compared.
+#[derive(Clone, Copy, Debug)]
+pub struct Peer {
+    /// Its name on the command line and in records.
+    pub name: &'static str,
+    /// Its program; none is foxy's own.
+    program: Option<&'static str>,
+    /// Debian's package.
+    package: &'static str,
+    /// What makes the program say its version.
+    version: &'static str,
+    /// How to set it up.
+    pub plan: fn(&Description) -> Plan,
+}
+
+/// Every proxy that can be compared.
+pub const PEERS: [Peer; 6] = [
+    Peer { name: "foxy", program: None, package: "", version: "--version", plan: foxy::plan },
+    Peer { name: "squid", program: Some("squid"), package: "squid", version: "-v", plan: squid::plan },
+    Peer { name: "nginx", program: Some("nginx"), package: "nginx", version: "-v", plan: nginx::plan },
+    Peer {
+        name: "varnish",
+        program: Some("varnishd"),
+        package: "varnish",
+        version: "-V",
+        plan: varnish::plan,
+    },
+    Peer {
+        name: "trafficserver",
+        program: Some("traffic_server"),
+        package: "trafficserver",
+        version: "-V",
+        plan: trafficserver::plan,
+    },
+    Peer { name: "apache2", program: Some("apache2"), package: "apache2", version: "-v", plan: apache::plan },
+];
+
+impl Peer {
+    /// The proxy of that name.
+    pub fn find(name: &str) -> Option<Self> {
+        PEERS.into_iter().find(|peer| peer.name == name)
+    }
+
+    /// Whether it is foxy itself.
+    pub const fn is_foxy(&self) -> bool {
+        self.program.is_none()
+    }
+
+    /// Its program's file, where it is installed.
+    ///
+    /// # Errors
+    /// That it is not, and how to get it.
+    pub fn installed(&self) -> Result<PathBuf, String> {
+        let Some(program) = self.program else {
+            return std::env::current_exe()
+                .map_err(|error| format!("foxy: its own program cannot be found: {error}"));
+        };
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let folders = std::env::split_paths(&path).chain(["/usr/sbin".into(), "/sbin".into()]);
+        folders.map(|folder| folder.join(program)).find(|file| file.is_file()).ok_or_else(|| {
+            format!("{}: not installed; `apt-get install {}` brings {program}", self.name, self.package)
+        })
+    }
+
+    /// What its program says of itself, in a few words.
+    pub fn version(&self, program: &Path) -> String {
+        let Ok(output) = Command::new(program).arg(self.version).output() else { return String::new() };
+        let text = [output.stdout, output.stderr].concat();
+        version_in(&String::from_utf8_lossy(&text))
+    }
+}
+
+/// The first word of a text that looks like a version: digits and at least one dot.
+fn version_in(text: &str) -> String {
+    let is_version = |word: &&str| {
+        word.starts_with(|c: char| c.is_ascii_digit()) && word.contains('.') && !word.contains(':')
+    };
+    let mut words = text.split(|c: char| !(c.is_ascii_alphanumeric() || ".:".contains(c)));
+    let word = words.by_ref().find(|word| is_version(word) || word.starts_with("varnish."));
+    word.unwrap_or_default().trim_end_matches('.').trim_start_matches("varnish.").to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_are_found_in_what_each_program_says() {
+        for (text, version) in [
+            ("foxy 0.1.0\n", "0.1.0"),
+            ("Squid Cache: Version 5.7\nService Name: squid\n", "5.7"),
+            ("nginx version: nginx/1.22.1\n", "1.22.1"),
+            ("varnishd (varnish-7.1.1 revision 7cee1c5)\n", "7.1.1"),
+            ("Traffic Server 9.2.5+ds Mar  5 2025 12:14:31 reproducible.build\n", "9.2.5"),
+            ("Server version: Apache/2.4.71 (Debian)\n", "2.4.71"),
+            ("who knows", ""),
+        ] {
+            assert_eq!(version_in(text), version, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_proxy_that_is_not_installed_says_how_to_get_it() {
+        let peer = Peer { program: Some("no-such-proxy"), ..PEERS[1] };
+        let text = peer.installed().expect_err("not there");
+        assert_eq!(text, "squid: not installed; `apt-get install squid` brings no-such-proxy");
+    }
+
+    #[test]
+    fn every_plan_names_its_listener_its_origin_and_its_own_folder() {
+        let description = Description {
+            folder: "/somewhere/of-its-own".into(),
+            listen: "127.0.0.1:20001".parse().expect("an address"),
+            origin: "127.0.0.1:20002".parse().expect("an address"),
+            disk: ByteSize(1 << 30),
+            memory: ByteSize(64 << 20),
+            holding: Holding::Disk,
+            cores: 2,
+        };
+        for peer in PEERS {
+            let plan = (peer.plan)(&description);
+            let files = plan.files.iter().map(|(_, text)| text.as_str());
+            let text: String = files.chain(plan.serve.iter().map(String::as_str)).collect();
+            for wanted in ["20001", "20002", "/somewhere/of-its-own"] {
+                assert!(text.contains(wanted), "{}: no {wanted} in {text}", peer.name);
+            }
+        }
+    }
+}

@@ -1,0 +1,251 @@
+//! A proxy that runs: started as its plan says in a folder and a process group of its own, and ended with everything that it
+//! started. It never touches a process that it did not start.
+
+use super::memory_limit::MemoryLimit;
+use super::usage::{self, Usage};
+use super::{Description, Peer, Plan};
+use rustix::process::{Pid, Signal, geteuid, kill_process, kill_process_group};
+use std::fs::{File, Permissions};
+use std::io::{self, Read, Seek, SeekFrom};
+use std::os::unix::fs::{PermissionsExt, chown};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::Duration;
+
+/// How long a proxy may take to end when it is asked to, before it is ended.
+const GRACE: Duration = Duration::from_secs(15);
+/// How often it is looked whether something has happened.
+const TICK: Duration = Duration::from_millis(20);
+
+/// Whom the others run as when this program is root's: none of them wants to be root. foxy runs as whoever runs this, since its
+/// program may lie where nobody else can read it.
+#[derive(Clone, Copy, Debug)]
+struct User {
+    id: u32,
+    group: u32,
+}
+
+/// A proxy that was started; dropped, it is ended.
+pub struct Running {
+    child: Child,
+    messages: PathBuf,
+    /// Its own processes, as seen last, with the time at which each started.
+    family: Vec<(u32, u64)>,
+}
+
+impl Running {
+    /// Writes its files, lets it make its cache, and starts it. What it says goes to a file in its folder.
+    ///
+    /// # Errors
+    /// What could not be done, in one line.
+    pub fn start(
+        peer: &Peer,
+        program: &Path,
+        description: &Description,
+        plan: &Plan,
+        limit: Option<&MemoryLimit>,
+    ) -> Result<Self, String> {
+        let failed = |what: &str, error: io::Error| format!("{}: {what}: {error}", peer.name);
+        let user = if peer.is_foxy() { Ok(None) } else { unprivileged() };
+        let user = user.map_err(|error| failed("no user to run as", error))?;
+        lay_out(description, plan, user).map_err(|error| failed("its folder cannot be made", error))?;
+        let messages = description.folder.join("output");
+        let output = File::create(&messages).map_err(|error| failed("its output cannot be kept", error))?;
+        let command = |arguments: &[String]| -> io::Result<Command> {
+            let mut command = Command::new(program);
+            command.args(arguments).current_dir(&description.folder).process_group(0);
+            command.stdin(Stdio::null()).stdout(output.try_clone()?).stderr(output.try_clone()?);
+            if let Some(user) = user {
+                command.uid(user.id).gid(user.group);
+            }
+            Ok(command)
+        };
+        if let Some(arguments) = &plan.prepare {
+            let status = command(arguments).and_then(|mut command| command.status());
+            let status = status.map_err(|error| failed("its cache cannot be made", error))?;
+            if !status.success() {
+                return Err(format!("{}: its cache was not made: {}", peer.name, last_lines(&messages)));
+            }
+        }
+        let child = command(&plan.serve).and_then(|mut command| command.spawn());
+        let child = child.map_err(|error| failed("it cannot be started", error))?;
+        let running = Self { child, messages, family: Vec::new() };
+        if let Some(limit) = limit {
+            limit.hold(running.child.id()).map_err(|error| failed("its memory cannot be limited", error))?;
+        }
+        Ok(running)
+    }
+
+    /// How it ended, if it has.
+    pub fn ended(&mut self) -> Option<ExitStatus> {
+        self.child.try_wait().ok().flatten()
+    }
+
+    /// The last that it said.
+    pub fn last_words(&self) -> String {
+        last_lines(&self.messages)
+    }
+
+    /// Its own process and those below it.
+    pub fn processes(&mut self) -> Vec<u32> {
+        self.family = usage::family(self.child.id());
+        self.family.iter().map(|&(process, _)| process).collect()
+    }
+
+    /// What it and those below it have used so far; none when it has ended.
+    pub fn usage(&mut self) -> Option<Usage> {
+        self.family = usage::family(self.child.id());
+        usage::of(self.child.id(), &self.family)
+    }
+
+    /// Asks it to end, waits, and ends what is left of it.
+    pub fn stop(&mut self) {
+        self.family = usage::family(self.child.id());
+        let group = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw);
+        if self.ended().is_none() {
+            if let Some(group) = group {
+                let _gone_meanwhile = kill_process(group, Signal::TERM);
+            }
+            let mut waited = Duration::ZERO;
+            while self.ended().is_none() && waited < GRACE {
+                std::thread::sleep(TICK);
+                waited += TICK;
+            }
+            // A group keeps its number while it has members; without members there is nobody to end.
+            if let Some(group) = group {
+                let _none_left = kill_process_group(group, Signal::KILL);
+            }
+            let _reaped = self.child.wait();
+        }
+        for &(process, started) in &self.family {
+            let same = usage::started(process) == Some(started);
+            if let Some(process) = i32::try_from(process).ok().and_then(Pid::from_raw).filter(|_| same) {
+                let _gone_meanwhile = kill_process(process, Signal::KILL);
+            }
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+/// Makes folders and files below the proxy's own folder, for the user that it runs as.
+fn lay_out(description: &Description, plan: &Plan, user: Option<User>) -> io::Result<()> {
+    std::fs::create_dir_all(&description.folder)?;
+    std::fs::set_permissions(&description.folder, Permissions::from_mode(0o755))?;
+    let give = |path: &Path| match user {
+        Some(user) => chown(path, Some(user.id), Some(user.group)),
+        None => Ok(()),
+    };
+    give(&description.folder)?;
+    for name in &plan.folders {
+        let folder = description.folder.join(name);
+        std::fs::create_dir_all(&folder)?;
+        give(&folder)?;
+    }
+    for (name, text) in &plan.files {
+        let file = description.folder.join(name);
+        std::fs::write(&file, text)?;
+        give(&file)?;
+    }
+    Ok(())
+}
+
+/// The user `nobody`, when this program is root's.
+fn unprivileged() -> io::Result<Option<User>> {
+    if !geteuid().is_root() {
+        return Ok(None);
+    }
+    let users = std::fs::read_to_string("/etc/passwd")?;
+    let found = users.lines().find_map(|line| {
+        let mut fields = line.strip_prefix("nobody:")?.split(':').skip(1);
+        Some(User { id: fields.next()?.parse().ok()?, group: fields.next()?.parse().ok()? })
+    });
+    found.map(Some).ok_or_else(|| io::Error::other("there is no user nobody; run as a user that is not root"))
+}
+
+/// The end of a file of messages, on one line.
+fn last_lines(file: &Path) -> String {
+    const KEPT: u64 = 400;
+    let read = || -> io::Result<String> {
+        let mut file = File::open(file)?;
+        let length = file.metadata()?.len();
+        file.seek(SeekFrom::Start(length.saturating_sub(KEPT)))?;
+        let mut bytes = Vec::new();
+        file.take(KEPT).read_to_end(&mut bytes)?;
+        Ok(String::from_utf8_lossy(&bytes).split_whitespace().collect::<Vec<_>>().join(" "))
+    };
+    match read() {
+        Ok(text) if !text.is_empty() => text,
+        _ => "it said nothing".into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lab::peers::Holding;
+    use foxy_base::ByteSize;
+
+    fn described(folder: &Path) -> Description {
+        Description {
+            folder: folder.join("proxy"),
+            listen: "127.0.0.1:1".parse().expect("an address"),
+            origin: "127.0.0.1:2".parse().expect("an address"),
+            disk: ByteSize(1 << 20),
+            memory: ByteSize(1 << 20),
+            holding: Holding::Disk,
+            cores: 1,
+        }
+    }
+
+    fn shell(script: &str, folder: &Path) -> Result<Running, String> {
+        let plan = Plan { serve: vec!["-c".into(), script.into()], ..Plan::default() };
+        let peer = Peer::find("nginx").expect("known");
+        Running::start(&peer, Path::new("/bin/sh"), &described(folder), &plan, None)
+    }
+
+    #[test]
+    fn what_a_proxy_started_ends_with_it() {
+        let folder = tempfile::tempdir().expect("a folder");
+        std::fs::set_permissions(folder.path(), Permissions::from_mode(0o755)).expect("readable");
+        let mut running = shell("sleep 600 & echo $! >child; wait", folder.path()).expect("started");
+        let file = folder.path().join("proxy/child");
+        let child = loop {
+            match std::fs::read_to_string(&file).ok().and_then(|text| text.trim().parse::<u32>().ok()) {
+                Some(child) => break child,
+                None => std::thread::sleep(TICK),
+            }
+        };
+        let started = usage::started(child).expect("it runs");
+        assert!(running.usage().is_some_and(|usage| usage.resident > 0));
+        running.stop();
+        assert!(running.ended().is_some());
+        let gone = || usage::started(child) != Some(started);
+        let mut looks = 0;
+        while !gone() && looks < 500 {
+            std::thread::sleep(TICK);
+            looks += 1;
+        }
+        assert!(gone(), "process {child} still runs");
+    }
+
+    #[test]
+    fn a_proxy_that_ends_at_once_is_known_by_its_last_words() {
+        let folder = tempfile::tempdir().expect("a folder");
+        std::fs::set_permissions(folder.path(), Permissions::from_mode(0o755)).expect("readable");
+        let mut running = shell("echo no such directive; exit 1", folder.path()).expect("started");
+        let status = loop {
+            match running.ended() {
+                Some(status) => break status,
+                None => std::thread::sleep(TICK),
+            }
+        };
+        assert_eq!((status.code(), running.last_words().as_str()), (Some(1), "no such directive"));
+        assert!(running.usage().is_none());
+    }
+}

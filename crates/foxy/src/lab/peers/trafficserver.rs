@@ -1,0 +1,77 @@
+//! Apache Traffic Server: its cyclone cache in one file, set up in a run root of its own.
+
+use super::{Description, Plan};
+
+/// Every configuration file that it looks for and that has nothing to say here.
+const EMPTY: [&str; 9] = [
+    "etc/cache.config",
+    "etc/hosting.config",
+    "etc/logging.yaml",
+    "etc/parent.config",
+    "etc/plugin.config",
+    "etc/sni.yaml",
+    "etc/splitdns.config",
+    "etc/ssl_multicert.config",
+    "etc/volume.config",
+];
+
+pub fn plan(description: &Description) -> Plan {
+    let (listen, origin) = (description.listen, description.origin);
+    let folder = description.folder.display();
+    let run_root = format!(
+        "prefix: {folder}
+exec_prefix: /usr
+bindir: /usr/bin
+sbindir: /usr/bin
+sysconfdir: {folder}/etc
+datadir: {folder}/work
+includedir: /usr/include
+libdir: /usr/lib
+libexecdir: /usr/lib/trafficserver/modules
+localstatedir: {folder}/work
+runtimedir: {folder}/work
+logdir: {folder}/log
+cachedir: {folder}/cache
+"
+    );
+    let records = format!(
+        "CONFIG proxy.config.http.server_ports STRING {}:ip-in={}
+CONFIG proxy.config.exec_thread.autoconfig INT 0
+CONFIG proxy.config.exec_thread.limit INT {}
+CONFIG proxy.config.cache.ram_cache.size INT {}
+CONFIG proxy.config.url_remap.remap_required INT 1
+CONFIG proxy.config.log.logging_enabled INT 0
+CONFIG proxy.config.admin.user_id STRING #-1
+",
+        listen.port(),
+        listen.ip(),
+        description.cores,
+        description.memory.0
+    );
+    let allow = "ip_allow:
+  - apply: in
+    ip_addrs: 0/0
+    action: allow
+    methods: ALL
+  - apply: in
+    ip_addrs: ::/0
+    action: allow
+    methods: ALL
+";
+    let storage = format!("{folder}/cache {}\n", description.disk.0);
+    let mut files = vec![
+        ("runroot.yaml", run_root),
+        ("etc/records.config", records),
+        ("etc/ip_allow.yaml", allow.to_owned()),
+        ("etc/storage.config", storage),
+        ("etc/remap.config", format!("map / http://{origin}/\n")),
+    ];
+    files.extend(EMPTY.map(|name| (name, String::new())));
+    Plan {
+        folders: vec!["cache", "etc", "log", "work"],
+        files,
+        prepare: None,
+        serve: vec![format!("--run-root={folder}")],
+        notes: Vec::new(),
+    }
+}

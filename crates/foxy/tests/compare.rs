@@ -1,0 +1,178 @@
+//! `foxy compare` as users run it: its files, its exit codes, and what it does when a proxy or the user ends things early.
+
+use serde_json::Value;
+use std::fs::Permissions;
+use std::io::Read;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+/// A comparison of one repeat, with its files below `folder`.
+fn command(folder: &Path, more: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_foxy"));
+    std::fs::create_dir_all(folder.join("work")).expect("made");
+    std::fs::set_permissions(folder, Permissions::from_mode(0o755)).expect("set");
+    command.args(["compare", "--quick", "--clients", "2", "--folder"]).arg(folder.join("work"));
+    command.arg("--out").arg(folder.join("out")).args(more);
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+fn records(folder: &Path) -> Vec<Value> {
+    let text = std::fs::read_to_string(folder.join("out/records.jsonl")).expect("written");
+    text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
+}
+
+/// Code, standard output and standard error of a command that has ended.
+fn ended(mut command: Command) -> (Option<i32>, String, String) {
+    let output = command.output().expect("the binary runs");
+    let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+    (output.status.code(), text(output.stdout), text(output.stderr))
+}
+
+fn is_empty(folder: &Path) -> bool {
+    std::fs::read_dir(folder).expect("there").next().is_none()
+}
+
+#[test]
+fn a_comparison_leaves_records_and_reports_that_can_be_made_again() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let more = ["foxy", "--workload", "memory-hit", "--seconds", "1", "--fail-if", "foxy/wrong_bytes>0"];
+    let (code, out, err) = ended(command(folder.path(), &more));
+    assert_eq!(code, Some(0), "{out}{err}");
+    assert!(out.contains("[1/1] memory-hit 1 foxy: "), "{out}");
+    let records = records(folder.path());
+    assert_eq!((&records[0]["kind"], &records[records.len() - 1]["held"]), (&"setup".into(), &true.into()));
+    let value = |name: &str| {
+        let found = records.iter().find(|record| {
+            record["kind"] == "measure" && record["name"] == name && record["repeat"].is_null()
+        });
+        found.unwrap_or_else(|| panic!("no {name}"))["value"].as_f64().expect("a number")
+    };
+    assert_eq!((value("hit_ratio"), value("wrong_bytes"), value("errors")), (1.0, 0.0, 0.0));
+    assert!(value("requests_per_second") > 0.0 && value("resident_bytes") > 1e6);
+    assert!(is_empty(&folder.path().join("work")));
+
+    let out = folder.path().join("out");
+    let read = |name: &str| std::fs::read_to_string(out.join(name)).expect(name);
+    let before = ["report.html", "summary.md", "junit.xml"].map(read);
+    for name in ["report.html", "summary.md", "junit.xml"] {
+        std::fs::remove_file(out.join(name)).expect(name);
+    }
+    let mut again = Command::new(env!("CARGO_BIN_EXE_foxy"));
+    again.args(["compare", "--fail-if", "foxy/wrong_bytes>0", "--report"]).arg(&out);
+    assert_eq!(ended(again).0, Some(0));
+    assert_eq!(["report.html", "summary.md", "junit.xml"].map(read), before);
+
+    let mut missed = Command::new(env!("CARGO_BIN_EXE_foxy"));
+    missed.args(["compare", "--fail-if", "requests_per_second>0", "--report"]).arg(&out);
+    let (code, _, err) = ended(missed);
+    assert_eq!(code, Some(1), "{err}");
+    assert!(err.contains("memory-hit/foxy/requests_per_second is"), "{err}");
+}
+
+#[test]
+fn what_cannot_be_compared_is_refused_in_one_line() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for (more, expected) in [
+        (vec!["coffee"], "coffee: no such proxy; there are foxy, squid"),
+        (
+            vec!["foxy", "--workload", "coffee"],
+            "--workload coffee: proxies are not compared under that; there are",
+        ),
+        (vec![], "no proxy to compare; name some of foxy"),
+        (vec!["foxy", "--folder", "/no/such/folder"], ""),
+    ] {
+        let (code, _, err) = ended(command(folder.path(), &more));
+        assert_eq!(code, Some(2), "{more:?}: {err}");
+        assert!(err.contains(expected), "{more:?}: {err}");
+        assert!(!folder.path().join("out").exists(), "{more:?}");
+    }
+    let mut command = Command::new(env!("CARGO_BIN_EXE_foxy"));
+    command.args(["compare", "--report"]).arg(folder.path());
+    let (code, _, err) = ended(command);
+    assert_eq!(code, Some(2), "{err}");
+    assert!(err.contains("name the folder of a comparison"), "{err}");
+}
+
+/// A program that stands in for nginx.
+fn stand_in(folder: &Path, script: &str) -> String {
+    let programs = folder.join("programs");
+    std::fs::create_dir_all(&programs).expect("made");
+    std::fs::set_permissions(&programs, Permissions::from_mode(0o755)).expect("set");
+    std::fs::write(programs.join("nginx"), format!("#!/bin/sh\n{script}\n")).expect("written");
+    std::fs::set_permissions(programs.join("nginx"), Permissions::from_mode(0o755)).expect("set");
+    format!("{}:/usr/bin:/bin", programs.display())
+}
+
+#[test]
+fn a_proxy_that_does_not_come_up_costs_its_own_figures_only() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let script = "[ \"$1\" = -v ] && { echo nginx/1.0.0; exit 0; }\necho unknown directive; exit 1";
+    let path = stand_in(folder.path(), script);
+    let more = ["nginx", "foxy", "--workload", "memory-hit", "--seconds", "1"];
+    let mut command = command(folder.path(), &more);
+    command.env("PATH", path);
+    let (code, out, err) = ended(command);
+    assert_eq!(code, Some(3), "{out}{err}");
+    assert!(err.contains("nginx did not come up (exit status: 1): unknown directive"), "{err}");
+    let records = records(folder.path());
+    let failed = records.iter().find(|record| record["kind"] == "failed-run").expect("kept");
+    assert_eq!(failed["subject"], "nginx");
+    assert!(records.iter().any(|record| record["subject"] == "foxy" && record["name"] == "hit_ratio"));
+    let junit = std::fs::read_to_string(folder.path().join("out/junit.xml")).expect("written");
+    assert!(junit.contains("<failure message=\"memory-hit, repeat 1: nginx did not come up"), "{junit}");
+}
+
+/// A comparison that would take a minute, once its proxy serves; and the proxy's process.
+fn begun(folder: &Path) -> (Child, u32) {
+    let more = ["foxy", "--workload", "memory-hit", "--seconds", "60"];
+    let child = command(folder, &more).spawn().expect("the binary runs");
+    let children = format!("/proc/{0}/task/{0}/children", child.id());
+    loop {
+        let proxy = std::fs::read_to_string(&children).unwrap_or_default();
+        let output = std::fs::read_dir(folder.join("work"))
+            .expect("there")
+            .flatten()
+            .find_map(|entry| std::fs::read_to_string(entry.path().join("foxy/output")).ok());
+        match proxy.split_whitespace().next().and_then(|id| id.parse().ok()) {
+            // The first line of what it says comes when it serves.
+            Some(proxy) if output.is_some_and(|text| text.contains('\n')) => return (child, proxy),
+            _ => std::thread::sleep(Duration::from_millis(5)),
+        }
+    }
+}
+
+fn send(signal: &str, process: u32) {
+    let status = Command::new("kill").args([signal, &process.to_string()]).status();
+    assert!(status.expect("kill runs").success());
+}
+
+#[test]
+fn an_interrupted_comparison_ends_its_proxy_and_keeps_what_it_has() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (mut child, proxy) = begun(folder.path());
+    send("-INT", child.id());
+    let mut err = String::new();
+    child.stderr.take().expect("piped").read_to_string(&mut err).expect("text");
+    assert_eq!(child.wait().expect("ends").code(), Some(3), "{err}");
+    assert!(err.contains("stopped by a signal; what was measured is in"), "{err}");
+    assert!(!Path::new(&format!("/proc/{proxy}")).exists());
+    assert!(is_empty(&folder.path().join("work")));
+    assert_eq!(records(folder.path())[0]["kind"], "setup");
+    let text = std::fs::read_to_string(folder.path().join("out/summary.md")).expect("written");
+    assert!(text.contains("**Incomplete"), "{text}");
+}
+
+#[test]
+fn a_proxy_that_dies_in_the_middle_is_a_failed_run() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (mut child, proxy) = begun(folder.path());
+    send("-KILL", proxy);
+    let mut err = String::new();
+    child.stderr.take().expect("piped").read_to_string(&mut err).expect("text");
+    assert_eq!(child.wait().expect("ends").code(), Some(3), "{err}");
+    assert!(err.contains("(signal: 9 (SIGKILL))"), "{err}");
+    assert!(err.contains("one run came to nothing"), "{err}");
+}
