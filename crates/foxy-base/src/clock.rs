@@ -2,7 +2,9 @@
 #![expect(clippy::disallowed_methods, reason = "this file is what the ban points to")]
 
 use crate::time::{Instant, WallTime};
+use rustix::time::{ClockId, clock_gettime};
 use std::sync::OnceLock;
+use std::time::Duration;
 
 static START: OnceLock<std::time::Instant> = OnceLock::new();
 
@@ -18,4 +20,12 @@ pub fn monotonic() -> Instant {
 pub fn wall() -> WallTime {
     let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
     WallTime(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
+}
+
+/// How long the calling thread was running on a processor so far.
+#[must_use]
+pub fn thread_processor_time() -> Duration {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    let part = |number: i64| u64::try_from(number).unwrap_or(0);
+    Duration::from_secs(part(time.tv_sec)) + Duration::from_nanos(part(time.tv_nsec))
 }

@@ -1,8 +1,9 @@
 //! What the verifying origin answers: a pure function of the request and the time. Sockets are in `origin`.
 
-use crate::REQUEST_ID;
+use crate::{OBJECT_ID, REQUEST_ID, documents};
 use foxy_base::WallTime;
 use foxy_http::{Method, RequestHead, ResponseHead};
+use foxy_workload::polymix::content::Document;
 use foxy_workload::{BodyStream, Object};
 use std::time::{Duration, UNIX_EPOCH};
 
@@ -22,6 +23,10 @@ pub struct Reply {
     pub delay: Duration,
     /// Whether to send the body in chunks instead of with a length.
     pub chunked: bool,
+    /// After how many bytes of the body the connection is broken off.
+    pub breaks_off: Option<u64>,
+    /// Whether the connection carries only a few answers like this one, and is not kept long without use.
+    pub short_lived: bool,
 }
 
 /// A range of an object's body.
@@ -66,6 +71,12 @@ pub fn answer(request: &RequestHead, now: WallTime) -> Reply {
     let path = request.origin_form();
     let path = path.as_deref().and_then(|path| std::str::from_utf8(path).ok()).unwrap_or("");
     let (name, query) = path.split_once('?').unwrap_or((path, ""));
+    if let Some(document) = Document::parse(path) {
+        return match request.method {
+            Method::Get | Method::Head | Method::Post => documents::answer(request, document, now),
+            _ => plain(405),
+        };
+    }
     let (Some(object), Some(knobs)) = (Object::parse(name), Knobs::parse(query)) else {
         return plain(404);
     };
@@ -83,7 +94,7 @@ fn plain(status: u16) -> Reply {
     let mut head = ResponseHead::new(status);
     head.headers.append("Content-Length", "0");
     head.headers.append("Cache-Control", "no-store");
-    Reply { head, body: None, delay: Duration::ZERO, chunked: false }
+    of_object(head, None, Duration::ZERO, false)
 }
 
 fn describe(request: &RequestHead, object: Object, knobs: Knobs, now: WallTime) -> Reply {
@@ -105,6 +116,7 @@ fn describe(request: &RequestHead, object: Object, knobs: Knobs, now: WallTime) 
     if let Some(id) = request.headers.get(REQUEST_ID) {
         headers.append(REQUEST_ID, id);
     }
+    headers.append(OBJECT_ID, format!("{}.{}", object.id, object.version));
     let control = if knobs.no_store { "no-store".into() } else { format!("max-age={}", knobs.max_age) };
     headers.append("Cache-Control", control);
     headers.append("ETag", &tag);
@@ -121,7 +133,11 @@ fn describe(request: &RequestHead, object: Object, knobs: Knobs, now: WallTime) 
     }
     let stream = BodyStream::new(object.id, object.version);
     let body = (status != 304).then_some(BodyPart { stream, offset, length });
-    Reply { head, body, delay: knobs.delay, chunked }
+    of_object(head, body, knobs.delay, chunked)
+}
+
+const fn of_object(head: ResponseHead, body: Option<BodyPart>, delay: Duration, chunked: bool) -> Reply {
+    Reply { head, body, delay, chunked, breaks_off: None, short_lived: false }
 }
 
 /// Offset and length of the one range this origin answers: `bytes=FIRST-[LAST]`, `If-Range` matching the tag.
@@ -139,22 +155,23 @@ fn requested_range(request: &RequestHead, size: u64, tag: &str) -> Option<(u64, 
     (first <= last).then(|| (first, last - first + 1))
 }
 
-fn http_date(seconds: u64) -> String {
+pub(crate) fn http_date(seconds: u64) -> String {
     httpdate::fmt_http_date(UNIX_EPOCH + Duration::from_secs(seconds))
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use bytes::BytesMut;
     use foxy_http::{RequestDecoder, RequestEvent};
 
-    fn ask(text: &str) -> Reply {
+    /// The time at which the tests ask.
+    pub(crate) const NOW: u64 = LAST_MODIFIED + 60;
+
+    pub(crate) fn ask(text: &str) -> Reply {
         let mut buffer = BytesMut::from(text.replace('\n', "\r\n").as_bytes());
         match RequestDecoder::default().next(&mut buffer) {
-            Ok(Some(RequestEvent::Head(head, _))) => {
-                answer(&head, WallTime::from_seconds(LAST_MODIFIED + 60))
-            }
+            Ok(Some(RequestEvent::Head(head, _))) => answer(&head, WallTime::from_seconds(NOW)),
             other => panic!("not a request: {other:?}"),
         }
     }

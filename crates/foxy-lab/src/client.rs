@@ -1,28 +1,31 @@
 //! One client of a load run: one connection at a time, one request at a time, every byte of every answer checked.
 
-use crate::REQUEST_ID;
-use crate::load::Mode;
+mod reading;
+mod wire;
+
+use crate::judge::Answered;
 use crate::outcome::ErrorCause;
 use bytes::BytesMut;
-use foxy_http::{Limits, Method, ResponseDecoder, ResponseEvent};
-use foxy_workload::{BodyCheck, BodyStream, Object};
-use std::fmt::Write as _;
-use std::net::SocketAddr;
-use std::time::Duration;
+use foxy_base::WallTime;
+use foxy_http::{Limits, ResponseDecoder, ResponseEvent};
+use foxy_workload::polymix::exchange::{Side, breaks_off};
+use foxy_workload::{Content, Request};
+use reading::Reading;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
+pub use wire::Wire;
 
 /// Bytes asked of the socket at a time.
 const READ: usize = 64 << 10;
 
 /// A client.
 pub struct Client {
-    target: SocketAddr,
-    mode: Mode,
-    time_limit: Duration,
+    wire: Wire,
     connection: Option<Connection>,
-    request: String,
+    /// How many more requests the connection may carry.
+    uses: u32,
+    text: String,
 }
 
 struct Connection {
@@ -31,120 +34,144 @@ struct Connection {
     input: BytesMut,
 }
 
-/// A complete answer.
-pub struct Answered {
-    status: u16,
-    /// Length of the body.
-    pub length: u64,
-    /// How many of its bytes were not the right ones.
-    pub wrong_bytes: u64,
-    /// Number of the request that the origin answered with it, if it was the origin that did.
-    pub reply_to: Option<u64>,
+/// Why there is no complete answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unanswered {
+    /// The workload says that one side breaks this exchange off.
+    BrokenOff,
+    /// Something went wrong.
+    Failed(ErrorCause),
+}
+
+/// How far an attempt came.
+struct Broken {
+    cause: Unanswered,
+    /// The head, if it came.
+    head: Option<Answered>,
+}
+
+impl From<ErrorCause> for Broken {
+    fn from(cause: ErrorCause) -> Self {
+        Self { cause: Unanswered::Failed(cause), head: None }
+    }
 }
 
 impl Client {
     /// A client that is not connected yet.
-    pub fn new(target: SocketAddr, mode: Mode, time_limit: Duration) -> Self {
-        Self { target, mode, time_limit, connection: None, request: String::new() }
+    pub const fn new(wire: Wire) -> Self {
+        Self { wire, connection: None, uses: u32::MAX, text: String::new() }
     }
 
-    /// Asks for `object` as request `number`.
+    /// Whether it has a connection; an open one is used again.
+    pub const fn is_connected(&self) -> bool {
+        self.connection.is_some()
+    }
+
+    /// Gives its connection up; the next may carry `uses` requests.
+    pub fn disconnect(&mut self, uses: u32) {
+        self.connection = None;
+        self.uses = uses;
+    }
+
+    /// Asks as request `number`, at `now`.
     ///
     /// # Errors
-    /// Why there is no whole answer of the right length; the connection is then given up.
-    pub async fn ask(&mut self, object: Object, number: u64) -> Result<Answered, ErrorCause> {
-        let limit = self.time_limit;
-        let result = timeout(limit, self.exchange(object, number)).await.unwrap_or(Err(ErrorCause::Timeout));
-        let result = result.and_then(|answer| check(object, answer));
-        if result.is_err() {
+    /// Why there is no complete answer; the connection is then given up.
+    pub async fn ask(
+        &mut self,
+        request: &Request,
+        number: u64,
+        now: WallTime,
+    ) -> Result<Answered, Unanswered> {
+        self.uses = self.uses.saturating_sub(1);
+        self.wire.write(request, number, now, self.uses == 0, &mut self.text);
+        let exchange = timeout(self.wire.time_limit, self.exchange(request, number));
+        let result = exchange.await.unwrap_or(Err(ErrorCause::Timeout.into()));
+        if result.is_err() || self.uses == 0 || !self.wire.protocol.is_persistent() {
             self.connection = None;
         }
-        result
+        result.map_err(|broken| excuse(request, number, &broken))
     }
 
-    async fn exchange(&mut self, object: Object, number: u64) -> Result<Answered, ErrorCause> {
+    async fn exchange(&mut self, request: &Request, number: u64) -> Result<Answered, Broken> {
         let reused = self.connection.is_some();
-        self.write_request(object, number);
-        match self.attempt(object).await {
+        match self.attempt(request, number).await {
             // The proxy may close an idle connection at any time; a request on a new one decides (RFC 9112 §9.3.1).
-            Err(ErrorCause::Incomplete) if reused => {
+            // The origin keeps no state, so that a POST is safe to send again too.
+            Err(Broken { cause: Unanswered::Failed(ErrorCause::Incomplete), head: None }) if reused => {
                 self.connection = None;
-                self.attempt(object).await
+                self.attempt(request, number).await
             }
             result => result,
         }
     }
 
-    fn write_request(&mut self, object: Object, number: u64) {
-        self.request.clear();
-        let authority = match &self.mode {
-            Mode::Forward { origin } => {
-                let _ = write!(self.request, "GET http://{origin}{object} HTTP/1.1\r\nHost: {origin}\r\n");
-                return self.end_request(number);
-            }
-            Mode::Reverse { host } => host,
-        };
-        let _ = write!(self.request, "GET {object} HTTP/1.1\r\nHost: {authority}\r\n");
-        self.end_request(number);
-    }
-
-    fn end_request(&mut self, number: u64) {
-        let _ = write!(self.request, "{REQUEST_ID}: {number}\r\n\r\n");
-    }
-
-    async fn attempt(&mut self, object: Object) -> Result<Answered, ErrorCause> {
+    async fn attempt(&mut self, request: &Request, number: u64) -> Result<Answered, Broken> {
         if self.connection.is_none() {
-            let stream = TcpStream::connect(self.target).await.map_err(|_| ErrorCause::Connect)?;
+            let stream = TcpStream::connect(self.wire.target).await.map_err(|_| ErrorCause::Connect)?;
             stream.set_nodelay(true).map_err(|_| ErrorCause::Connect)?;
             let decoder = ResponseDecoder::new(Limits::default());
             self.connection = Some(Connection { stream, decoder, input: BytesMut::new() });
         }
-        let Some(connection) = self.connection.as_mut() else { return Err(ErrorCause::Connect) };
-        connection.stream.write_all(self.request.as_bytes()).await.map_err(|_| ErrorCause::Incomplete)?;
-        connection.decoder.expect(&Method::Get);
-        let answer = read_answer(connection, BodyStream::new(object.id, object.version)).await?;
-        if connection.decoder.reusable(&connection.input).is_err() {
-            self.connection = None;
-        }
-        Ok(answer)
-    }
-}
-
-fn check(object: Object, answer: Answered) -> Result<Answered, ErrorCause> {
-    match answer {
-        Answered { status, .. } if status != 200 => Err(ErrorCause::Status),
-        Answered { length, .. } if length != object.size => Err(ErrorCause::Length),
-        answer => Ok(answer),
-    }
-}
-
-async fn read_answer(connection: &mut Connection, body: BodyStream) -> Result<Answered, ErrorCause> {
-    let mut answer = Answered { status: 0, length: 0, wrong_bytes: 0, reply_to: None };
-    let mut check = BodyCheck::new(body, 0);
-    loop {
-        match connection.decoder.next(&mut connection.input).map_err(|_| ErrorCause::Protocol)? {
-            Some(ResponseEvent::Head(head, _)) => {
-                answer.status = head.status;
-                answer.reply_to = head.headers.get_str(REQUEST_ID).and_then(|id| id.parse().ok());
-            }
-            Some(ResponseEvent::Body(data)) => {
-                answer.length += data.len() as u64;
-                check.take(&data);
-            }
-            Some(ResponseEvent::End) => {
-                answer.wrong_bytes = check.wrong_bytes();
-                return Ok(answer);
-            }
-            Some(ResponseEvent::Interim(_) | ResponseEvent::Trailers(_)) => {}
-            None => {
-                connection.input.reserve(READ);
-                let read = connection.stream.read_buf(&mut connection.input).await;
-                if read.map_err(|_| ErrorCause::Incomplete)? == 0 {
-                    let end = connection.decoder.eof().map_err(|_| ErrorCause::Incomplete)?;
-                    answer.wrong_bytes = check.wrong_bytes();
-                    return if end.is_some() { Ok(answer) } else { Err(ErrorCause::Incomplete) };
+        let connection = self.connection.as_mut().ok_or(ErrorCause::Connect)?;
+        connection.stream.write_all(self.text.as_bytes()).await.map_err(|_| ErrorCause::Incomplete)?;
+        connection.decoder.expect(&wire::method(request.manner));
+        let breaks_off = match request.content {
+            Content::Document(document) => breaks_off(Side::Client, number, document.nature().size),
+            Content::Object(..) => None,
+        };
+        let mut reading = Reading::new(request, breaks_off);
+        loop {
+            let read = advance(&mut reading, connection);
+            match read.map_err(|cause| Broken { cause, head: reading.head() })? {
+                Some(answer) => {
+                    if connection.decoder.reusable(&connection.input).is_err() {
+                        self.connection = None;
+                    }
+                    return Ok(answer);
+                }
+                None => {
+                    connection.input.reserve(READ);
+                    let read = connection.stream.read_buf(&mut connection.input).await;
+                    if read.unwrap_or(0) == 0 {
+                        let ended = connection.decoder.eof().ok().flatten();
+                        let answer = ended.and_then(|_| reading.finish());
+                        self.connection = None;
+                        let cause = Unanswered::Failed(ErrorCause::Incomplete);
+                        return answer.ok_or_else(|| Broken { cause, head: reading.head() });
+                    }
                 }
             }
+        }
+    }
+}
+
+/// What a broken exchange comes to: what the workload breaks off itself is no error.
+fn excuse(request: &Request, number: u64, broken: &Broken) -> Unanswered {
+    let (Content::Document(document), Unanswered::Failed(ErrorCause::Incomplete)) =
+        (request.content, broken.cause)
+    else {
+        return broken.cause;
+    };
+    let answered = broken.head.and_then(|head| head.reply_to).unwrap_or(number);
+    match breaks_off(Side::Server, answered, document.nature().size) {
+        Some(_) => Unanswered::BrokenOff,
+        None => broken.cause,
+    }
+}
+
+/// Reads what is there; gives the answer when it is complete.
+fn advance(reading: &mut Reading, connection: &mut Connection) -> Result<Option<Answered>, Unanswered> {
+    let protocol = Unanswered::Failed(ErrorCause::Protocol);
+    loop {
+        match connection.decoder.next(&mut connection.input).map_err(|_| protocol)? {
+            Some(ResponseEvent::Head(head, _)) => {
+                reading.begin(head.status, |name| head.headers.get_str(name));
+            }
+            Some(ResponseEvent::Body(data)) => reading.take(&data)?,
+            Some(ResponseEvent::End) => return reading.finish().map(Some).ok_or(protocol),
+            Some(ResponseEvent::Interim(_) | ResponseEvent::Trailers(_)) => {}
+            None => return Ok(None),
         }
     }
 }

@@ -3,17 +3,27 @@
 
 pub mod answer;
 mod client;
+mod clients;
+mod documents;
 pub mod figures;
+mod judge;
+pub mod live;
 pub mod load;
 pub mod origin;
 pub mod outcome;
+pub mod plan;
+pub mod robots;
+pub mod schedule;
 pub mod sim;
 pub mod store_bench;
 
-pub use load::{LoadOptions, Mode, Pace, Stop, run};
+pub use load::{LoadOptions, Mode, Pace, Protocol, Stop, run};
 pub use origin::{Origin, OriginOptions};
-pub use outcome::{ErrorCause, LoadReport};
+pub use outcome::{ErrorCause, LoadReport, Tally};
 
 /// The header by which a reply's request is known: the origin repeats the number of the request that reached it, so a
 /// reply with another number was stored before (WORKLOADS: "how a hit is known").
 pub const REQUEST_ID: &str = "X-Foxy-Request";
+
+/// The header by which the origin says whose body a reply carries, and in which version: `KEY.VERSION`.
+pub const OBJECT_ID: &str = "X-Foxy-Object";

@@ -4,18 +4,28 @@
 use crate::answer::{self, BodyPart, Reply};
 use bytes::BytesMut;
 use foxy_base::clock;
-use foxy_http::{Persistence, RequestDecoder, RequestEvent, encode};
+use foxy_http::{Persistence, RequestDecoder, RequestEvent, Version, encode};
+use foxy_workload::polymix::exchange::{IDLE_LIMIT, Side, connection_uses};
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::JoinHandle;
+use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::sync::Notify;
 
 /// Bytes of body made and sent at a time.
 const PIECE: usize = 64 << 10;
+/// Bytes asked of a connection at a time.
+const READ: usize = 4 << 10;
+/// Bytes of output that a connection keeps room for between answers.
+const KEPT: usize = 16 << 10;
+/// How long to wait when no connection can be accepted, such as for want of descriptors.
+const PAUSE: Duration = Duration::from_millis(10);
+/// Where consecutive free ports are looked for: below those that connections are given.
+const FIRST_PORTS: std::ops::Range<u16> = 12_000..32_000;
 
 /// How an origin runs.
 #[derive(Clone, Copy, Debug)]
@@ -30,6 +40,7 @@ pub struct OriginOptions {
 struct Shared {
     requests: AtomicU64,
     body_bytes: AtomicU64,
+    connections: AtomicU64,
     stopping: AtomicBool,
     stop: Notify,
 }
@@ -48,16 +59,25 @@ impl Origin {
     /// # Errors
     /// When the address cannot be bound or a thread cannot be started.
     pub fn start(options: OriginOptions) -> io::Result<Self> {
-        let listener = TcpListener::bind(options.listen)?;
-        listener.set_nonblocking(true)?;
-        let address = listener.local_addr()?;
+        Self::start_servers(options, 1)
+    }
+
+    /// Binds `servers` consecutive ports, the first of which is the address's, and starts serving: to a proxy they are
+    /// different servers.
+    ///
+    /// # Errors
+    /// When a port cannot be bound or a thread cannot be started.
+    pub fn start_servers(options: OriginOptions, servers: u32) -> io::Result<Self> {
+        let listeners = bind(options.listen, servers)?;
+        let address = listeners[0].local_addr()?;
         let shared = Arc::new(Shared::default());
         let mut threads = Vec::new();
         for _ in 0..options.threads.max(1) {
-            let (listener, shared) = (listener.try_clone()?, Arc::clone(&shared));
+            let own = listeners.iter().map(TcpListener::try_clone).collect::<io::Result<Vec<_>>>()?;
+            let shared = Arc::clone(&shared);
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
             threads.push(std::thread::Builder::new().name("origin".into()).spawn(move || {
-                tokio::task::LocalSet::new().block_on(&runtime, accept(listener, shared));
+                tokio::task::LocalSet::new().block_on(&runtime, accept_all(own, shared));
             })?);
         }
         Ok(Self { address, shared, threads })
@@ -96,43 +116,103 @@ impl Drop for Origin {
     }
 }
 
+/// Listens on `servers` consecutive ports; with port 0 wherever so many are free.
+fn bind(listen: SocketAddr, servers: u32) -> io::Result<Vec<TcpListener>> {
+    let bind_from = |first: u16| -> io::Result<Vec<TcpListener>> {
+        let bind = |number: u32| {
+            let port =
+                u16::try_from(u32::from(first) + number).map_err(|_| io::ErrorKind::AddrNotAvailable)?;
+            let listener = TcpListener::bind(SocketAddr::new(listen.ip(), port))?;
+            listener.set_nonblocking(true)?;
+            Ok(listener)
+        };
+        (0..servers.max(1)).map(bind).collect()
+    };
+    if servers <= 1 || listen.port() != 0 {
+        return bind_from(listen.port());
+    }
+    let mut first = FIRST_PORTS.start;
+    loop {
+        match bind_from(first) {
+            Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
+                let next = u16::try_from(u32::from(first) + servers).unwrap_or(u16::MAX);
+                if !FIRST_PORTS.contains(&next) {
+                    return Err(error);
+                }
+                first = next;
+            }
+            bound => return bound,
+        }
+    }
+}
+
+async fn accept_all(listeners: Vec<TcpListener>, shared: Arc<Shared>) {
+    let mut tasks = tokio::task::JoinSet::new();
+    for listener in listeners {
+        tasks.spawn_local(accept(listener, Arc::clone(&shared)));
+    }
+    tasks.join_all().await;
+}
+
 async fn accept(listener: TcpListener, shared: Arc<Shared>) {
     let Ok(listener) = tokio::net::TcpListener::from_std(listener) else { return };
     while !shared.stopping.load(Ordering::SeqCst) {
         tokio::select! {
             () = shared.stop.notified() => {}
-            accepted = listener.accept() => if let Ok((stream, _)) = accepted {
-                let shared = Arc::clone(&shared);
-                tokio::task::spawn_local(async move {
-                    // A client that goes away ends its connection, and nothing else.
-                    let _ = serve(stream, &shared).await;
-                });
+            accepted = listener.accept() => match accepted {
+                Ok((stream, _)) => {
+                    let shared = Arc::clone(&shared);
+                    tokio::task::spawn_local(async move {
+                        // A client that goes away ends its connection, and nothing else.
+                        let _ = serve(stream, &shared).await;
+                    });
+                }
+                Err(_) => tokio::time::sleep(PAUSE).await,
             },
         }
     }
+}
+
+/// How many answers a connection carried, and how many it may once one of them was short-lived.
+struct Uses {
+    carried: u32,
+    most: u32,
+    limited: bool,
 }
 
 async fn serve(mut stream: TcpStream, shared: &Shared) -> io::Result<()> {
     stream.set_nodelay(true)?;
     let (mut decoder, mut input, mut output) = (RequestDecoder::default(), BytesMut::new(), BytesMut::new());
     let mut pending: Option<(Reply, bool)> = None;
+    let number = shared.connections.fetch_add(1, Ordering::Relaxed);
+    let mut uses = Uses { carried: 0, most: connection_uses(Side::Server, number), limited: false };
     loop {
         match decoder.next(&mut input) {
             Ok(Some(RequestEvent::Head(head, _))) => {
                 let persistent = Persistence::of(head.version, &head.headers) == Persistence::KeepAlive;
-                pending = Some((answer::answer(&head, clock::wall()), persistent));
+                let mut reply = answer::answer(&head, clock::wall());
+                let goes_on = persistent && uses.go_on(&reply);
+                if persistent && !goes_on {
+                    reply.head.headers.append("Connection", "close");
+                } else if persistent && head.version == Version::Http10 {
+                    reply.head.headers.append("Connection", "keep-alive");
+                }
+                pending = Some((reply, goes_on));
             }
             Ok(Some(RequestEvent::End)) => {
-                let Some((reply, persistent)) = pending.take() else { continue };
+                let Some((reply, goes_on)) = pending.take() else { continue };
                 shared.requests.fetch_add(1, Ordering::Relaxed);
-                send(&mut stream, &reply, &mut output, shared).await?;
-                if !persistent {
+                if !send(&mut stream, &reply, &mut output, shared).await? || !goes_on {
                     return stream.shutdown().await;
+                }
+                if output.capacity() > KEPT {
+                    output = BytesMut::new();
                 }
             }
             Ok(Some(RequestEvent::Body(_) | RequestEvent::Trailers(_))) => {}
             Ok(None) => {
-                if stream.read_buf(&mut input).await? == 0 {
+                input.reserve(READ);
+                if !read(&mut stream, &mut input, uses.limited).await? {
                     return Ok(());
                 }
             }
@@ -148,18 +228,40 @@ async fn serve(mut stream: TcpStream, shared: &Shared) -> io::Result<()> {
     }
 }
 
+impl Uses {
+    /// Counts an answer; says whether another may follow.
+    const fn go_on(&mut self, reply: &Reply) -> bool {
+        self.carried += 1;
+        self.limited |= reply.short_lived;
+        !self.limited || self.carried < self.most
+    }
+}
+
+/// Reads what comes; `false` at the end of the stream, or when nothing comes for too long.
+async fn read(stream: &mut TcpStream, input: &mut BytesMut, limited: bool) -> io::Result<bool> {
+    if !limited {
+        return Ok(stream.read_buf(input).await? > 0);
+    }
+    match tokio::time::timeout(IDLE_LIMIT, stream.read_buf(input)).await {
+        Ok(read) => Ok(read? > 0),
+        Err(_) => Ok(false),
+    }
+}
+
+/// Sends an answer; `false` when it was broken off.
 async fn send(
     stream: &mut TcpStream,
     reply: &Reply,
     output: &mut BytesMut,
     shared: &Shared,
-) -> io::Result<()> {
+) -> io::Result<bool> {
     if !reply.delay.is_zero() {
         tokio::time::sleep(reply.delay).await;
     }
     output.clear();
     encode::response_head(&reply.head, output);
     if let Some(BodyPart { stream: body, offset, length }) = reply.body {
+        let length = reply.breaks_off.unwrap_or(length);
         let mut sent = 0;
         while sent < length {
             let piece = usize::try_from(length - sent).unwrap_or(PIECE).min(PIECE);
@@ -181,5 +283,6 @@ async fn send(
             output.extend_from_slice(b"0\r\n\r\n");
         }
     }
-    stream.write_all(output).await
+    stream.write_all(output).await?;
+    Ok(reply.breaks_off.is_none())
 }

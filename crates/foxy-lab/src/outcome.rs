@@ -1,7 +1,13 @@
-//! What a load run saw: counts, causes of errors, latencies; and the run records they become.
+//! What a load run saw: counts, causes of errors, latencies. The records they become are in `outcome/records.rs`.
 
-use crate::client::Answered;
-use foxy_report::{Latencies, Measure, Record};
+mod records;
+
+use crate::client::Unanswered;
+use crate::judge::Answered;
+use foxy_base::clock;
+use foxy_report::Latencies;
+use foxy_workload::Request;
+use foxy_workload::polymix::requests::Manner;
 use std::time::Duration;
 
 /// Why a request did not end in a whole, right answer.
@@ -15,16 +21,40 @@ pub enum ErrorCause {
     Incomplete,
     /// The answer is not HTTP.
     Protocol,
-    /// A status other than 200.
+    /// A status that does not answer the request.
     Status,
     /// A complete answer of the wrong length.
     Length,
+    /// Bytes that are not those of the object.
+    BodyMismatch,
+    /// The answer is about another object, or not the origin's.
+    Foreign,
+    /// A stored answer whose version had ended.
+    Stale,
+    /// A stored answer to a request that asked for none.
+    HitOnReload,
+    /// A stored answer that must not be stored.
+    HitOnUncachable,
+    /// Never sent: too many requests were waiting for the proxy already.
+    NotSent,
 }
 
 impl ErrorCause {
     /// Every cause, in the order of [`LoadReport::errors`].
-    pub const ALL: [Self; 6] =
-        [Self::Connect, Self::Timeout, Self::Incomplete, Self::Protocol, Self::Status, Self::Length];
+    pub const ALL: [Self; 12] = [
+        Self::Connect,
+        Self::Timeout,
+        Self::Incomplete,
+        Self::Protocol,
+        Self::Status,
+        Self::Length,
+        Self::BodyMismatch,
+        Self::Foreign,
+        Self::Stale,
+        Self::HitOnReload,
+        Self::HitOnUncachable,
+        Self::NotSent,
+    ];
 
     /// Its name in records.
     #[must_use]
@@ -36,41 +66,129 @@ impl ErrorCause {
             Self::Protocol => "protocol",
             Self::Status => "status",
             Self::Length => "length",
+            Self::BodyMismatch => "body_mismatch",
+            Self::Foreign => "foreign_reply",
+            Self::Stale => "stale",
+            Self::HitOnReload => "hit_on_reload",
+            Self::HitOnUncachable => "hit_on_uncachable",
+            Self::NotSent => "not_sent",
         }
     }
+}
+
+/// Requests and their body bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// How many.
+    pub requests: u64,
+    /// Body bytes of their answers.
+    pub bytes: u64,
+}
+
+impl Tally {
+    /// What came after `before`.
+    #[must_use]
+    pub const fn since(self, before: Self) -> Self {
+        Self { requests: self.requests - before.requests, bytes: self.bytes - before.bytes }
+    }
+
+    const fn add(&mut self, bytes: u64) {
+        self.requests += 1;
+        self.bytes += bytes;
+    }
+
+    const fn merge(&mut self, other: Self) {
+        self.requests += other.requests;
+        self.bytes += other.bytes;
+    }
+}
+
+/// How near the generator came to its own limit.
+#[derive(Clone, Debug, Default)]
+pub struct Generator {
+    /// CPU time of its threads.
+    pub processor_time: Duration,
+    /// The largest share of its time that one of them was running.
+    pub busiest: f64,
+    /// How late requests began that waited for nothing but the generator; only in an open loop.
+    pub late: Latencies,
 }
 
 /// Everything a load run counted.
 #[derive(Clone, Debug, Default)]
 pub struct LoadReport {
-    /// Complete answers of status 200 and the right length.
+    /// Whole, right answers.
     pub answers: u64,
-    /// Answers that carried another request's number: they were stored before.
+    /// Of these, answers to plain GETs: what hit ratios are about.
+    pub plain: Tally,
+    /// Plain GETs for what was asked for before and may be kept.
+    pub offered: Tally,
+    /// Answers to plain GETs that carried another request's number: they were stored before.
     pub hits: u64,
     /// Body bytes of all answers.
     pub bytes: u64,
     /// Body bytes of hits.
     pub hit_bytes: u64,
+    /// Body bytes that a cache could keep and had not: they fill it.
+    pub fill_bytes: u64,
     /// Body bytes that were not the right ones.
     pub wrong_bytes: u64,
+    /// Exchanges that one side broke off because the workload says so.
+    pub broken_off: u64,
     /// Failed requests, by [`ErrorCause::ALL`].
     pub errors: [u64; ErrorCause::ALL.len()],
     /// From the intended start of each answered request to the end of its answer.
     pub latencies: Latencies,
     /// From the first request's start to the last one's end.
     pub elapsed: Duration,
+    /// Requests that reached the origin and the body bytes it sent, where that is known.
+    pub origin: Option<Tally>,
+    /// The generator's own part.
+    pub generator: Generator,
 }
 
 impl LoadReport {
-    /// Counts the answer to request `number`, `latency` after its intended start.
-    pub(crate) fn succeed(&mut self, number: u64, answer: &Answered, latency: Duration) {
-        let hit = answer.reply_to.is_some_and(|id| id != number);
+    /// Counts what came of a request, `latency` after its intended start.
+    pub(crate) fn take(
+        &mut self,
+        request: &Request,
+        outcome: &Result<(Answered, Result<bool, ErrorCause>), Unanswered>,
+        latency: Duration,
+    ) {
+        let (answer, hit) = match outcome {
+            Ok((answer, Ok(hit))) => (answer, *hit),
+            Ok((answer, Err(cause))) => {
+                self.wrong_bytes += answer.wrong_bytes;
+                return self.fail(*cause);
+            }
+            Err(Unanswered::Failed(cause)) => return self.fail(*cause),
+            Err(Unanswered::BrokenOff) => {
+                self.broken_off += 1;
+                return;
+            }
+        };
         self.answers += 1;
         self.bytes += answer.length;
-        self.wrong_bytes += answer.wrong_bytes;
-        self.hits += u64::from(hit);
-        self.hit_bytes += if hit { answer.length } else { 0 };
         self.latencies.add(latency);
+        self.fill_bytes += Self::fills(request, answer, hit);
+        if Self::is_plain(request) {
+            self.plain.add(answer.length);
+            self.hits += u64::from(hit);
+            self.hit_bytes += if hit { answer.length } else { 0 };
+            if request.is_offered_hit() {
+                self.offered.add(answer.length);
+            }
+        }
+    }
+
+    /// Whether hit ratios are about the request: plain GETs.
+    pub(crate) fn is_plain(request: &Request) -> bool {
+        request.manner == Manner::Basic
+    }
+
+    /// By how much the answer to a request fills a cache.
+    pub(crate) fn fills(request: &Request, answer: &Answered, hit: bool) -> u64 {
+        if !hit && request.is_cachable() { answer.length } else { 0 }
     }
 
     /// Counts a failed request.
@@ -87,15 +205,30 @@ impl LoadReport {
     /// Adds what another client counted.
     pub fn merge(&mut self, other: &Self) {
         self.answers += other.answers;
+        self.plain.merge(other.plain);
+        self.offered.merge(other.offered);
         self.hits += other.hits;
         self.bytes += other.bytes;
         self.hit_bytes += other.hit_bytes;
+        self.fill_bytes += other.fill_bytes;
         self.wrong_bytes += other.wrong_bytes;
+        self.broken_off += other.broken_off;
         for (sum, count) in self.errors.iter_mut().zip(other.errors) {
             *sum += count;
         }
         self.latencies.merge(&other.latencies);
         self.elapsed = self.elapsed.max(other.elapsed);
+        self.generator.processor_time += other.generator.processor_time;
+        self.generator.busiest = self.generator.busiest.max(other.generator.busiest);
+        self.generator.late.merge(&other.generator.late);
+    }
+
+    /// Says that the thread that counted this is at its end, `elapsed` after the run's beginning.
+    pub(crate) fn end_of_thread(&mut self, elapsed: Duration) {
+        let used = clock::thread_processor_time();
+        self.elapsed = elapsed;
+        self.generator.processor_time = used;
+        self.generator.busiest = used.as_secs_f64() / elapsed.as_secs_f64().max(1e-9);
     }
 
     /// Answers a second.
@@ -105,47 +238,30 @@ impl LoadReport {
         self.answers as f64 / self.elapsed.as_secs_f64().max(1e-9)
     }
 
-    /// Share of answers that were hits; 0 without answers.
+    /// Share of the answers to plain GETs that were hits; 0 without answers.
     #[must_use]
     pub fn hit_ratio(&self) -> f64 {
-        share(self.hits, self.answers)
+        share(self.hits, self.plain.requests)
     }
 
-    /// The run as records about `subject`; `processor_time` is what the proxy used meanwhile, where that is known.
+    /// Why the generator, not the proxy, was the limit of this run, if it was.
     #[must_use]
-    #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
-    pub fn records(&self, subject: &str, processor_time: Option<Duration>) -> Vec<Record> {
-        let mut values = vec![
-            ("requests_per_second", self.rate(), "1/s"),
-            ("hit_ratio", self.hit_ratio(), "share"),
-            ("byte_hit_ratio", share(self.hit_bytes, self.bytes), "share"),
-            ("wrong_bytes", self.wrong_bytes as f64, "B"),
-            ("errors", self.failed() as f64, "requests"),
-            ("requests", self.answers as f64, "requests"),
-        ];
-        for (name, quantile) in [
-            ("latency_p50_us", 0.5),
-            ("latency_p90_us", 0.9),
-            ("latency_p99_us", 0.99),
-            ("latency_p999_us", 0.999),
-        ] {
-            values.push((name, self.latencies.at(quantile) as f64, "us"));
+    pub fn limited_by_generator(&self) -> Option<String> {
+        const BUSY: f64 = 0.9;
+        const LATE: u64 = 1000;
+        let late = self.generator.late.at(0.99);
+        if self.generator.busiest >= BUSY {
+            let share = self.generator.busiest * 100.0;
+            Some(format!(
+                "one of its threads ran {share:.0} % of the time; give it more --threads, or another machine"
+            ))
+        } else if late >= LATE {
+            Some(format!(
+                "1 % of its requests began more than {late} us late; lower --rate, or free the machine"
+            ))
+        } else {
+            None
         }
-        if let Some(time) = processor_time.filter(|_| self.answers > 0) {
-            values.push(("cpu_us_per_request", time.as_secs_f64() * 1e6 / self.answers as f64, "us"));
-        }
-        let measures =
-            values.into_iter().map(|(name, value, unit)| Measure::once(name, subject, value, unit));
-        let mut records: Vec<Record> = measures.map(Record::Measure).collect();
-        for cause in ErrorCause::ALL.into_iter().filter(|&cause| self.errors[cause as usize] > 0) {
-            let name = format!("errors_{}", cause.name());
-            let count = self.errors[cause as usize] as f64;
-            records.push(Record::Measure(Measure::once(&name, subject, count, "requests")));
-        }
-        let quantiles = self.latencies.quantiles();
-        let (name, subject) = ("latency".into(), subject.into());
-        records.push(Record::Histogram { name, subject, quantiles, workload: None });
-        records
     }
 }
 
@@ -166,18 +282,12 @@ mod tests {
     }
 
     #[test]
-    fn processor_time_is_given_a_request() {
-        let report =
-            LoadReport { answers: 1000, hits: 250, elapsed: Duration::from_secs(2), ..LoadReport::default() };
-        let records = report.records("foxy", Some(Duration::from_millis(8)));
-        let value = |wanted: &str| {
-            records.iter().find_map(|record| match record {
-                Record::Measure(measure) if measure.name == wanted => Some(measure.value),
-                _ => None,
-            })
-        };
-        assert_eq!(value("cpu_us_per_request"), Some(8.0));
-        assert_eq!(value("requests_per_second"), Some(500.0));
-        assert_eq!(value("hit_ratio"), Some(0.25));
+    fn a_busy_or_late_generator_says_that_it_is_the_limit() {
+        let mut report = LoadReport::default();
+        assert_eq!(report.limited_by_generator(), None);
+        report.generator.late.add(Duration::from_millis(3));
+        assert!(report.limited_by_generator().is_some_and(|why| why.contains("us late")));
+        report.generator.busiest = 0.97;
+        assert!(report.limited_by_generator().is_some_and(|why| why.contains("ran 97 % of the time")));
     }
 }

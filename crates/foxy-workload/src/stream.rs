@@ -1,161 +1,155 @@
-//! Named workloads and the request streams they make: which object comes next.
+//! The request stream of a workload: what is asked for next, how, and what is known of the answer beforehand.
 
 use crate::object::Object;
-use foxy_base::Random;
+use crate::objects::{ObjectStream, Popularity};
+use crate::polymix::PolyMix4;
+use crate::polymix::content::Document;
+use crate::polymix::requests::{Manner, PolyMixStream, Start};
+use crate::table3::{Table3, Table3Stream};
+use crate::workload::{Model, Workload};
+use std::fmt;
+use std::time::Duration;
 
-/// How the next object is chosen among those of a workload.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Popularity {
-    /// Every request asks for an object never asked for before.
-    AllNew,
-    /// Each of `objects` equally likely.
-    Uniform,
-    /// Each once, in order, then again from the first.
-    InOrder,
-    /// Each of `objects` once, in order, counted from `first`, then again.
-    Window {
-        /// Number of the first object.
-        first: u64,
-    },
-    /// Object of rank k with weight k^-exponent.
-    Zipf {
-        /// The exponent; 0.57–0.83 in proxies' traces.
-        exponent: f64,
-    },
+/// What is asked for: all that an origin needs to answer is in its path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Content {
+    /// An object with its size in its path, answered after a delay.
+    Object(Object, Duration),
+    /// A document of PolyMix-4.
+    Document(Document),
 }
 
-/// A named workload. The knobs are in sight; what they do not name is fixed.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Workload {
-    /// Its name on the command line.
-    pub name: &'static str,
-    /// What it is for, in one line.
-    pub about: &'static str,
-    /// How many different objects.
-    pub objects: u64,
-    /// Body length of each, in bytes.
-    pub size: u64,
-    /// How the next one is chosen.
-    pub popularity: Popularity,
-    /// Whether every object is asked for once, unmeasured, before the measurement.
-    pub warm_up: bool,
-}
-
-/// Every workload `foxy load` knows. Sizes and counts are those of the peers' measurements this project compares with.
-pub const WORKLOADS: [Workload; 5] = [
-    Workload {
-        name: "memory-hit",
-        about: "one small object over and over: what a hit costs",
-        objects: 1,
-        size: 1024,
-        popularity: Popularity::Uniform,
-        warm_up: true,
-    },
-    Workload {
-        name: "disk-hit",
-        about: "more objects than memory holds, each equally likely",
-        objects: 200_000,
-        size: 8192,
-        popularity: Popularity::Uniform,
-        warm_up: true,
-    },
-    Workload {
-        name: "fill",
-        about: "every object new: misses, stores and evictions",
-        objects: 262_144,
-        size: 8192,
-        popularity: Popularity::AllNew,
-        warm_up: false,
-    },
-    Workload {
-        name: "zipf",
-        about: "popular and rare objects, most in memory",
-        objects: 10_000,
-        size: 8192,
-        popularity: Popularity::Zipf { exponent: 0.8 },
-        warm_up: true,
-    },
-    Workload {
-        name: "large",
-        about: "a few objects of 100 MB",
-        objects: 4,
-        size: 100_000_000,
-        popularity: Popularity::InOrder,
-        warm_up: true,
-    },
-];
-
-impl Workload {
-    /// The workload of that name.
-    #[must_use]
-    pub fn find(name: &str) -> Option<Self> {
-        WORKLOADS.iter().find(|workload| workload.name == name).cloned()
+impl fmt::Display for Content {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Object(object, Duration::ZERO) => object.fmt(f),
+            Self::Object(object, delay) => write!(f, "{object}?delay={}", delay.as_millis()),
+            Self::Document(document) => document.fmt(f),
+        }
     }
 }
 
-/// Says which object each request asks for: a function of the seed and the request's number, so that clients may
-/// take numbers in any order and the requests are still the same.
+/// A request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Request {
+    /// What is asked for.
+    pub content: Content,
+    /// Which of the workload's servers has it, from 0 on.
+    pub server: u32,
+    /// How it is asked for.
+    pub manner: Manner,
+    /// Whether it was asked for before.
+    pub repeat: bool,
+}
+
+impl Request {
+    /// The requests that follow when the answer is there: the images of a page.
+    pub fn embedded(&self) -> impl Iterator<Item = Self> + use<> {
+        let (request, images) = match (self.content, self.manner) {
+            (_, Manner::Post | Manner::Head) | (Content::Object(..), _) => (*self, 0),
+            (Content::Document(document), _) if document.image == 0 => (*self, document.images()),
+            (Content::Document(_), _) => (*self, 0),
+        };
+        (1..=images).filter_map(move |image| match request.content {
+            Content::Document(page) => {
+                Some(Self { content: Content::Document(page.with_image(image)), ..request })
+            }
+            Content::Object(..) => None,
+        })
+    }
+
+    /// Whether the answer could be a hit: a plain GET for what was asked for before and may be kept.
+    #[must_use]
+    pub fn is_offered_hit(&self) -> bool {
+        self.repeat && self.manner == Manner::Basic && self.is_cachable()
+    }
+
+    /// Whether a cache may keep the answer.
+    #[must_use]
+    pub fn is_cachable(&self) -> bool {
+        self.manner != Manner::Post
+            && match self.content {
+                Content::Object(..) => true,
+                Content::Document(document) => document.nature().cachable,
+            }
+    }
+}
+
+/// The requests of a workload, one after the other; the same seed gives the same.
 #[derive(Clone, Debug)]
 pub struct RequestStream {
-    workload: Workload,
-    seed: u64,
-    zipf: Option<Zipf>,
+    source: Source,
+}
+
+#[derive(Clone, Debug)]
+enum Source {
+    Objects { objects: ObjectStream, next: u64, repeat: bool },
+    Table3 { stream: Table3Stream, delay: Duration },
+    PolyMix4 { stream: PolyMixStream, servers: u32 },
 }
 
 impl RequestStream {
     /// A stream of `workload`, its choices made from `seed`.
     #[must_use]
     pub fn new(workload: &Workload, seed: u64) -> Self {
-        let zipf = match workload.popularity {
-            Popularity::Zipf { exponent } => Some(Zipf::new(workload.objects, exponent)),
-            _ => None,
+        let source = match &workload.model {
+            Model::Objects(objects) => {
+                let repeat = match objects.popularity {
+                    Popularity::AllNew => false,
+                    Popularity::Window { .. } => true,
+                    Popularity::Uniform | Popularity::Zipf { .. } | Popularity::InOrder => objects.warm_up,
+                };
+                Source::Objects { objects: ObjectStream::new(objects, seed), next: 0, repeat }
+            }
+            Model::Table3(knobs) => {
+                Source::Table3 { stream: Table3Stream::new(knobs, seed), delay: knobs.think_time }
+            }
+            Model::PolyMix4(knobs) => {
+                Source::PolyMix4 { stream: PolyMixStream::new(knobs, seed), servers: knobs.origins() }
+            }
         };
-        Self { workload: workload.clone(), seed, zipf }
+        Self { source }
     }
 
-    /// The object that request `number` asks for, counted from 0.
-    #[must_use]
-    pub fn object_at(&self, number: u64) -> Object {
-        let objects = self.workload.objects.max(1);
-        let mut random = Random::new(self.seed ^ number.wrapping_mul(0x9e37_79b9_7f4a_7c15));
-        let id = match (self.workload.popularity, &self.zipf) {
-            (Popularity::Zipf { .. }, Some(zipf)) => zipf.rank(random.unit()),
-            (Popularity::AllNew, _) => number,
-            (Popularity::InOrder, _) => number % objects,
-            (Popularity::Window { first }, _) => first + number % objects,
-            _ => random.below(objects),
-        };
-        self.object(id)
+    /// The next request.
+    pub fn next_request(&mut self) -> Request {
+        match &mut self.source {
+            Source::Objects { objects, next, repeat } => {
+                let content = Content::Object(objects.object_at(*next), Duration::ZERO);
+                *next += 1;
+                Request { content, server: 0, manner: Manner::Basic, repeat: *repeat }
+            }
+            Source::Table3 { stream, delay } => {
+                let (object, server, repeat) = stream.next();
+                Request { content: Content::Object(object, *delay), server, manner: Manner::Basic, repeat }
+            }
+            Source::PolyMix4 { stream, servers } => {
+                let Start { document, manner, repeat } = stream.next_start();
+                let server = document.server(*servers);
+                Request { content: Content::Document(document), server, manner, repeat }
+            }
+        }
     }
 
-    /// The object `id` of this workload.
+    /// Whether what is asked for again comes from a set that grows no more.
     #[must_use]
-    pub const fn object(&self, id: u64) -> Object {
-        Object { id, size: self.workload.size, version: 1 }
+    pub fn is_frozen(&self) -> bool {
+        match &self.source {
+            Source::Objects { .. } | Source::Table3 { .. } => true,
+            Source::PolyMix4 { stream, .. } => stream.is_frozen(),
+        }
     }
 }
 
-/// Ranks by cumulated weight; exact, O(log n) a draw.
-#[derive(Clone, Debug)]
-struct Zipf {
-    cumulated: Vec<f64>,
-}
-
-impl Zipf {
-    #[expect(clippy::cast_precision_loss, reason = "ranks are far below 2^53")]
-    fn new(objects: u64, exponent: f64) -> Self {
-        let mut sum = 0.0;
-        let cumulated = (1..=objects.max(1)).map(|rank| {
-            sum += (rank as f64).powf(-exponent);
-            sum
-        });
-        Self { cumulated: cumulated.collect() }
-    }
-
-    fn rank(&self, unit: f64) -> u64 {
-        let total = self.cumulated.last().copied().unwrap_or(1.0);
-        let rank = self.cumulated.partition_point(|&sum| sum <= unit * total);
-        rank.min(self.cumulated.len() - 1) as u64
+impl Model {
+    /// How many servers have what is asked for.
+    #[must_use]
+    pub fn servers(&self) -> u32 {
+        match self {
+            Self::Objects(_) => 1,
+            Self::Table3(Table3 { servers, .. }) => *servers,
+            Self::PolyMix4(knobs) => PolyMix4::origins(knobs),
+        }
     }
 }
 
@@ -163,45 +157,27 @@ impl Zipf {
 mod tests {
     use super::*;
 
-    fn ids(name: &str, seed: u64, count: usize) -> Vec<u64> {
-        let stream = RequestStream::new(&Workload::find(name).expect("known"), seed);
-        (0..count as u64).map(|number| stream.object_at(number).id).collect()
+    #[test]
+    fn what_follows_a_page_is_asked_for_as_the_page_was_at_the_same_server() {
+        let mut stream = RequestStream::new(&Workload::find("polymix-4").expect("known"), 1);
+        let page = std::iter::repeat_with(|| stream.next_request())
+            .find(|request| request.manner == Manner::SinceThen && request.embedded().count() > 1)
+            .expect("one in a few");
+        for image in page.embedded() {
+            assert_eq!((image.server, image.manner, image.repeat), (page.server, page.manner, page.repeat));
+            assert_eq!(image.embedded().count(), 0);
+        }
+        assert_eq!(Request { manner: Manner::Head, ..page }.embedded().count(), 0);
     }
 
     #[test]
-    fn same_seed_gives_the_same_requests() {
-        assert_eq!(ids("disk-hit", 5, 100), ids("disk-hit", 5, 100));
-        assert_ne!(ids("disk-hit", 5, 100), ids("disk-hit", 6, 100));
-    }
-
-    #[test]
-    fn a_fill_never_repeats() {
-        assert_eq!(ids("fill", 1, 1000), (0..1000).collect::<Vec<_>>());
-    }
-
-    #[test]
-    fn a_window_walks_its_own_objects() {
-        let fill = Workload::find("fill").expect("known");
-        let workload = Workload { popularity: Popularity::Window { first: 90 }, objects: 3, ..fill };
-        let stream = RequestStream::new(&workload, 1);
-        let ids: Vec<u64> = (0..4).map(|number| stream.object_at(number).id).collect();
-        assert_eq!(ids, [90, 91, 92, 90]);
-    }
-
-    #[test]
-    fn zipf_gives_the_first_rank_its_share() {
-        let draws = 100_000;
-        let first = ids("zipf", 1, draws).iter().filter(|&&id| id == 0).count();
-        let weights: f64 = (1..=10_000).map(|rank| f64::from(rank).powf(-0.8)).sum();
-        let expected = f64::from(u32::try_from(draws).expect("small")) / weights;
-        let ratio = f64::from(u32::try_from(first).expect("small")) / expected;
-        assert!((0.9..1.1).contains(&ratio), "{first} draws of rank 1, {expected:.0} expected");
-    }
-
-    #[test]
-    fn names_are_unique() {
-        for (index, workload) in WORKLOADS.iter().enumerate() {
-            assert_eq!(WORKLOADS.iter().position(|other| other.name == workload.name), Some(index));
+    fn every_workload_gives_the_same_paths_for_the_same_seed() {
+        for workload in Workload::named() {
+            let paths = |seed| {
+                let mut stream = RequestStream::new(&workload, seed);
+                (0..50).map(|_| stream.next_request().content.to_string()).collect::<Vec<_>>()
+            };
+            assert_eq!(paths(3), paths(3), "{}", workload.name);
         }
     }
 }

@@ -70,7 +70,7 @@ fn a_missed_bar_ends_with_one_and_nonsense_with_two() {
     check(&["--fail-if", "beauty<0.5"], 2, "not measured; there are requests_per_second");
     check(&["--fail-if", "hit_ratio"], 2, "is not a bar");
     check(&["--seconds", "5"], 2, "give one of them");
-    check(&["--workload", "coffee"], 2, "");
+    check(&["--protocol", "3"], 2, "1.0-keep-alive");
 }
 
 #[test]
@@ -80,4 +80,32 @@ fn an_origin_stops_on_a_signal() {
     let id = origin.0.id().to_string();
     assert!(Command::new("kill").args(["-TERM", &id]).status().expect("kill runs").success());
     assert_eq!(origin.0.wait().expect("a child").code(), Some(0));
+}
+
+/// A command against an origin, as if that were a forward proxy, with a workload file of these lines; its records.
+fn run_workload(command: &str, lines: &str, more: &[&str]) -> Vec<serde_json::Value> {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (workload, records) = (folder.path().join("mine.toml"), folder.path().join("run.jsonl"));
+    std::fs::write(&workload, lines).expect("written");
+    let (_origin, address) = origin();
+    let mut foxy = Command::new(env!("CARGO_BIN_EXE_foxy"));
+    foxy.args([command, "--proxy", &address, "--origin", &address, "--workload"]).arg(workload);
+    let output = foxy.arg("--json").arg(&records).args(more).output().expect("the binary runs");
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    let records = std::fs::read_to_string(&records).expect("written");
+    records.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
+}
+
+fn value(records: &[serde_json::Value], name: &str) -> f64 {
+    let record = records.iter().find(|record| record["name"] == name);
+    record.unwrap_or_else(|| panic!("no {name}"))["value"].as_f64().expect("a number")
+}
+
+#[test]
+fn table_3_comes_at_random_times_from_a_file() {
+    let lines =
+        "model = \"table3/1\"\nabout = \"x\"\nclients = 5\nservers = 1\nthink-time = \"1 ms\"\nrate = 900\n";
+    let records = run_workload("load", lines, &["--requests", "300"]);
+    assert_eq!((value(&records, "requests"), value(&records, "errors")), (300.0, 0.0));
+    assert!((0.3..0.5).contains(&value(&records, "offered_hit_ratio")));
 }

@@ -1,5 +1,5 @@
 //! What the lab's commands share: bars, facts about this machine, a process's CPU time, a progress line, logs, record
-//! files.
+//! files, workloads by name or file.
 //! The lab itself (crate foxy-lab) reads no files; this does it for it.
 
 pub mod bars;
@@ -14,3 +14,4 @@ pub mod processor_time;
 pub mod progress;
 pub mod records;
 pub mod temporary;
+pub mod workloads;

@@ -11,7 +11,7 @@ use foxy_lab::LoadReport;
 use foxy_lab::load::{self, LoadOptions, Pace, Stop};
 use foxy_report::comparison::AT_RATE;
 use foxy_report::{Measure, Record, Timeline};
-use foxy_workload::{Popularity, Workload};
+use foxy_workload::{Objects, Popularity};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
@@ -41,16 +41,16 @@ impl Measured<'_> {
     /// # Errors
     /// Why that came to nothing, in one line.
     pub fn all(&self, running: &mut Running, notes: &mut Vec<String>) -> Result<Vec<Record>, String> {
-        if self.options.workload.warm_up {
-            let mut progress =
-                Progress::new(&format!("{} warm-up", self.trial.label), Some(self.options.workload.objects));
+        let warm_up = self.options.workload.warm_up();
+        if let Some(objects) = &warm_up {
+            let mut progress = Progress::new(&format!("{} warm-up", self.trial.label), Some(objects.objects));
             let report = load::warm_up(&self.options, &mut |done| {
                 progress.update(done);
                 self.look(running);
             });
             report.map_err(|error| self.no(&error))?;
         }
-        if self.trial.scenario.holding == Holding::Disk && self.options.workload.warm_up {
+        if self.trial.scenario.holding == Holding::Disk && warm_up.is_some() {
             self.forget(notes);
         }
         let mut records = self.closed(running, notes)?;
@@ -162,7 +162,11 @@ impl Measured<'_> {
         let newest = (asked / 10).max(1);
         let popularity = Popularity::Window { first: asked - newest };
         let options = LoadOptions {
-            workload: Workload { popularity, objects: newest, ..self.options.workload.clone() },
+            workload: self.options.workload.clone().with_objects(|objects| Objects {
+                popularity,
+                objects: newest,
+                ..objects
+            }),
             stop: Stop::Requests(newest),
             first_request: 2 * MEASURED,
             ..self.options.clone()

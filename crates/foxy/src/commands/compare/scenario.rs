@@ -3,7 +3,7 @@
 
 use crate::lab::peers::Holding;
 use foxy_base::ByteSize;
-use foxy_workload::Workload;
+use foxy_workload::{Objects, Workload};
 
 const MEGABYTE: u64 = 1 << 20;
 
@@ -92,7 +92,8 @@ impl Scenario {
     /// The workload itself, of this size.
     pub fn workload(&self, quick: bool) -> Workload {
         let workload = Workload::find(self.workload).expect("every scenario's workload is known");
-        Workload { objects: self.objects[usize::from(quick)], ..workload }
+        let count = self.objects[usize::from(quick)];
+        workload.with_objects(|objects| Objects { objects: count, ..objects })
     }
 
     /// What a proxy may keep on disk.
@@ -110,7 +111,8 @@ mod tests {
         for quick in [false, true] {
             for scenario in SCENARIOS {
                 let workload = scenario.workload(quick);
-                let bytes = workload.objects * workload.size;
+                let objects = workload.objects().expect("a workload of objects");
+                let bytes = objects.objects * objects.size;
                 match scenario.holding {
                     Holding::Memory => assert!(bytes <= scenario.memory.0, "{}", scenario.workload),
                     Holding::Disk => assert!(bytes > 2 * scenario.memory.0, "{}", scenario.workload),

@@ -9,9 +9,9 @@ use crate::lab::peers::{Description, Peer, Plan};
 use crate::lab::temporary::Temporary;
 use foxy_base::clock;
 use foxy_lab::Origin;
-use foxy_lab::load::{self, LoadOptions, Mode, Pace, Stop};
+use foxy_lab::load::{self, LoadOptions, Mode, Stop};
 use foxy_report::Record;
-use foxy_workload::{Popularity, Workload};
+use foxy_workload::{Objects, Popularity};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -115,23 +115,13 @@ fn describe(trial: &Trial, context: &Context, folder: &Path) -> Result<Descripti
 
 fn load_options(trial: &Trial, context: &Context, target: SocketAddr) -> LoadOptions {
     let workload = trial.scenario.workload(context.quick);
-    let stop = match workload.popularity {
-        Popularity::AllNew => Stop::Requests(workload.objects),
+    let stop = match workload.objects() {
+        Some(Objects { popularity: Popularity::AllNew, objects, .. }) => Stop::Requests(*objects),
         _ => Stop::After(context.time),
     };
-    LoadOptions {
-        target,
-        mode: Mode::Reverse { host: context.origin.address().to_string() },
-        workload,
-        clients: context.clients,
-        threads: 1,
-        pace: Pace::Closed,
-        stop,
-        seed: context.seed.wrapping_add(u64::from(trial.repeat)),
-        time_limit: Duration::from_secs(30),
-        first_request: 0,
-        interrupted: Arc::default(),
-    }
+    let seed = context.seed.wrapping_add(u64::from(trial.repeat));
+    let mode = Mode::Reverse { host: context.origin.address().to_string() };
+    LoadOptions { clients: context.clients, stop, seed, ..LoadOptions::new(target, mode, workload) }
 }
 
 /// Asks for an object until it comes.
@@ -143,8 +133,9 @@ fn wait_until_ready(
 ) -> Result<(), String> {
     let name = trial.peer.name;
     let popularity = Popularity::Window { first: PROBE };
+    let probe = Objects { popularity, objects: 1, size: 1, warm_up: false };
     let probe = LoadOptions {
-        workload: Workload { popularity, objects: 1, size: 1, ..options.workload.clone() },
+        workload: options.workload.clone().with_objects(|_| probe),
         clients: 1,
         stop: Stop::Requests(1),
         time_limit: Duration::from_secs(2),

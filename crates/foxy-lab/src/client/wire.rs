@@ -1,0 +1,111 @@
+//! Whom the clients of a run ask, in which protocol, and the text of their requests.
+
+use crate::REQUEST_ID;
+use crate::load::{Mode, Protocol};
+use foxy_base::WallTime;
+use foxy_http::Method;
+use foxy_workload::polymix::requests::Manner;
+use foxy_workload::{Content, Request};
+use std::fmt::Write as _;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::{Duration, UNIX_EPOCH};
+
+/// What a POST carries.
+pub const POSTED: &str = "name=value";
+/// Its media type.
+pub const POSTED_TYPE: &str = "application/x-www-form-urlencoded";
+
+/// Whom clients ask, and how.
+#[derive(Clone, Debug)]
+pub struct Wire {
+    pub target: SocketAddr,
+    pub protocol: Protocol,
+    pub time_limit: Duration,
+    forward: bool,
+    /// What URLs or Host lines name, by server.
+    authorities: Arc<[String]>,
+}
+
+impl Wire {
+    /// For requests to `servers` servers: server n is at the port of the first plus n. Through a reverse proxy there is one
+    /// name for all.
+    pub fn new(
+        target: SocketAddr,
+        mode: &Mode,
+        protocol: Protocol,
+        time_limit: Duration,
+        servers: u32,
+    ) -> Self {
+        let (forward, first) = match mode {
+            Mode::Forward { origin } => (true, origin),
+            Mode::Reverse { host } => (false, host),
+        };
+        let port = |number: u32| -> Option<String> {
+            let (host, port) = first.rsplit_once(':')?;
+            Some(format!("{host}:{}", port.parse::<u32>().ok()? + number))
+        };
+        let name = |number| if forward { port(number) } else { None }.unwrap_or_else(|| first.clone());
+        Self { target, protocol, time_limit, forward, authorities: (0..servers).map(name).collect() }
+    }
+
+    /// The name of the server that has what is asked for.
+    pub fn authority(&self, request: &Request) -> &str {
+        &self.authorities[request.server as usize % self.authorities.len()]
+    }
+
+    /// Writes a request of HTTP/1 to `text`; `last` when it is the last one on its connection.
+    pub fn write(&self, request: &Request, number: u64, now: WallTime, last: bool, text: &mut String) {
+        text.clear();
+        let (method, content, version) = (method(request.manner), request.content, self.protocol.version());
+        let authority = self.authority(request);
+        let written = if self.forward {
+            write!(text, "{method} http://{authority}{content} {version}\r\nHost: {authority}\r\n")
+        } else {
+            write!(text, "{method} {content} {version}\r\nHost: {authority}\r\n")
+        };
+        written.expect("a String takes all that is written");
+        write!(text, "{REQUEST_ID}: {number}\r\n").expect("a String takes all that is written");
+        if let Some(line) = self.protocol.connection_line(last) {
+            text.push_str(line);
+        }
+        for (name, value) in fields(request, now) {
+            write!(text, "{name}: {value}\r\n").expect("a String takes all that is written");
+        }
+        if request.manner == Manner::Post {
+            write!(text, "Content-Length: {}\r\n\r\n{POSTED}", POSTED.len())
+                .expect("a String takes all that is written");
+        } else {
+            text.push_str("\r\n");
+        }
+    }
+}
+
+/// The method that goes with a manner.
+pub const fn method(manner: Manner) -> Method {
+    match manner {
+        Manner::Post => Method::Post,
+        Manner::Head => Method::Head,
+        _ => Method::Get,
+    }
+}
+
+/// The fields that go with a manner.
+pub fn fields(request: &Request, now: WallTime) -> impl Iterator<Item = (&'static str, String)> {
+    let field = |name, value: &str| Some((name, value.to_owned()));
+    let since = |before: u64| {
+        let Content::Document(document) = request.content else { return None };
+        let life = document.nature().life;
+        let date = life.changed(life.version(now.seconds()).saturating_sub(before));
+        let date = httpdate::fmt_http_date(UNIX_EPOCH + Duration::from_secs(date));
+        Some(("If-Modified-Since", date))
+    };
+    let fields = match request.manner {
+        Manner::Basic | Manner::Head => [None, None],
+        Manner::Reload => [field("Cache-Control", "no-cache"), field("Pragma", "no-cache")],
+        Manner::Post => [field("Content-Type", POSTED_TYPE), None],
+        Manner::SinceBefore => [since(1), None],
+        Manner::SinceThen => [since(0), None],
+    };
+    fields.into_iter().flatten()
+}

@@ -1,0 +1,111 @@
+//! The run records that a load run becomes.
+
+use super::{ErrorCause, LoadReport, Tally, share};
+use foxy_report::{Measure, Record};
+use std::time::Duration;
+
+impl LoadReport {
+    /// The run as records about `subject`; `processor_time` is what the proxy used meanwhile, where that is known.
+    #[must_use]
+    #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
+    pub fn records(&self, subject: &str, processor_time: Option<Duration>) -> Vec<Record> {
+        let mut values = vec![
+            ("requests_per_second", self.rate(), "1/s"),
+            ("hit_ratio", self.hit_ratio(), "share"),
+            ("byte_hit_ratio", share(self.hit_bytes, self.plain.bytes), "share"),
+            ("offered_hit_ratio", share(self.offered.requests, self.plain.requests), "share"),
+            ("offered_byte_hit_ratio", share(self.offered.bytes, self.plain.bytes), "share"),
+            ("wrong_bytes", self.wrong_bytes as f64, "B"),
+            ("errors", self.failed() as f64, "requests"),
+            ("requests", self.answers as f64, "requests"),
+        ];
+        values.extend(self.origin.map(|origin| self.two_sided(origin)).into_iter().flatten());
+        for (name, quantile) in [
+            ("latency_p50_us", 0.5),
+            ("latency_p90_us", 0.9),
+            ("latency_p99_us", 0.99),
+            ("latency_p999_us", 0.999),
+        ] {
+            values.push((name, self.latencies.at(quantile) as f64, "us"));
+        }
+        values.push(("latency_mean_us", self.latencies.mean(), "us"));
+        if let Some(time) = processor_time.filter(|_| self.answers > 0) {
+            values.push(("cpu_us_per_request", time.as_secs_f64() * 1e6 / self.answers as f64, "us"));
+        }
+        values.extend(self.of_generator());
+        let measures =
+            values.into_iter().map(|(name, value, unit)| Measure::once(name, subject, value, unit));
+        let mut records: Vec<Record> = measures.map(Record::Measure).collect();
+        for cause in ErrorCause::ALL.into_iter().filter(|&cause| self.errors[cause as usize] > 0) {
+            let name = format!("errors_{}", cause.name());
+            let count = self.errors[cause as usize] as f64;
+            records.push(Record::Measure(Measure::once(&name, subject, count, "requests")));
+        }
+        let quantiles = self.latencies.quantiles();
+        let (name, subject) = ("latency".into(), subject.into());
+        records.push(Record::Histogram { name, subject, quantiles, workload: None });
+        records
+    }
+
+    /// Hit ratios from both sides: what the origin was not asked for.
+    #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
+    fn two_sided(&self, origin: Tally) -> [(&'static str, f64, &'static str); 4] {
+        let asked = self.answers + self.broken_off + self.failed();
+        [
+            ("two_sided_hit_ratio", 1.0 - share(origin.requests, asked), "share"),
+            ("two_sided_byte_hit_ratio", 1.0 - share(origin.bytes, self.bytes), "share"),
+            ("origin_requests", origin.requests as f64, "requests"),
+            ("origin_bytes", origin.bytes as f64, "B"),
+        ]
+    }
+
+    #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
+    fn of_generator(&self) -> Vec<(&'static str, f64, &'static str)> {
+        let mut values = vec![("generator_busiest_thread", self.generator.busiest, "share")];
+        if self.answers > 0 {
+            let each = self.generator.processor_time.as_secs_f64() * 1e6 / self.answers as f64;
+            values.push(("generator_cpu_us_per_request", each, "us"));
+        }
+        if self.generator.late.count() > 0 {
+            values.push(("generator_late_p99_us", self.generator.late.at(0.99) as f64, "us"));
+        }
+        if self.broken_off > 0 {
+            values.push(("broken_off", self.broken_off as f64, "requests"));
+        }
+        values
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn value(records: &[Record], wanted: &str) -> Option<f64> {
+        records.iter().find_map(|record| match record {
+            Record::Measure(measure) if measure.name == wanted => Some(measure.value),
+            _ => None,
+        })
+    }
+
+    #[test]
+    fn processor_time_is_given_a_request() {
+        let plain = Tally { requests: 1000, bytes: 0 };
+        let elapsed = Duration::from_secs(2);
+        let report = LoadReport { answers: 1000, plain, hits: 250, elapsed, ..LoadReport::default() };
+        let records = report.records("foxy", Some(Duration::from_millis(8)));
+        assert_eq!(value(&records, "cpu_us_per_request"), Some(8.0));
+        assert_eq!(value(&records, "requests_per_second"), Some(500.0));
+        assert_eq!(value(&records, "hit_ratio"), Some(0.25));
+        assert_eq!(value(&records, "two_sided_hit_ratio"), None);
+    }
+
+    #[test]
+    fn hit_ratios_from_both_sides_count_all_that_was_asked() {
+        let origin = Some(Tally { requests: 50, bytes: 4000 });
+        let report =
+            LoadReport { answers: 90, broken_off: 10, bytes: 10_000, origin, ..LoadReport::default() };
+        let records = report.records("foxy", None);
+        assert_eq!(value(&records, "two_sided_hit_ratio"), Some(0.5));
+        assert_eq!(value(&records, "two_sided_byte_hit_ratio"), Some(0.6));
+    }
+}

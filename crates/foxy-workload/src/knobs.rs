@@ -1,0 +1,233 @@
+//! The knobs of a workload file, taken one by one: each must be there, be of the right kind, and be known to the model.
+
+use foxy_base::ByteSize;
+use std::fmt;
+use std::time::Duration;
+use toml::{Table, Value};
+
+/// What is wrong with a workload file. The text says which file, which knob, and what would be right.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum WorkloadError {
+    /// The text is not TOML.
+    NotToml {
+        /// The file.
+        file: String,
+        /// The line, counted from 1.
+        line: usize,
+        /// What the reader of TOML says.
+        what: String,
+    },
+    /// A knob that the model needs is not set.
+    Missing {
+        /// The file.
+        file: String,
+        /// The knob.
+        knob: &'static str,
+        /// What would be right.
+        right: String,
+    },
+    /// A knob is set to something it cannot be.
+    Wrong {
+        /// The file.
+        file: String,
+        /// The knob.
+        knob: &'static str,
+        /// What it is set to.
+        found: String,
+        /// What would be right.
+        right: String,
+    },
+    /// A knob that the model does not have.
+    Unknown {
+        /// The file.
+        file: String,
+        /// The knob.
+        knob: String,
+        /// Those it has.
+        known: Vec<&'static str>,
+    },
+}
+
+impl fmt::Display for WorkloadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotToml { file, line, what } => {
+                write!(f, "{file}: line {line} is not TOML: {what}; write lines such as objects = 1000")
+            }
+            Self::Missing { file, knob, right } => write!(f, "{file}: {knob} is not set; set {right}"),
+            Self::Wrong { file, knob, found, right } => {
+                write!(f, "{file}: {knob} = {found} cannot be; set {right}")
+            }
+            Self::Unknown { file, knob, known } => {
+                write!(f, "{file}: {knob} is not a knob of this model; there are {}", known.join(", "))
+            }
+        }
+    }
+}
+
+impl std::error::Error for WorkloadError {}
+
+/// The knobs of one file that were not taken yet.
+#[derive(Debug)]
+pub struct Knobs {
+    file: String,
+    table: Table,
+    known: Vec<&'static str>,
+}
+
+impl Knobs {
+    /// Reads the text of `file`.
+    ///
+    /// # Errors
+    /// When it is not TOML.
+    pub fn parse(file: &str, text: &str) -> Result<Self, WorkloadError> {
+        let table = text.parse::<Table>().map_err(|error| {
+            let before = &text[..error.span().map_or(0, |span| span.start).min(text.len())];
+            let line = before.matches('\n').count() + 1;
+            WorkloadError::NotToml { file: file.into(), line, what: error.message().to_owned() }
+        })?;
+        Ok(Self { file: file.into(), table, known: Vec::new() })
+    }
+
+    /// Takes a knob that must be set; `read` gives `None` for what it cannot be, and `right` says what it can.
+    fn take<T>(
+        &mut self,
+        knob: &'static str,
+        right: &str,
+        read: impl FnOnce(&Value) -> Option<T>,
+    ) -> Result<T, WorkloadError> {
+        self.known.push(knob);
+        let (file, right) = (self.file.clone(), right.to_owned());
+        let Some(value) = self.table.remove(knob) else {
+            return Err(WorkloadError::Missing { file, knob, right });
+        };
+        let found = value.to_string();
+        read(&value).ok_or(WorkloadError::Wrong { file, knob, found, right })
+    }
+
+    /// A text.
+    ///
+    /// # Errors
+    /// As all that take a knob: when it is not set, or cannot be what it is set to.
+    pub fn text(&mut self, knob: &'static str) -> Result<String, WorkloadError> {
+        let right = format!("a text, such as {knob} = \"…\"");
+        self.take(knob, &right, |value| value.as_str().map(str::to_owned))
+    }
+
+    /// One of several names; gives what stands beside it.
+    ///
+    /// # Errors
+    /// As [`Knobs::text`].
+    pub fn choice<T: Copy>(&mut self, knob: &'static str, choices: &[(&str, T)]) -> Result<T, WorkloadError> {
+        let names: Vec<String> = choices.iter().map(|(name, _)| format!("{name:?}")).collect();
+        let right = format!("{knob} to {}", names.join(" or "));
+        self.take(knob, &right, |value| {
+            let name = value.as_str()?;
+            choices.iter().find(|(known, _)| *known == name).map(|&(_, choice)| choice)
+        })
+    }
+
+    /// A count of at least 1.
+    ///
+    /// # Errors
+    /// As [`Knobs::text`].
+    pub fn count(&mut self, knob: &'static str) -> Result<u64, WorkloadError> {
+        let right = format!("a number from 1 on, such as {knob} = 1000");
+        self.take(knob, &right, |value| u64::try_from(value.as_integer()?).ok().filter(|&count| count > 0))
+    }
+
+    /// A count from 1 to 65,535: clients, servers, factors.
+    ///
+    /// # Errors
+    /// As [`Knobs::text`].
+    pub fn small_count(&mut self, knob: &'static str) -> Result<u32, WorkloadError> {
+        let right = format!("a number from 1 to 65535, such as {knob} = 4");
+        self.take(knob, &right, |value| u16::try_from(value.as_integer()?).ok().filter(|&count| count > 0))
+            .map(u32::from)
+    }
+
+    /// A number above 0.
+    ///
+    /// # Errors
+    /// As [`Knobs::text`].
+    #[expect(clippy::cast_precision_loss, reason = "what people write is far below 2^53")]
+    pub fn number(&mut self, knob: &'static str) -> Result<f64, WorkloadError> {
+        let right = format!("a number above 0, such as {knob} = 1.5");
+        self.take(knob, &right, |value| {
+            let number = value.as_float().or_else(|| value.as_integer().map(|number| number as f64))?;
+            (number > 0.0 && number.is_finite()).then_some(number)
+        })
+    }
+
+    /// A size: a number of bytes, or a text with a unit.
+    ///
+    /// # Errors
+    /// As [`Knobs::text`].
+    pub fn size(&mut self, knob: &'static str) -> Result<u64, WorkloadError> {
+        let right = format!("a size, such as {knob} = \"8K\" or {knob} = 8192");
+        self.take(knob, &right, |value| match value {
+            Value::Integer(bytes) => u64::try_from(*bytes).ok(),
+            value => Some(value.as_str()?.parse::<ByteSize>().ok()?.0),
+        })
+    }
+
+    /// Yes or no.
+    ///
+    /// # Errors
+    /// As [`Knobs::text`].
+    pub fn flag(&mut self, knob: &'static str) -> Result<bool, WorkloadError> {
+        self.take(knob, &format!("{knob} = true or {knob} = false"), Value::as_bool)
+    }
+
+    /// A time: a text of a number and a unit, `ms`, `s`, `min`, `h` or `d`.
+    ///
+    /// # Errors
+    /// As [`Knobs::text`].
+    pub fn time(&mut self, knob: &'static str) -> Result<Duration, WorkloadError> {
+        let right = format!("a time, such as {knob} = \"2.5 s\"; units are ms, s, min, h and d");
+        self.take(knob, &right, |value| time(value.as_str()?))
+    }
+
+    /// Ends the reading.
+    ///
+    /// # Errors
+    /// When a knob is left that nobody took.
+    pub fn finish(self) -> Result<(), WorkloadError> {
+        match self.table.keys().next() {
+            None => Ok(()),
+            Some(knob) => {
+                Err(WorkloadError::Unknown { file: self.file, knob: knob.clone(), known: self.known })
+            }
+        }
+    }
+}
+
+fn time(text: &str) -> Option<Duration> {
+    let text = text.trim();
+    let at = text.find(|c: char| !(c.is_ascii_digit() || c == '.'))?;
+    let number: f64 = text[..at].parse().ok()?;
+    let seconds = match text[at..].trim() {
+        "ms" => 0.001,
+        "s" => 1.0,
+        "min" => 60.0,
+        "h" => 3600.0,
+        "d" => 86_400.0,
+        _ => return None,
+    };
+    Duration::try_from_secs_f64(number * seconds).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_have_units() {
+        for (text, milliseconds) in [("2.5 s", 2500), ("40ms", 40), ("4 h", 14_400_000), ("0 s", 0)] {
+            assert_eq!(time(text), Some(Duration::from_millis(milliseconds)), "{text}");
+        }
+        for text in ["5", "s", "1 week", "-1 s", "1.2.3 s"] {
+            assert_eq!(time(text), None, "{text}");
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! The model `table3/1`: Table 3 of the WebCoSM paper, the load that foxy and Squid were measured by (R52-R55).
+//! Fixed by the version: 40 % of requests repeat, popularity by recency (`zipf(0.6)`), sizes exp(5 KB), all cachable.
+
+use crate::distribution::{exponential, floor, recency_rank};
+use crate::knobs::{Knobs, WorkloadError};
+use crate::object::Object;
+use foxy_base::Random;
+use std::time::Duration;
+
+/// Share of requests for an object that was asked for before.
+pub const RECURRENCE: f64 = 0.4;
+const SKEW: f64 = 0.6;
+const MEAN_SIZE: f64 = 5.0 * 1024.0;
+
+/// The knobs of the model.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Table3 {
+    /// How many clients; each opens the connections that it needs.
+    pub clients: u32,
+    /// How many servers; each has objects of its own.
+    pub servers: u32,
+    /// How long a server waits before it answers.
+    pub think_time: Duration,
+    /// Requests a second of all clients together.
+    pub rate: f64,
+}
+
+impl Table3 {
+    pub(crate) fn read(knobs: &mut Knobs) -> Result<Self, WorkloadError> {
+        Ok(Self {
+            clients: knobs.small_count("clients")?,
+            servers: knobs.small_count("servers")?,
+            think_time: knobs.time("think-time")?,
+            rate: knobs.number("rate")?,
+        })
+    }
+
+    /// The share of requests that can be hits without request coalescing, when each server had `objects` objects: a
+    /// repeat is none when its object is still on its way (WORKLOADS §1).
+    #[must_use]
+    pub fn reachable_hit_ratio(&self, objects: f64, rate: f64) -> f64 {
+        let new = rate * (1.0 - RECURRENCE) / f64::from(self.servers) * self.think_time.as_secs_f64();
+        let share = (new + 1.0).ln() / (objects + 1.0).ln();
+        RECURRENCE * (1.0 - share.min(1.0).powf(1.0 / SKEW))
+    }
+}
+
+/// The requests, one after the other.
+#[derive(Clone, Debug)]
+pub(crate) struct Table3Stream {
+    random: Random,
+    world: u64,
+    /// Objects so far, by server.
+    seen: Vec<u64>,
+}
+
+impl Table3Stream {
+    pub(crate) fn new(knobs: &Table3, seed: u64) -> Self {
+        Self { random: Random::new(seed), world: seed << 40, seen: vec![0; knobs.servers as usize] }
+    }
+
+    /// The next object, its server, and whether it was asked for before.
+    pub(crate) fn next(&mut self) -> (Object, u32, bool) {
+        let servers = self.seen.len() as u64;
+        let server = self.random.below(servers);
+        let seen = &mut self.seen[usize::try_from(server).expect("a server's number")];
+        let repeat = self.random.chance(RECURRENCE) && *seen > 0;
+        let index = if repeat { *seen - recency_rank(&mut self.random, *seen, SKEW) } else { *seen };
+        *seen += u64::from(!repeat);
+        let id = self.world | (index * servers + server);
+        (Object { id, size: size(id), version: 1 }, u32::try_from(server).expect("below a u32"), repeat)
+    }
+}
+
+/// The body length of an object, at least a byte.
+fn size(id: u64) -> u64 {
+    floor(exponential(&mut Random::new(id), MEAN_SIZE)).max(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::workload::{Model, Workload};
+
+    fn knobs() -> Table3 {
+        match Workload::find("table3").expect("known").model {
+            Model::Table3(knobs) => knobs,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn same_seed_gives_the_same_requests_and_another_seed_other_objects() {
+        let ids = |seed| {
+            let mut stream = Table3Stream::new(&knobs(), seed);
+            (0..200).map(|_| stream.next().0.id).collect::<Vec<_>>()
+        };
+        assert_eq!(ids(1), ids(1));
+        assert!(ids(1).iter().all(|id| !ids(2).contains(id)));
+    }
+
+    /// 100,000 requests: four standard deviations of the share of repeats are 0.6 %, of the mean size (deviation = mean)
+    /// of 60,000 objects 1.6 %, of a server's share 0.55 %.
+    #[test]
+    fn the_stream_has_the_shares_and_sizes_of_table_3() {
+        let mut stream = Table3Stream::new(&knobs(), 7);
+        let mut objects = std::collections::HashMap::new();
+        let (mut repeats, mut first_server) = (0u32, 0u32);
+        for _ in 0..100_000 {
+            let (object, server, repeat) = stream.next();
+            assert_eq!(objects.insert(object.id, object.size).is_some(), repeat, "{object}");
+            repeats += u32::from(repeat);
+            first_server += u32::from(server == 0);
+        }
+        assert!((39_400..=40_600).contains(&repeats), "{repeats} repeats");
+        assert!((24_450..=25_550).contains(&first_server), "{first_server} at the first server");
+        let mean = objects.values().sum::<u64>() / objects.len() as u64;
+        assert!((5038..=5202).contains(&mean), "mean size {mean}");
+    }
+
+    #[test]
+    fn what_is_still_being_fetched_lowers_the_reachable_hit_ratio_as_measured() {
+        // 33 % at 100/s and 30 % at 350/s after three minutes of each (WORKLOADS §1).
+        let knobs = knobs();
+        for (rate, expected) in [(100.0, 0.33), (350.0, 0.30)] {
+            let objects = rate * 0.6 / 4.0 * 180.0;
+            let reachable = knobs.reachable_hit_ratio(objects, rate);
+            assert!((reachable - expected).abs() < 0.002, "{rate}/s: {reachable}");
+        }
+    }
+}

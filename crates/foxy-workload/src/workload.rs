@@ -1,0 +1,163 @@
+//! Named workloads: files whose knobs are in sight, and a model with a version that fixes the rest.
+//! To add one, write `workloads/NAME.toml` and name it in `NAMED`.
+
+use crate::knobs::{Knobs, WorkloadError};
+use crate::objects::Objects;
+use crate::polymix::PolyMix4;
+use crate::table3::Table3;
+
+/// A workload: what is asked for, and how often what.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Workload {
+    /// Its name on the command line, or that of its file.
+    pub name: String,
+    /// What it is for, in one line.
+    pub about: String,
+    /// What its knobs are set to.
+    pub model: Model,
+}
+
+/// Which model makes the requests, and what its knobs are set to.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Model {
+    /// `objects/1`: a number of objects of one size.
+    Objects(Objects),
+    /// `table3/1`: the load of the WebCoSM paper's own measurement.
+    Table3(Table3),
+    /// `polymix-4/1`: the standard mix of the cache-offs.
+    PolyMix4(PolyMix4),
+}
+
+/// Every workload that has a name.
+const NAMED: [(&str, &str); 8] = [
+    ("memory-hit", include_str!("../../../workloads/memory-hit.toml")),
+    ("disk-hit", include_str!("../../../workloads/disk-hit.toml")),
+    ("fill", include_str!("../../../workloads/fill.toml")),
+    ("small", include_str!("../../../workloads/small.toml")),
+    ("large", include_str!("../../../workloads/large.toml")),
+    ("zipf", include_str!("../../../workloads/zipf.toml")),
+    ("table3", include_str!("../../../workloads/table3.toml")),
+    ("polymix-4", include_str!("../../../workloads/polymix-4.toml")),
+];
+
+/// How a model reads its knobs.
+type Reader = fn(&mut Knobs) -> Result<Model, WorkloadError>;
+
+/// The models that a file can name.
+const MODELS: [(&str, Reader); 3] = [
+    ("objects/1", |knobs| Objects::read(knobs).map(Model::Objects)),
+    ("table3/1", |knobs| Table3::read(knobs).map(Model::Table3)),
+    ("polymix-4/1", |knobs| PolyMix4::read(knobs).map(Model::PolyMix4)),
+];
+
+impl Workload {
+    /// Reads the text of a workload file; `file` is its name in what is said about it.
+    ///
+    /// # Errors
+    /// A knob that is missing, unknown or cannot be what it is set to.
+    pub fn parse(file: &str, text: &str) -> Result<Self, WorkloadError> {
+        let mut knobs = Knobs::parse(file, text)?;
+        let read = knobs.choice("model", &MODELS)?;
+        let about = knobs.text("about")?;
+        let model = read(&mut knobs)?;
+        knobs.finish()?;
+        let name = file.rsplit('/').next().unwrap_or(file);
+        Ok(Self { name: name.strip_suffix(".toml").unwrap_or(name).into(), about, model })
+    }
+
+    /// The workload of that name.
+    #[must_use]
+    pub fn find(name: &str) -> Option<Self> {
+        NAMED.iter().find(|named| named.0 == name).map(|&(name, text)| embedded(name, text))
+    }
+
+    /// All that have a name.
+    pub fn named() -> impl Iterator<Item = Self> {
+        NAMED.iter().map(|&(name, text)| embedded(name, text))
+    }
+
+    /// The objects of a workload of the model `objects/1`, to look at or to set knobs.
+    #[must_use]
+    pub fn objects(&self) -> Option<&Objects> {
+        match &self.model {
+            Model::Objects(objects) => Some(objects),
+            Model::Table3(_) | Model::PolyMix4(_) => None,
+        }
+    }
+
+    /// As [`Workload::objects`], to be changed.
+    pub fn objects_mut(&mut self) -> Option<&mut Objects> {
+        match &mut self.model {
+            Model::Objects(objects) => Some(objects),
+            Model::Table3(_) | Model::PolyMix4(_) => None,
+        }
+    }
+
+    /// The same workload with other knobs, if it is one of the model `objects/1`.
+    #[must_use]
+    pub fn with_objects(mut self, change: impl FnOnce(Objects) -> Objects) -> Self {
+        if let Some(objects) = self.objects_mut() {
+            *objects = change(objects.clone());
+        }
+        self
+    }
+
+    /// The same objects, each asked for once, in order: what fills a cache before it is measured. `None` when the
+    /// workload wants no warm-up.
+    #[must_use]
+    pub fn warm_up(&self) -> Option<Objects> {
+        self.objects().filter(|objects| objects.warm_up).map(Objects::in_order)
+    }
+}
+
+fn embedded(name: &str, text: &str) -> Workload {
+    Workload::parse(name, text).expect("the tests read every file that is compiled in")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_named_workload_is_read_and_names_are_unique() {
+        let names: Vec<String> = Workload::named().map(|workload| workload.name).collect();
+        assert_eq!(names.len(), NAMED.len());
+        for (index, name) in names.iter().enumerate() {
+            assert_eq!(names.iter().position(|other| other == name), Some(index), "{name}");
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_file_names_the_knob_and_what_would_be_right() {
+        let good = "model = \"objects/1\"\nabout = \"x\"\nobjects = 5\nsize = \"1K\"\npopularity = \"uniform\"\nwarm-up = true\n";
+        assert!(Workload::parse("a.toml", good).is_ok());
+        let cases = [
+            (good.replace("size = \"1K\"\n", ""), "a.toml: size is not set; set a size, such as"),
+            (good.replace("1K", "1Q"), "a.toml: size = \"1Q\" cannot be; set a size, such as size = \"8K\""),
+            (good.replace("size", "sise"), "a.toml: size is not set"),
+            (
+                format!("{good}colour = 3\n"),
+                "a.toml: colour is not a knob of this model; there are model, about, objects",
+            ),
+            (
+                good.replace("objects = 5", "objects = 0"),
+                "a.toml: objects = 0 cannot be; set a number from 1 on",
+            ),
+            (
+                good.replace("objects/1", "objects/9"),
+                "a.toml: model = \"objects/9\" cannot be; set model to \"objects/1\"",
+            ),
+            (
+                good.replace("uniform", "unifrm"),
+                "a.toml: popularity = \"unifrm\" cannot be; set popularity to \"all-new\" or",
+            ),
+            (good.replace("uniform", "zipf"), "a.toml: zipf-exponent is not set; set a number above 0"),
+            (good.replace("objects = 5", "objects = ="), "a.toml: line 3 is not TOML"),
+            (good.replace("true", "\"yes\""), "a.toml: warm-up = \"yes\" cannot be; set warm-up = true"),
+        ];
+        for (text, expected) in cases {
+            let error = Workload::parse("a.toml", &text).expect_err(expected).to_string();
+            assert!(error.starts_with(expected), "{error}");
+        }
+    }
+}

@@ -1,0 +1,181 @@
+//! The arguments of `foxy load`, and the run they describe.
+
+use crate::failure::Failure;
+use crate::lab::bars::Bar;
+use crate::lab::{records, workloads};
+use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
+use foxy_base::ByteSize;
+use foxy_lab::Origin;
+use foxy_lab::load::{LoadOptions, Mode, Pace, Protocol, Stop};
+use foxy_workload::{Model, Objects, Popularity, Workload};
+use std::net::SocketAddr;
+use std::time::Duration;
+
+/// What `--protocol` can be.
+const PROTOCOLS: [(&str, Protocol); 4] = [
+    ("1.0", Protocol::Http10 { persistent: false }),
+    ("1.0-keep-alive", Protocol::Http10 { persistent: true }),
+    ("1.1", Protocol::Http11 { persistent: true }),
+    ("1.1-close", Protocol::Http11 { persistent: false }),
+];
+
+/// All of them.
+pub fn command() -> Command {
+    Command::new("load")
+        .about("Put a workload on a proxy, check every byte, and report rates and latencies")
+        .after_help(workloads::help())
+        .args(whom())
+        .args(what())
+        .args(how())
+}
+
+pub fn option(name: &'static str, value: &'static str, help: &'static str) -> Arg {
+    Arg::new(name).long(name).value_name(value).help(help)
+}
+
+fn switch(name: &'static str, help: &'static str) -> Arg {
+    Arg::new(name).long(name).action(ArgAction::SetTrue).help(help)
+}
+
+/// Which proxy, and which origin behind it.
+pub fn whom() -> Vec<Arg> {
+    vec![
+        option("proxy", "ADDRESS:PORT", "The proxy to load")
+            .required(true)
+            .value_parser(value_parser!(SocketAddr)),
+        option(
+            "origin",
+            "HOST:PORT",
+            "The origin in each URL, its other servers at the ports after; without it one is started here",
+        ),
+        switch("reverse", "Send origin-form requests, as to a reverse proxy or an origin"),
+        option("pid", "PID", "The proxy's process, to count its CPU time").value_parser(value_parser!(u32)),
+        option("subject", "NAME", "The proxy's name in the records").default_value("proxy"),
+        option("protocol", "VERSION", "HTTP version and connections")
+            .value_parser(PROTOCOLS.map(|(name, _)| name))
+            .default_value("1.1"),
+        option("threads", "N", "Threads that carry the clients")
+            .default_value("1")
+            .value_parser(value_parser!(u16).range(1..=256)),
+        option("seed", "N", "Seed of every choice").default_value("1").value_parser(value_parser!(u64)),
+    ]
+}
+
+fn what() -> Vec<Arg> {
+    let count = || value_parser!(u64).range(1..);
+    vec![
+        workloads::argument().default_value("zipf"),
+        option("objects", "N", "Another number of objects than the workload's").value_parser(count()),
+        option("size", "SIZE", "Another body size than the workload's").value_parser(value_parser!(ByteSize)),
+        switch("no-warm-up", "Do not ask for each object once before measuring"),
+        option(
+            "newest",
+            "N",
+            "Afterwards ask again for the N objects asked for last: how many are still hits",
+        )
+        .value_parser(count()),
+    ]
+}
+
+fn how() -> Vec<Arg> {
+    let count = || value_parser!(u64).range(1..);
+    vec![
+        option(
+            "clients",
+            "N",
+            "Connections, each with one request at a time (64); with table3 clients of any number of connections (100)",
+        )
+        .value_parser(value_parser!(u32).range(1..=65_535)),
+        option(
+            "rate",
+            "N",
+            "Requests a second, open loop; without it each client goes on when it has its answer, or the workload says",
+        )
+        .value_parser(value_parser!(u32).range(1..)),
+        option("requests", "N", "Stop after this many").value_parser(count()),
+        option("seconds", "N", "Stop after this time (10 unless --requests is given)").value_parser(count()),
+        records::argument(),
+        option("fail-if", "BAR", "End with code 1 if this holds, such as hit_ratio<0.9; can be repeated")
+            .value_parser(value_parser!(Bar))
+            .action(ArgAction::Append),
+    ]
+}
+
+/// How the proxy is asked for `workload`; the rest is as `LoadOptions::new` has it.
+pub fn wire(matches: &ArgMatches, workload: Workload, started_here: Option<&Origin>) -> LoadOptions {
+    let origin = matches.get_one::<String>("origin").cloned();
+    let origin =
+        origin.or_else(|| started_here.map(|origin| origin.address().to_string())).unwrap_or_default();
+    let mode =
+        if matches.get_flag("reverse") { Mode::Reverse { host: origin } } else { Mode::Forward { origin } };
+    let protocol = matches.get_one::<String>("protocol").expect("has a default");
+    let protocol = PROTOCOLS.iter().find(|known| known.0 == protocol).expect("clap knows the values").1;
+    let target = *matches.get_one("proxy").expect("required");
+    LoadOptions {
+        protocol,
+        threads: usize::from(*matches.get_one::<u16>("threads").expect("has a default")),
+        seed: *matches.get_one("seed").expect("has a default"),
+        ..LoadOptions::new(target, mode, workload)
+    }
+}
+
+/// The run.
+///
+/// # Errors
+/// Arguments that contradict each other.
+pub fn options(
+    matches: &ArgMatches,
+    workload: Workload,
+    started_here: Option<&Origin>,
+) -> Result<LoadOptions, Failure> {
+    let once_each = all_new(&workload).map(|objects| Stop::Requests(objects.objects));
+    let stop = match (matches.get_one::<u64>("requests"), matches.get_one::<u64>("seconds")) {
+        (Some(&requests), None) => Stop::Requests(requests),
+        (None, Some(&seconds)) => Stop::After(Duration::from_secs(seconds)),
+        (None, None) => once_each.unwrap_or(Stop::After(Duration::from_secs(10))),
+        (Some(_), Some(_)) => {
+            return Err(Failure::Unusable("--requests and --seconds: give one of them".into()));
+        }
+    };
+    let rate = matches.get_one::<u32>("rate").copied().map(f64::from);
+    let (clients, pace) = match (&workload.model, rate) {
+        (Model::Table3(knobs), rate) => (knobs.clients, Pace::Random { rate: rate.unwrap_or(knobs.rate) }),
+        (_, Some(rate)) => (64, Pace::Open { rate }),
+        (_, None) => (64, Pace::Closed),
+    };
+    let clients = matches.get_one::<u32>("clients").copied().unwrap_or(clients) as usize;
+    Ok(LoadOptions { clients, pace, stop, ..wire(matches, workload, started_here) })
+}
+
+/// The workload, its knobs changed as the arguments say.
+///
+/// # Errors
+/// A workload that cannot be used, or arguments that it has no use for.
+pub fn workload(matches: &ArgMatches) -> Result<Workload, Failure> {
+    let mut workload = workloads::named(matches)?;
+    let refuse = |option: &str, whose: &str| {
+        Failure::Unusable(format!("--{option}: only {whose} have that; leave it out"))
+    };
+    let objects = "workloads of the model objects/1";
+    if let Some(&count) = matches.get_one("objects") {
+        workload.objects_mut().ok_or_else(|| refuse("objects", objects))?.objects = count;
+    }
+    if let Some(&ByteSize(size)) = matches.get_one("size") {
+        workload.objects_mut().ok_or_else(|| refuse("size", objects))?.size = size;
+    }
+    if matches.contains_id("newest") && all_new(&workload).is_none() {
+        return Err(refuse("newest", "workloads that never repeat, such as fill,"));
+    }
+    if let Model::PolyMix4(_) = workload.model
+        && let Some(option) =
+            ["clients", "rate", "requests", "seconds"].iter().find(|id| matches.contains_id(id))
+    {
+        let whose = "workloads without phases";
+        return Err(refuse(option, whose));
+    }
+    Ok(workload)
+}
+
+fn all_new(workload: &Workload) -> Option<&Objects> {
+    workload.objects().filter(|objects| objects.popularity == Popularity::AllNew)
+}

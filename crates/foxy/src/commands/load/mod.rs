@@ -1,0 +1,153 @@
+//! `foxy load`: puts a named workload on a proxy and says what it did, byte for byte.
+
+pub mod arguments;
+mod phases;
+
+use crate::failure::Failure;
+use crate::lab::bars::{self, Bar};
+use crate::lab::{processor_time, progress::Progress, records};
+use crate::terminal::{self, Level};
+pub use arguments::command;
+use clap::ArgMatches;
+use foxy_lab::load::{self, LoadOptions, Pace, Stop};
+use foxy_lab::{LoadReport, Origin, OriginOptions, Tally};
+use foxy_report::{Measure, Record, Setup, Table};
+use foxy_workload::{Model, Objects, Popularity, Workload};
+use std::net::{Ipv4Addr, SocketAddr};
+use std::time::Duration;
+
+/// Runs it.
+pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
+    let workload = arguments::workload(matches)?;
+    let started_here = start_origin(matches, &workload)?;
+    let options = arguments::options(matches, workload, started_here.as_ref())?;
+    let subject = matches.get_one::<String>("subject").expect("has a default");
+    if let Some(objects) = options.workload.warm_up().filter(|_| !matches.get_flag("no-warm-up")) {
+        let mut progress = Progress::new("warm-up", Some(objects.objects));
+        load::warm_up(&options, &mut |done| progress.update(done)).map_err(failed)?;
+    }
+    let options = LoadOptions { first_request: WARM_UP_REQUESTS, ..options };
+    let process = matches.get_one::<u32>("pid").copied();
+    let (used_before, asked_before) = (process_time(process)?, asked(started_here.as_ref()));
+    let (mut report, mut more) = match &options.workload.model {
+        Model::PolyMix4(knobs) => phases::run(&options, knobs, subject)?,
+        Model::Objects(_) | Model::Table3(_) => (measure(&options, "load")?, Vec::new()),
+    };
+    let used = process_time(process)?.zip(used_before).map(|(after, before)| after.saturating_sub(before));
+    report.origin = asked(started_here.as_ref()).zip(asked_before).map(|(after, before)| after.since(before));
+    let mut found = report.records(subject, used);
+    found.append(&mut more);
+    if let Some(&newest) = matches.get_one::<u64>("newest") {
+        let again = ask_again(&options, &report, newest)?;
+        let share = Measure::once("resident_after_fill", subject, again.hit_ratio(), "share");
+        found.push(Record::Measure(share));
+    }
+    finish(matches, &options, &report, found)
+}
+
+/// Says what was found, holds it against the bars, and writes the records.
+fn finish(
+    matches: &ArgMatches,
+    options: &LoadOptions,
+    report: &LoadReport,
+    found: Vec<Record>,
+) -> Result<(), Failure> {
+    terminal::print(table(&found).trim_end());
+    if let Some(why) = report.limited_by_generator() {
+        terminal::report(
+            Level::Warning,
+            &format!("load: the generator, not the proxy, was the limit: {why}"),
+        );
+    }
+    let missed = bars::missed(matches.get_many::<Bar>("fail-if").into_iter().flatten(), &found)?;
+    records::write(matches, setup(options), found, missed.is_empty())?;
+    if report.answers == 0 {
+        return Err(Failure::Failed("load: no request was answered; is the proxy running there?".into()));
+    }
+    if missed.is_empty() { Ok(()) } else { Err(Failure::Missed(missed.join("\n"))) }
+}
+
+/// What is run, with the scale of its durations.
+pub fn setup(options: &LoadOptions) -> Setup {
+    let scale = match &options.workload.model {
+        Model::PolyMix4(knobs) => 1.0 / f64::from(knobs.time_scale),
+        Model::Objects(_) | Model::Table3(_) => 1.0,
+    };
+    Setup { scale, ..records::setup(options.seed) }
+}
+
+/// Numbers of measured requests start above those of the warm-up, so that its replies are known as hits.
+const WARM_UP_REQUESTS: u64 = 1 << 40;
+
+/// Starts an origin unless the arguments name one.
+///
+/// # Errors
+/// When it cannot listen.
+pub fn start_origin(matches: &ArgMatches, workload: &Workload) -> Result<Option<Origin>, Failure> {
+    if matches.contains_id("origin") {
+        return Ok(None);
+    }
+    let listen = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+    let options = OriginOptions { listen, threads: 1 };
+    Origin::start_servers(options, workload.model.servers())
+        .map(Some)
+        .map_err(|error| Failure::Failed(format!("load: no origin: {error}")))
+}
+
+fn asked(origin: Option<&Origin>) -> Option<Tally> {
+    origin.map(|origin| Tally { requests: origin.requests(), bytes: origin.body_bytes() })
+}
+
+fn measure(options: &LoadOptions, label: &str) -> Result<LoadReport, Failure> {
+    let total = match (options.stop, options.pace) {
+        (Stop::Requests(count), _) => Some(count),
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "an estimate to show")]
+        (Stop::After(time), Pace::Open { rate } | Pace::Random { rate }) => {
+            Some((rate * time.as_secs_f64()) as u64)
+        }
+        (Stop::After(_), Pace::Closed) => None,
+    };
+    let mut progress = Progress::new(label, total);
+    load::run(options, &mut |done| progress.update(done)).map_err(failed)
+}
+
+/// Asks once more for the objects that a run of new ones asked for last.
+fn ask_again(options: &LoadOptions, report: &LoadReport, newest: u64) -> Result<LoadReport, Failure> {
+    let asked = report.answers + report.failed();
+    let (first, count) = (asked.saturating_sub(newest), newest.min(asked));
+    let size = options.workload.objects().map_or(0, |objects| objects.size);
+    let objects = Objects { objects: count, size, popularity: Popularity::Window { first }, warm_up: false };
+    let workload = Workload { model: Model::Objects(objects), ..options.workload.clone() };
+    let (stop, pace, first_request) = (Stop::Requests(count), Pace::Closed, 2 * WARM_UP_REQUESTS);
+    let options = LoadOptions { workload, stop, pace, first_request, ..options.clone() };
+    measure(&options, "newest")
+}
+
+fn process_time(process: Option<u32>) -> Result<Option<Duration>, Failure> {
+    let Some(process) = process else { return Ok(None) };
+    let time = processor_time::of(process);
+    time.map(Some).ok_or_else(|| {
+        Failure::Unusable(format!("--pid {process}: no such process; name the proxy's main one"))
+    })
+}
+
+/// A run that could not be made.
+pub fn failed(error: std::io::Error) -> Failure {
+    Failure::Failed(format!("load: {error}"))
+}
+
+/// The measures, one a line.
+pub fn table(found: &[Record]) -> String {
+    let mut table = Table::new(&["measure", "value", "unit"]);
+    for record in found {
+        if let Record::Measure(measure) = record {
+            let value = if measure.value.fract() == 0.0 {
+                format!("{:.0}", measure.value)
+            } else {
+                format!("{:.3}", measure.value)
+            };
+            table.row(&[measure.name.clone(), value, measure.unit.clone()]);
+        }
+    }
+    table.render()
+}
