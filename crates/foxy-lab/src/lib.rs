@@ -11,6 +11,7 @@ pub mod live;
 pub mod load;
 pub mod origin;
 pub mod outcome;
+pub mod peak;
 pub mod plan;
 pub mod robots;
 pub mod schedule;

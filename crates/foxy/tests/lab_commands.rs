@@ -109,3 +109,20 @@ fn table_3_comes_at_random_times_from_a_file() {
     assert_eq!((value(&records, "requests"), value(&records, "errors")), (300.0, 0.0));
     assert!((0.3..0.5).contains(&value(&records, "offered_hit_ratio")));
 }
+
+#[test]
+fn a_peak_ends_when_the_cache_is_filled_twice() {
+    let lines = "model = \"polymix-4/1\"\nabout = \"x\"\npeak-rate = 500\nfill-rate = 300\ncache-size = \"20M\"\n\
+                 time-scale = 20\ndelay-scale = 1000\n";
+    let folder = tempfile::tempdir().expect("a folder");
+    let page = folder.path().join("peak.html");
+    let more = ["--sample", "0.3", "--html", page.to_str().expect("UTF-8")];
+    let records = run_workload("peak", lines, &more);
+    assert_eq!(records[0]["scale"], 0.05);
+    assert!(value(&records, "fill") >= 2.0 && value(&records, "peak_samples") >= 1.0);
+    assert_eq!((value(&records, "hit_ratio"), value(&records, "wrong_bytes")), (0.0, 0.0));
+    let timelines = records.iter().filter(|record| record["kind"] == "timeline").count();
+    assert_eq!(timelines, 5);
+    let page = std::fs::read_to_string(&page).expect("written");
+    assert!(page.contains("response seconds over fill"));
+}

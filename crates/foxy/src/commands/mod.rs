@@ -9,6 +9,7 @@ pub mod explain;
 pub mod figure;
 pub mod load;
 pub mod origin;
+pub mod peak;
 pub mod purge;
 pub mod run;
 pub mod serve;
@@ -37,6 +38,7 @@ const COMMANDS: &[Entry] = &[
     Entry { command: load::command, run: load::run },
     Entry { command: compare::command, run: compare::run },
     Entry { command: origin::command, run: origin::run },
+    Entry { command: peak::command, run: peak::run },
     Entry { command: sim::command, run: sim::run },
     Entry { command: store::command, run: store::run },
     Entry { command: trace::command, run: trace::run },

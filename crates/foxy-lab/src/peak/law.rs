@@ -1,0 +1,104 @@
+//! The control law of the peak finder (R75): a pure function from windows of response times to the load of the next window.
+
+use std::time::Duration;
+
+/// By how much the load goes up or down from one window to the next.
+pub const STEP: f64 = 0.05;
+/// Mean response time of PolyMix-4 when nothing waits: think time 2.5 s, and what is a hit does not think.
+pub const UNLOADED: Duration = Duration::from_millis(1410);
+/// The window of Appendix D that goes with it: 1.50 to 1.75 s, from 1.06 times the unloaded mean on.
+pub const WINDOW: (Duration, Duration) = (Duration::from_millis(1500), Duration::from_millis(1750));
+
+/// Between which response times the load stays as it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Law {
+    /// Below it the load goes up.
+    pub low: Duration,
+    /// Above it the load goes down.
+    pub high: Duration,
+}
+
+impl Law {
+    /// The window of Appendix D, divided as the think time is (R79).
+    #[must_use]
+    pub fn scaled(delay_scale: u32) -> Self {
+        Self { low: WINDOW.0 / delay_scale, high: WINDOW.1 / delay_scale }
+    }
+
+    /// The load after a window with that load and that mean response time; without any answer there is none.
+    #[must_use]
+    pub fn next(&self, load: f64, mean: Option<Duration>) -> f64 {
+        match mean {
+            Some(mean) if mean < self.low => load * (1.0 + STEP),
+            Some(mean) if mean > self.high => load * (1.0 - STEP),
+            _ => load,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use foxy_base::Random;
+
+    #[test]
+    fn the_load_follows_the_window_and_holds_without_samples() {
+        let law = Law::scaled(1);
+        let next = |milliseconds| law.next(100.0, Some(Duration::from_millis(milliseconds)));
+        assert_eq!([next(1499), next(1500), next(1750), next(1751)], [105.0, 100.0, 100.0, 95.0]);
+        assert_eq!(law.next(100.0, None), 100.0);
+    }
+
+    /// A server that takes exponential times, one request after the other (M/M/1), behind a fixed delay. In virtual time.
+    struct Queue {
+        random: Random,
+        served_per_second: f64,
+        now: f64,
+        free_at: f64,
+    }
+
+    impl Queue {
+        /// Mean response time of the requests that come in a minute at `load`.
+        fn minute(&mut self, load: f64, delay: f64) -> Option<Duration> {
+            let end = self.now + 60.0;
+            let (mut count, mut sum) = (0.0, 0.0);
+            loop {
+                self.now -= (1.0 - self.random.unit()).ln() / load;
+                if self.now >= end {
+                    self.now = end;
+                    return (count > 0.0).then(|| Duration::from_secs_f64(sum / count));
+                }
+                let service = -(1.0 - self.random.unit()).ln() / self.served_per_second;
+                self.free_at = self.free_at.max(self.now) + service;
+                count += 1.0;
+                sum += delay + self.free_at - self.now;
+            }
+        }
+    }
+
+    /// In an M/M/1 queue the mean time is 1 / (served - load): delay 1.41 s and the window's ends give the loads between which
+    /// it holds. Judged by the mean over many windows, since a minute's mean of a nearly full queue strays.
+    #[test]
+    fn on_a_queue_of_known_capacity_it_finds_the_load_within_5_percent() {
+        let law = Law::scaled(1);
+        let delay = UNLOADED.as_secs_f64();
+        for (served_per_second, start) in [(100.0, 10.0), (100.0, 300.0), (40.0, 40.0)] {
+            let load_at = |time: Duration| served_per_second - 1.0 / (time.as_secs_f64() - delay);
+            let (lowest, highest) = (load_at(law.low), load_at(law.high));
+            for seed in 1..=5 {
+                let mut queue =
+                    Queue { random: Random::new(seed), served_per_second, now: 0.0, free_at: 0.0 };
+                let (mut load, mut sum) = (start, 0.0);
+                for window in 0..600 {
+                    load = law.next(load, queue.minute(load, delay));
+                    sum += if window >= 200 { load } else { 0.0 };
+                }
+                let found = sum / 400.0;
+                assert!(
+                    (lowest * 0.95..=highest * 1.05).contains(&found),
+                    "{found:.1}/s, analytic {lowest:.1} to {highest:.1}/s, seed {seed}"
+                );
+            }
+        }
+    }
+}

@@ -1,0 +1,154 @@
+//! What `foxy peak` found: a line a sample, a table, records, and a page with the traces.
+
+use crate::commands::load;
+use crate::failure::Failure;
+use crate::lab::records;
+use crate::terminal::{self, Level};
+use clap::ArgMatches;
+use foxy_lab::LoadReport;
+use foxy_lab::peak::{END, Finder, SUMMARY_FROM, Search, Window};
+use foxy_report::chart::{Axis, Chart, Line, Look, Plot, Provenance, Value};
+use foxy_report::{Measure, Page, Place, Record, Setup, Timeline};
+use std::path::{Path, PathBuf};
+
+/// A sample in one line.
+pub fn line(window: &Window) -> String {
+    let response = window.response.map_or("no answer".into(), |time| format!("{:.3} s", time.as_secs_f64()));
+    format!(
+        "peak: {:.0} s, fill {:.2}: {:.1}/s asked, {:.1}/s answered in {response}, hit ratio {:.3}",
+        window.end.as_secs_f64(),
+        window.fill,
+        window.load,
+        window.answers,
+        window.hit_ratio
+    )
+}
+
+/// Says and writes what the search came to.
+///
+/// # Errors
+/// When there is no result, or a file cannot be written.
+pub fn write(
+    matches: &ArgMatches,
+    setup: Setup,
+    search: &Search,
+    finder: &Finder,
+    report: &LoadReport,
+) -> Result<(), Failure> {
+    let subject = matches.get_one::<String>("subject").expect("has a default");
+    let mut found = measures(subject, search, finder);
+    let complete = finder.is_over();
+    found.extend(report.records(subject, None));
+    found.extend(timelines(subject, finder));
+    if !complete {
+        let fill = finder.windows().last().map_or(0.0, |window| window.fill);
+        let reason = format!("stopped at {fill:.2} of {END} fills; what was measured until then is here");
+        found.push(Record::FailedRun { subject: subject.clone(), reason });
+    }
+    terminal::print(load::table(&found).trim_end());
+    if finder.lacks_robots() {
+        terminal::report(
+            Level::Warning,
+            "peak: all robots were active at the end; give a higher --most-rate",
+        );
+    }
+    if let Some(why) = report.limited_by_generator() {
+        terminal::report(
+            Level::Warning,
+            &format!("peak: the generator, not the proxy, was the limit: {why}"),
+        );
+    }
+    let html = matches.get_one::<PathBuf>("html");
+    html.map_or(Ok(()), |file| write_page(file, &page(&setup, subject, search, finder, &found)))?;
+    records::write(matches, setup, found, complete)?;
+    if report.answers == 0 {
+        return Err(Failure::Failed("peak: no request was answered; is the proxy running there?".into()));
+    }
+    if complete {
+        Ok(())
+    } else {
+        Err(Failure::Failed("peak: ended before the cache was filled twice".into()))
+    }
+}
+
+fn measures(subject: &str, search: &Search, finder: &Finder) -> Vec<Record> {
+    let measure = |name, value, unit| Record::Measure(Measure::once(name, subject, value, unit));
+    let mut measures = vec![
+        measure("window_low_us", search.law.low.as_secs_f64() * 1e6, "us"),
+        measure("window_high_us", search.law.high.as_secs_f64() * 1e6, "us"),
+        measure("sample_seconds", search.window.as_secs_f64(), "s"),
+        measure("fill", finder.windows().last().map_or(0.0, |window| window.fill), "cache sizes"),
+    ];
+    if let Some(summary) = finder.summary() {
+        #[expect(clippy::cast_precision_loss, reason = "samples of a run are few")]
+        let samples = summary.windows as f64;
+        measures.extend([
+            measure("peak_requests_per_second", summary.answers, "1/s"),
+            measure("peak_response_us", summary.response * 1e6, "us"),
+            measure("peak_hit_ratio", summary.hit_ratio, "share"),
+            measure("peak_samples", samples, "samples"),
+            measure("peak_samples_in_window", summary.settled, "share"),
+        ]);
+    }
+    measures
+}
+
+/// A value of a window, under a name and with a unit.
+type Trace = (&'static str, &'static str, fn(&Window) -> f64);
+
+const TRACES: [Trace; 4] = [
+    ("offered_load", "1/s", |window| window.load),
+    ("requests_per_second", "1/s", |window| window.answers),
+    ("response_seconds", "s", |window| window.response.map_or(f64::NAN, |time| time.as_secs_f64())),
+    ("hit_ratio", "share", |window| window.hit_ratio),
+];
+
+fn timelines(subject: &str, finder: &Finder) -> Vec<Record> {
+    let fill: Trace = ("fill", "cache sizes", |window| window.fill);
+    let timeline = |&(name, unit, value): &Trace| {
+        let points: Vec<(f64, f64)> =
+            finder.windows().iter().map(|window| (window.end.as_secs_f64(), value(window))).collect();
+        Record::Timeline(Timeline::new(name, subject, unit, &points))
+    };
+    TRACES.iter().chain([&fill]).map(timeline).collect()
+}
+
+/// The traces over the fill, as Appendix D draws them (R76, R78).
+fn page(setup: &Setup, subject: &str, search: &Search, finder: &Finder, found: &[Record]) -> String {
+    let mut page = Page::of_records(
+        &format!("Peak of {subject}"),
+        &[&[Record::Setup(setup.clone())], found].concat(),
+        Place::Measured,
+    );
+    page.heading("Over the fill");
+    page.paragraph(&format!(
+        "The result is the mean over the fills from {SUMMARY_FROM} to {END}. The load rises while the mean response time is below \
+         {:.3} s and falls while it is above {:.3} s.",
+        search.law.low.as_secs_f64(),
+        search.law.high.as_secs_f64()
+    ));
+    let provenance =
+        Provenance { source: "000 Appendix D".into(), place: Place::Measured, scale: setup.scale, seeds: 1 };
+    for (name, unit, value) in TRACES {
+        let words = name.replace('_', " ");
+        let points =
+            finder.windows().iter().map(|window| (window.fill, Value::exact(value(window)))).collect();
+        page.chart(&Chart {
+            title: format!("{words} over fill"),
+            provenance: provenance.clone(),
+            x: Axis::linear("cachable misses / cache size", ""),
+            y: Axis::linear(&words, unit).showing(0.0),
+            plot: Plot::Lines(vec![Line { name: subject.into(), look: Look::Solid, points }]),
+        });
+    }
+    page.html()
+}
+
+fn write_page(file: &Path, text: &str) -> Result<(), Failure> {
+    std::fs::write(file, text).map_err(|error| {
+        let file = file.display();
+        Failure::Failed(format!(
+            "--html {file}: cannot be written: {error}; name a file that can be written to"
+        ))
+    })
+}
