@@ -17,6 +17,21 @@ fn is_head(frame: &Frame) -> bool {
     frame.kind == kind::HEADERS
 }
 
+/// A client that has asked to send the origin a body, with these fields too, and waits to be told to go on.
+async fn expecting(proxy: &Proxy, origin: &ScriptedOrigin, fields: &[(&str, &str)]) -> RawHttp2 {
+    let mut client = RawHttp2::connect(proxy, &[]).await;
+    let authority = format!("127.0.0.1:{}", origin.port);
+    let asked = [
+        (":method", "POST"),
+        (":scheme", "http"),
+        (":authority", &authority),
+        (":path", "/"),
+        ("expect", "100-continue"),
+    ];
+    client.send(&frame(kind::HEADERS, END_HEADERS, 1, &block(&[&asked, fields].concat()))).await;
+    client
+}
+
 #[tokio::test]
 async fn a_proxy_that_stops_says_goaway_and_finishes_what_was_asked() {
     local(async {
@@ -50,17 +65,7 @@ async fn a_client_that_expects_100_is_told_to_go_on_when_the_origin_says_so() {
             vec![Step::Head, send("HTTP/1.1 100 Continue\r\n\r\n"), Step::Body(4), send(ANSWER), Step::Hang];
         let origin = ScriptedOrigin::with(script).await;
         let proxy = Proxy::start();
-        let mut client = RawHttp2::connect(&proxy, &[]).await;
-        let authority = format!("127.0.0.1:{}", origin.port);
-        let asked = block(&[
-            (":method", "POST"),
-            (":scheme", "http"),
-            (":authority", &authority),
-            (":path", "/"),
-            ("expect", "100-continue"),
-            ("content-length", "4"),
-        ]);
-        client.send(&frame(kind::HEADERS, END_HEADERS, 1, &asked)).await;
+        let mut client = expecting(&proxy, &origin, &[("content-length", "4")]).await;
         let interim = client.find(is_head).await.expect("leave to go on");
         assert_ne!(interim.payload.first(), Some(&OK), "the origin has no body yet");
         let heard = origin.heard();
@@ -83,16 +88,7 @@ async fn a_client_that_expects_100_is_told_no_before_its_body_came() {
             ScriptedOrigin::with(vec![Step::Head, send("HTTP/1.1 417 No\r\nContent-Length: 0\r\n\r\n")])
                 .await;
         let proxy = Proxy::start();
-        let mut client = RawHttp2::connect(&proxy, &[]).await;
-        let authority = format!("127.0.0.1:{}", origin.port);
-        let asked = block(&[
-            (":method", "POST"),
-            (":scheme", "http"),
-            (":authority", &authority),
-            (":path", "/"),
-            ("expect", "100-continue"),
-        ]);
-        client.send(&frame(kind::HEADERS, END_HEADERS, 1, &asked)).await;
+        let mut client = expecting(&proxy, &origin, &[]).await;
         client.find(is_head).await.expect("an answer");
         let reset = client.find(|frame| frame.kind == kind::RST_STREAM).await.expect("no body is wanted");
         assert_eq!(reset.reason(), u32::from(Reason::NO_ERROR));
