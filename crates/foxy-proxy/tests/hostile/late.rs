@@ -92,6 +92,27 @@ fn is_right(answer: &Response) {
     assert!(answer.body == large(), "{} bytes", answer.body.len());
 }
 
+/// Two late clients and the first get every byte once so many have joined a fetch, over so many connections to the origin;
+/// gives the answers of the late ones.
+async fn two_late_are_right(setting: HalfWay, joined: u64, connections: usize) -> [Response; 2] {
+    let [mut one, mut other] = [setting.asks().await, setting.asks().await];
+    let (first, origin, _proxy) = setting.goes_on(joined).await;
+    is_right(&first);
+    let answers = [one.response(&Method::Get).await, other.response(&Method::Get).await];
+    answers.iter().for_each(is_right);
+    assert_eq!(origin.connections(), connections);
+    answers
+}
+
+/// A late client gets every byte while the first waits, of a request of its own to the origin.
+async fn a_late_one_has_its_own_fetch(setting: HalfWay) {
+    let mut late = setting.asks().await;
+    is_right(&late.response(&Method::Get).await);
+    let (first, origin, _proxy) = setting.goes_on(0).await;
+    is_right(&first);
+    assert_eq!(origin.connections(), 2);
+}
+
 #[tokio::test]
 async fn a_client_that_comes_late_gets_every_byte_of_the_same_fetch() {
     let chunked = format!("HTTP/1.1 200 OK\r\n{FRESH}Transfer-Encoding: chunked\r\n\r\n{:x}\r\n", 8 << 20);
@@ -99,15 +120,9 @@ async fn a_client_that_comes_late_gets_every_byte_of_the_same_fetch() {
     for answer in [counted(FRESH), chunked] {
         local(async {
             let setting = HalfWay::new(Some(Arc::new(BusyStore::default())), answer).await;
-            let mut late = [setting.asks().await, setting.asks().await];
-            let (first, origin, _proxy) = setting.goes_on(2).await;
-            is_right(&first);
-            for client in &mut late {
-                let answer = client.response(&Method::Get).await;
-                is_right(&answer);
+            for answer in two_late_are_right(setting, 2, 1).await {
                 assert!(answer.header("cache-status").contains("collapsed"), "{:?}", answer.head);
             }
-            assert_eq!(origin.connections(), 1);
         })
         .await;
     }
@@ -184,13 +199,7 @@ async fn clients_that_come_late_share_another_fetch_when_the_beginning_is_gone()
         let store = Arc::new(ForgetfulStore::default());
         let setting = HalfWay::new(Some(store.clone()), counted(FRESH)).await;
         store.forget_part(0);
-        let mut late = [setting.asks().await, setting.asks().await];
-        let (first, origin, _proxy) = setting.goes_on(4).await;
-        is_right(&first);
-        for client in &mut late {
-            is_right(&client.response(&Method::Get).await);
-        }
-        assert_eq!(origin.connections(), 2);
+        two_late_are_right(setting, 4, 2).await;
     })
     .await;
 }
@@ -220,12 +229,7 @@ async fn a_client_that_comes_late_has_a_fetch_of_its_own_where_nothing_can_be_re
         [None, Some(BrokenStore::new(Broken::Refuses)), Some(BrokenStore::new(Broken::HangsOnPuts))];
     for store in stores {
         local(async {
-            let setting = HalfWay::new(store, counted(FRESH)).await;
-            let mut late = setting.asks().await;
-            is_right(&late.response(&Method::Get).await);
-            let (first, origin, _proxy) = setting.goes_on(0).await;
-            is_right(&first);
-            assert_eq!(origin.connections(), 2);
+            a_late_one_has_its_own_fetch(HalfWay::new(store, counted(FRESH)).await).await;
         })
         .await;
     }
@@ -238,11 +242,7 @@ async fn a_response_that_is_no_longer_fresh_answers_nobody_who_came_after_it() {
     {
         local(async {
             let setting = HalfWay::new(Some(Arc::new(ForgetfulStore::default())), counted(lines)).await;
-            let mut late = setting.asks().await;
-            is_right(&late.response(&Method::Get).await);
-            let (first, origin, _proxy) = setting.goes_on(0).await;
-            is_right(&first);
-            assert_eq!(origin.connections(), 2);
+            a_late_one_has_its_own_fetch(setting).await;
         })
         .await;
     }
