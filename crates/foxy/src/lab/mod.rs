@@ -1,5 +1,5 @@
 //! What the lab's commands share: bars, facts about this machine, a process's CPU time, a progress line, logs, record
-//! files, workloads by name or file.
+//! files, the seed, workloads by name or file.
 //! The lab itself (crate foxy-lab) reads no files; this does it for it.
 
 pub mod bars;
@@ -13,5 +13,6 @@ pub mod peers;
 pub mod processor_time;
 pub mod progress;
 pub mod records;
+pub mod seed;
 pub mod temporary;
 pub mod workloads;

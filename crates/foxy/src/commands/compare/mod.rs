@@ -9,8 +9,8 @@ use crate::failure::Failure;
 use crate::lab::bars::Bar;
 use crate::lab::leftovers::{self, COMPARE_PREFIX};
 use crate::lab::peers::{PEERS, Peer};
-use crate::lab::records;
 use crate::lab::temporary::Temporary;
+use crate::lab::{records, seed};
 use crate::signals::once_signalled;
 use crate::terminal::{self, Level};
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
@@ -92,7 +92,7 @@ pub fn command() -> Command {
             )
             .value_parser(value_parser!(PathBuf)),
         )
-        .arg(option("seed", "N", "Seed of every choice").default_value("1").value_parser(value_parser!(u64)))
+        .arg(seed::argument("Seed of every choice"))
         .arg(
             option("fail-if", "BAR", "End with code 1 if this holds; can be repeated")
                 .value_parser(value_parser!(Bar))
@@ -192,7 +192,7 @@ fn context(matches: &ArgMatches, interrupted: &Arc<AtomicBool>) -> Result<(Tempo
         time: Duration::from_secs(seconds),
         clients: usize::from(*matches.get_one::<u16>("clients").expect("has a default")),
         rates: matches.get_many("rate").into_iter().flatten().copied().collect(),
-        seed: *matches.get_one("seed").expect("has a default"),
+        seed: seed::of(matches),
         interrupted: Arc::clone(interrupted),
     };
     Ok((folder, context))

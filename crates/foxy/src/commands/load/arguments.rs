@@ -2,7 +2,7 @@
 
 use crate::failure::Failure;
 use crate::lab::bars::Bar;
-use crate::lab::{records, workloads};
+use crate::lab::{records, seed, workloads};
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use foxy_base::ByteSize;
 use foxy_lab::Origin;
@@ -57,7 +57,7 @@ pub fn whom() -> Vec<Arg> {
         option("threads", "N", "Threads that carry the clients")
             .default_value("1")
             .value_parser(value_parser!(u16).range(1..=256)),
-        option("seed", "N", "Seed of every choice").default_value("1").value_parser(value_parser!(u64)),
+        seed::argument("Seed of every choice"),
     ]
 }
 
@@ -114,7 +114,7 @@ pub fn wire(matches: &ArgMatches, workload: Workload, started_here: Option<&Orig
     LoadOptions {
         protocol,
         threads: usize::from(*matches.get_one::<u16>("threads").expect("has a default")),
-        seed: *matches.get_one("seed").expect("has a default"),
+        seed: seed::of(matches),
         ..LoadOptions::new(target, mode, workload)
     }
 }

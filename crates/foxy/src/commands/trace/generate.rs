@@ -2,7 +2,7 @@
 
 use super::files;
 use crate::failure::Failure;
-use crate::lab::records;
+use crate::lab::{records, seed};
 use crate::terminal;
 use clap::{Arg, ArgMatches, Command, value_parser};
 use foxy_lab::sim::fit::{Fit, fit};
@@ -32,14 +32,7 @@ pub fn command() -> Command {
                 .value_parser(value_parser!(u64).range(1..=synthetic::MOST_GETS))
                 .help("How many gets; without it as many as the published trace has"),
         )
-        .arg(
-            Arg::new("seed")
-                .long("seed")
-                .value_name("N")
-                .default_value("1")
-                .value_parser(value_parser!(u64))
-                .help("Seed of every choice"),
-        )
+        .arg(seed::argument("Seed of every choice"))
         .arg(
             Arg::new("out")
                 .long("out")
@@ -57,7 +50,7 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     let model = MODELS.iter().find(|model| model.name == name).expect("one of the possible values");
     let gets = matches.get_one::<u64>("requests").copied().unwrap_or(model.gets);
     let gets = usize::try_from(gets).expect("limited");
-    let seed = *matches.get_one::<u64>("seed").expect("has a default");
+    let seed = seed::of(matches);
     let trace = synthetic::generate(model, gets, seed);
     if let Some(path) = matches.get_one::<PathBuf>("out") {
         files::write_trace(&trace, path, matches.get_one::<String>("to"))?;

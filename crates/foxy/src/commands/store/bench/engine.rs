@@ -5,8 +5,8 @@ use crate::failure::Failure;
 use crate::lab::folder::{store_lock, words};
 use crate::lab::leftovers::SIM_PREFIX;
 use crate::lab::progress::Progress;
-use crate::lab::records;
 use crate::lab::temporary::Temporary;
+use crate::lab::{records, seed};
 use crate::serve::process;
 use crate::terminal;
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
@@ -36,14 +36,7 @@ pub fn command() -> Command {
                 .help("Where a folder for the store that is killed is made; the system's folder for temporary files without it"),
         )
         .arg(Arg::new("quick").long("quick").action(ArgAction::SetTrue).help("A hundredth of the bytes: memory is then not worth much"))
-        .arg(
-            Arg::new("seed")
-                .long("seed")
-                .value_name("N")
-                .default_value("1")
-                .value_parser(value_parser!(u64))
-                .help("Seed of the records' lengths"),
-        )
+        .arg(seed::argument("Seed of the records' lengths"))
         .arg(records::argument())
 }
 
@@ -85,7 +78,7 @@ impl Row {
 
 /// Runs it.
 pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
-    let seed = *matches.get_one("seed").expect("has a default");
+    let seed = seed::of(matches);
     let scale = if matches.get_flag("quick") { 7 } else { 0 };
     let refused = |status: StoreStatus| Failure::Failed(format!("the store does not serve: {status:?}"));
     let mut rows = memory_and_time(scale).map_err(refused)?;

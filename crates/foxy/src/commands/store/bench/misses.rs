@@ -3,7 +3,7 @@
 
 use crate::failure::Failure;
 use crate::lab::progress::Progress;
-use crate::lab::{logs, records};
+use crate::lab::{logs, records, seed};
 use crate::settings::machine::Machine;
 use crate::terminal;
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
@@ -42,20 +42,13 @@ pub fn command() -> Command {
                 .action(ArgAction::SetTrue)
                 .help("Synthetic workloads of a fiftieth of their length"),
         )
-        .arg(
-            Arg::new("seed")
-                .long("seed")
-                .value_name("N")
-                .default_value("1")
-                .value_parser(value_parser!(u64))
-                .help("Seed of the synthetic workloads"),
-        )
+        .arg(seed::argument("Seed of the synthetic workloads"))
         .arg(records::argument())
 }
 
 /// Runs it.
 pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
-    let seed = *matches.get_one("seed").expect("has a default");
+    let seed = seed::of(matches);
     let threads = Machine::look().cores;
     let workloads = workloads(matches, seed, threads)?;
     let trials: Vec<Trial> = workloads.iter().flat_map(trials).collect();
