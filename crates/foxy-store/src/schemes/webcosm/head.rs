@@ -175,7 +175,8 @@ impl Webcosm {
         records
     }
 
-    /// Records that follow each other from a byte on; gives the last byte that belongs to one, or that byte.
+    /// Records that follow each other from a byte on; gives the last byte that belongs to one, or that byte. One whose
+    /// content was cut off is nobody's: whatever it was to replace is durably forgotten.
     fn run_from(
         &self,
         start: usize,
@@ -192,7 +193,12 @@ impl Webcosm {
             }
             let end = at + HEADER + header.head_length as usize + header.body_length as usize;
             let pages = end.div_ceil(PAGE) - at / PAGE;
-            records.push(self.listed(header.key, at, Extent::Pages(pages as u32)));
+            let whole = bytes
+                .get(at + HEADER..end)
+                .is_some_and(|content| self.secret.checksum(content) == header.content);
+            if whole {
+                records.push(self.listed(header.key, at, Extent::Pages(pages as u32)));
+            }
             last = end - 1;
             at = end.next_multiple_of(granule);
         }
