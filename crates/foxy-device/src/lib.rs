@@ -13,6 +13,7 @@ pub mod mechanical;
 pub mod memory;
 pub mod null;
 pub mod park;
+pub mod read_only;
 pub mod root;
 pub mod threads;
 pub mod traced;
@@ -35,6 +36,7 @@ pub use mechanical::{
 pub use memory::{CrashPolicy, Memory};
 pub use null::Null;
 pub use park::{BlockingDevice, Waker};
+pub use read_only::{ReadOnlyFile, ReadOnlyFolder};
 pub use root::{Root, RootError};
 pub use threads::{DirectIo, Threads, Writes};
 pub use traced::{KindCounts, Trace, TraceCounts, TraceRecord, Traced};

@@ -142,7 +142,7 @@ fn make(path: &Path) -> Result<(), RootError> {
     Ok(())
 }
 
-fn explain(path: &Path, error: Errno) -> RootError {
+pub(crate) fn explain(path: &Path, error: Errno) -> RootError {
     let path = path.to_owned();
     match error {
         Errno::NOTDIR | Errno::EXIST => RootError::NotADirectory(path),

@@ -1,0 +1,123 @@
+//! A store's folder as it lies: its files are read, none is made or written. While it is looked at no store opens there,
+//! unless it never was a store's on this machine: then it has no lock file, and none is made.
+
+use crate::io::{IoError, StorePath};
+use crate::root::{LOCK, RootError, explain};
+use rustix::fs::{FileType, FlockOperation, Mode, OFlags, flock, fstat, open, openat};
+use rustix::io::{Errno, pread, retry_on_intr};
+use std::os::fd::OwnedFd;
+use std::path::Path;
+
+/// A folder that is looked at.
+#[derive(Debug)]
+pub struct ReadOnlyFolder {
+    directory: OwnedFd,
+    _lock: Option<OwnedFd>,
+}
+
+/// A file in it.
+#[derive(Debug)]
+pub struct ReadOnlyFile {
+    descriptor: OwnedFd,
+    size: u64,
+}
+
+impl ReadOnlyFolder {
+    /// Opens a folder that exists.
+    ///
+    /// # Errors
+    /// [`RootError::InUse`] while a store is open there; others as the system has them.
+    pub fn open(path: &Path) -> Result<Self, RootError> {
+        let failed = |error: Errno| explain(path, error);
+        let directory = open(path, OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty()).map_err(failed)?;
+        let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
+        let lock = match openat(&directory, LOCK, flags, Mode::empty()) {
+            Ok(lock) => Some(lock),
+            Err(Errno::NOENT) => None,
+            Err(Errno::LOOP) => return Err(RootError::LockNotAFile(path.to_owned())),
+            Err(error) => return Err(explain(path, error)),
+        };
+        if let Some(lock) = &lock {
+            flock(lock, FlockOperation::NonBlockingLockShared).map_err(|error| match error {
+                Errno::WOULDBLOCK => RootError::InUse(path.to_owned()),
+                other => explain(path, other),
+            })?;
+        }
+        Ok(Self { directory, _lock: lock })
+    }
+
+    /// Opens a file in it.
+    ///
+    /// # Errors
+    /// [`IoError::NotFound`], [`IoError::WrongKind`] when it is no file, or what else the system has against it.
+    pub fn file(&self, path: &StorePath) -> Result<ReadOnlyFile, IoError> {
+        let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
+        let descriptor = openat(&self.directory, path.as_str(), flags, Mode::empty())?;
+        let status = fstat(&descriptor)?;
+        if FileType::from_raw_mode(status.st_mode) != FileType::RegularFile {
+            return Err(IoError::WrongKind);
+        }
+        Ok(ReadOnlyFile { descriptor, size: u64::try_from(status.st_size).unwrap_or(0) })
+    }
+}
+
+impl ReadOnlyFile {
+    /// Its size in bytes when it was opened.
+    #[must_use]
+    pub const fn size(&self) -> u64 {
+        self.size
+    }
+
+    /// Fills a buffer from an offset on, and says with how many bytes: fewer only at the file's end.
+    ///
+    /// # Errors
+    /// The device's.
+    pub fn read(&self, offset: u64, buffer: &mut [u8]) -> Result<usize, IoError> {
+        let mut count = 0;
+        while count < buffer.len() {
+            let rest = &mut buffer[count..];
+            match retry_on_intr(|| pread(&self.descriptor, &mut *rest, offset + count as u64))? {
+                0 => break,
+                moved => count += moved,
+            }
+        }
+        Ok(count)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::root::Root;
+
+    #[test]
+    fn it_shares_a_folder_with_its_like_and_with_no_store() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let path = folder.path();
+        let root = Root::open(path).expect("a new folder");
+        assert_eq!(ReadOnlyFolder::open(path).err(), Some(RootError::InUse(path.to_owned())));
+        drop(root);
+        let looked_at =
+            [ReadOnlyFolder::open(path).expect("free"), ReadOnlyFolder::open(path).expect("shared")];
+        assert_eq!(Root::open(path).err(), Some(RootError::InUse(path.to_owned())));
+        drop(looked_at);
+        assert!(Root::open(path).is_ok());
+    }
+
+    #[test]
+    fn it_reads_files_and_makes_nothing() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let path = folder.path();
+        assert!(ReadOnlyFolder::open(&path.join("missing")).is_err());
+        std::fs::write(path.join("x"), b"foxy").expect("written");
+        std::fs::create_dir(path.join("d")).expect("made");
+        let opened = ReadOnlyFolder::open(path).expect("a folder");
+        let file = opened.file(&StorePath::new("x")).expect("a file");
+        let mut buffer = [0; 8];
+        assert_eq!((file.size(), file.read(1, &mut buffer)), (4, Ok(3)));
+        assert_eq!(&buffer[..3], b"oxy");
+        assert_eq!(opened.file(&StorePath::new("d")).err(), Some(IoError::WrongKind));
+        assert_eq!(opened.file(&StorePath::new("y")).err(), Some(IoError::NotFound));
+        assert_eq!(std::fs::read_dir(path).expect("readable").count(), 2, "no lock file was made");
+    }
+}
