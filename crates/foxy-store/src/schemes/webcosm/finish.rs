@@ -10,6 +10,18 @@ use crate::status::OpenStoreError;
 use foxy_base::Instant;
 use foxy_device::IoOp;
 
+/// How far a closing has come.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum CloseStep {
+    /// What waits is being written.
+    #[default]
+    Writing,
+    /// All of it is durable, as far as that could be.
+    Synced,
+    /// The journal says so, as far as that could be.
+    Marked,
+}
+
 impl Webcosm {
     /// A store that serves writes out what it has; in any other phase there is nothing to write.
     pub(super) fn close(&mut self, ticket: Ticket, out: &mut Outbox) {
@@ -41,10 +53,17 @@ impl Webcosm {
         if self.logs.iter().any(|log| log.seals.end < log.next) {
             return;
         }
-        if self.close_synced {
-            self.finish_close(out);
-        } else {
-            self.run(vec![Step::Sync], After::CloseSynced, Instant::ZERO, out);
+        match self.close_step {
+            CloseStep::Writing => self.run(vec![Step::Sync], After::CloseSynced, Instant::ZERO, out),
+            CloseStep::Synced => {
+                self.close_step = CloseStep::Marked;
+                let steps = self.last_words();
+                if steps.is_empty() {
+                    return self.finish_close(out);
+                }
+                self.run(steps, After::CloseMarked, Instant::ZERO, out);
+            }
+            CloseStep::Marked => self.finish_close(out),
         }
     }
 

@@ -108,15 +108,42 @@ impl Webcosm {
         let commit = Commit { batch, old, up_to: self.next_positions(), tails };
         let block = self.forgetting.next_block;
         let buffer = self.block_of(&commit, block);
-        let half = self.geometry.journal[self.superblock.journal_half as usize];
-        let offset = half.offset() + u64::from(block) * BLOCK_BYTES as u64;
-        self.run(vec![Step::Write(offset, buffer), Step::Sync], After::Committed(commit), now, out);
+        let steps = vec![Step::Write(self.place_of(block), buffer), Step::Sync];
+        self.run(steps, After::Committed(commit), now, out);
     }
 
     /// What every block says besides its facts.
     fn mark(&self, tails: [Sequence; 2]) -> Fact {
         let ends = self.logs.each_ref().map(|log| log.seals.durable_end);
         Fact::mark([(tails[0], ends[0]), (tails[1], ends[1])])
+    }
+
+    /// What makes the journal say up to where all is durable, so that the next opening need not look and what is damaged
+    /// later is known to be that: one more block, or a move to the other half. Nothing where neither can be relied on.
+    pub(super) fn last_words(&mut self) -> Vec<Step> {
+        if self.forgetting.broken.is_some() || self.sync_failures > 0 {
+            return Vec::new();
+        }
+        let block = self.forgetting.next_block;
+        if block < self.forgetting.blocks() && self.forgetting.unwritten.is_empty() {
+            let tails = self.logs.each_ref().map(|log| log.tail);
+            let up_to = self.next_positions();
+            let commit = Commit { batch: Vec::new(), old: Vec::new(), up_to, tails };
+            return vec![Step::Write(self.place_of(block), self.block_of(&commit, block)), Step::Sync];
+        }
+        let superblock = self.next_half();
+        let (mut steps, blocks) = self.compaction_steps(&superblock, &self.forgetting.needed());
+        if blocks > self.forgetting.blocks() {
+            return Vec::new();
+        }
+        steps.extend(Self::superblock_steps(&superblock));
+        steps
+    }
+
+    /// Where a block of the journal lies, in bytes.
+    fn place_of(&self, block: u32) -> u64 {
+        let half = self.geometry.journal[self.superblock.journal_half as usize];
+        half.offset() + u64::from(block) * BLOCK_BYTES as u64
     }
 
     fn block_of(&self, commit: &Commit, block: u32) -> IoBuffer {

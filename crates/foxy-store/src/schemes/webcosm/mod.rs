@@ -102,7 +102,7 @@ pub struct Webcosm {
     pending: BTreeMap<u64, Pending>,
     reads_in_flight: usize,
     closing: Option<Ticket>,
-    close_synced: bool,
+    close_step: finish::CloseStep,
 }
 
 impl Webcosm {
@@ -137,7 +137,7 @@ impl Webcosm {
             pending: BTreeMap::new(),
             reads_in_flight: 0,
             closing: None,
-            close_synced: false,
+            close_step: finish::CloseStep::default(),
         }
     }
 

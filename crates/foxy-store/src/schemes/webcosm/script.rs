@@ -1,6 +1,7 @@
 //! Writes and syncs that must follow each other, one script at a time, and what a sync makes durable.
 
 use super::Webcosm;
+use super::finish::CloseStep;
 use super::forget::Commit;
 use super::geometry::{LogName, Segment, Sequence};
 use super::io::Pending;
@@ -36,6 +37,8 @@ pub enum After {
     Synced,
     /// All that waited is durable.
     CloseSynced,
+    /// The journal says that all is durable.
+    CloseMarked,
 }
 
 /// The script that runs.
@@ -150,7 +153,8 @@ impl Webcosm {
                     self.back_off(now);
                 }
             }
-            After::CloseSynced => self.close_synced = true,
+            After::CloseSynced => self.close_step = CloseStep::Synced,
+            After::CloseMarked => {}
         }
     }
 }
