@@ -82,7 +82,8 @@ fn encode_block(facts: &[Forget], number: u32, stamp: BlockStamp, secret: &Secre
     out[..8].copy_from_slice(&checksum.to_le_bytes());
 }
 
-fn decode_block<'a>(
+/// Reads one copy of a block, with what it says is durable and its facts; `None` when it is not that block, or damaged.
+pub(crate) fn decode_block<'a>(
     page: &'a [u8],
     number: u32,
     generation: u64,

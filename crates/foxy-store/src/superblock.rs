@@ -42,6 +42,36 @@ pub enum Found {
     Damaged,
 }
 
+/// What one copy by itself is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CopyState {
+    /// A superblock.
+    Sound(Superblock),
+    /// One of another format version.
+    OtherVersion(u32),
+    /// Nothing was ever written.
+    Blank,
+    /// None of these.
+    Damaged,
+}
+
+impl CopyState {
+    /// Looks at the page of a copy, or what there is of it.
+    #[must_use]
+    pub fn of(page: &[u8]) -> Self {
+        match (Superblock::decode(page), version(page)) {
+            (Some(superblock), _) => Self::Sound(superblock),
+            (None, Some(found))
+                if page.starts_with(MAGIC) && found != FORMAT_VERSION && checksum_holds(page) =>
+            {
+                Self::OtherVersion(found)
+            }
+            _ if page.len() == PAGE && blank(page) => Self::Blank,
+            _ => Self::Damaged,
+        }
+    }
+}
+
 impl Superblock {
     /// An empty store of `size` bytes in place of an old one: its new secret makes all that was written unreadable.
     #[must_use]
@@ -129,11 +159,8 @@ impl Superblock {
             return Ok(Found::Ours(superblock));
         }
         for copy in copies {
-            match version(copy) {
-                Some(found) if copy.starts_with(MAGIC) && found != FORMAT_VERSION && checksum_holds(copy) => {
-                    return Err(OpenStoreError::OtherVersion { found, expected: FORMAT_VERSION });
-                }
-                _ => {}
+            if let CopyState::OtherVersion(found) = CopyState::of(copy) {
+                return Err(OpenStoreError::OtherVersion { found, expected: FORMAT_VERSION });
             }
         }
         if copies.iter().any(|copy| copy.starts_with(MAGIC)) {

@@ -6,6 +6,7 @@
 //! from before that place is forgotten. Until a segment's old records are gone from disk the index does not forget
 //! them for any other reason, so it is known when that is needed; for a new key it costs no sync.
 
+pub mod check;
 mod copy;
 mod facts;
 mod finish;

@@ -1,0 +1,124 @@
+//! Looking a store over without opening it: what is where, and whether every checksum holds. It reads through a function
+//! that it is given, writes nothing, and takes no byte of the file on trust.
+//!
+//! It reads the format by itself, as docs/store-format.md has it, so that it is also a second opinion on what an opening
+//! does: what it calls live is what an opening serves.
+
+mod finding;
+mod journal;
+mod reader;
+mod records;
+mod report;
+mod scan;
+mod tail;
+mod walk;
+
+#[cfg(test)]
+mod tests;
+
+pub use finding::{Finding, Findings, Level, Reason};
+pub use reader::ReadBytes;
+pub use report::{
+    ClassCount, Geometry, JournalReport, LogName, RecordReport, Report, SegmentReport, SegmentState, Standing,
+};
+
+use super::MOST_BYTES;
+use crate::layout::PAGE;
+use crate::settings::MINIMUM_SIZE;
+use crate::status::OpenStoreError;
+use crate::superblock::{CopyState, Found, Superblock};
+use foxy_device::IoError;
+use reader::Reader;
+use std::fmt;
+use walk::Walk;
+
+/// How much is looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Extent {
+    /// Whether every record is read; else only what an opening reads.
+    pub records: bool,
+    /// The slot whose records are to be listed.
+    pub listed: Option<u32>,
+}
+
+/// Why a store cannot be looked over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refused {
+    /// An opening would refuse it too, for this reason.
+    Unusable(OpenStoreError),
+    /// Nothing was ever written to it.
+    Blank,
+    /// Both copies of the superblock are damaged: an opening begins the store anew.
+    BothDamaged,
+    /// The superblock says a size in bytes that no store has.
+    Size(u64),
+    /// There is no such slot.
+    NoSuchSegment {
+        /// The slot asked for.
+        slot: u32,
+        /// How many there are.
+        slots: u32,
+    },
+}
+
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unusable(error) => error.fmt(f),
+            Self::Blank => f.write_str("the store was never begun; nothing is in it"),
+            Self::BothDamaged => f.write_str(
+                "both copies of the superblock are damaged, so nothing in the store can be read; the next opening \
+                 begins it anew",
+            ),
+            Self::Size(size) => write!(f, "the superblock says a size of {size} bytes, which no store has"),
+            Self::NoSuchSegment { slot, slots } => {
+                write!(f, "there is no segment {slot}; there are {slots}, from 0 on")
+            }
+        }
+    }
+}
+
+impl std::error::Error for Refused {}
+
+/// The two copies of the superblock of a file of `size` bytes, of whichever scheme, and the one that counts.
+///
+/// # Errors
+/// When no store that can be opened begins there.
+pub fn superblocks(size: u64, read: &mut ReadBytes<'_>) -> Result<([CopyState; 2], Superblock), Refused> {
+    let failed = |error: IoError| Refused::Unusable(OpenStoreError::Device(error));
+    let length = usize::try_from(size.min(2 * PAGE as u64)).expect("two pages at most");
+    let pages = Reader::new(read).exactly(0, length).map_err(failed)?;
+    let (first, second) = pages.split_at(length.min(PAGE));
+    let superblock = match Superblock::judge(first, second).map_err(Refused::Unusable)? {
+        Found::Ours(superblock) => superblock,
+        Found::Blank => return Err(Refused::Blank),
+        Found::Damaged => return Err(Refused::BothDamaged),
+    };
+    Ok(([first, second].map(CopyState::of), superblock))
+}
+
+/// Looks a store of `size` bytes over.
+///
+/// # Errors
+/// When there is no store in the file to be looked over.
+pub fn check(size: u64, extent: Extent, read: &mut ReadBytes<'_>) -> Result<Report, Refused> {
+    let (copies, superblock) = superblocks(size, read)?;
+    if size < superblock.size {
+        let error = OpenStoreError::Truncated { found: size, expected: superblock.size };
+        return Err(Refused::Unusable(error));
+    }
+    if superblock.size < MINIMUM_SIZE || superblock.size > MOST_BYTES {
+        return Err(Refused::Size(superblock.size));
+    }
+    let mut walk = Walk::new(superblock, extent, Reader::new(read));
+    let slots = walk.geometry.slots();
+    if let Some(slot) = extent.listed.filter(|&slot| slot >= slots) {
+        return Err(Refused::NoSuchSegment { slot, slots });
+    }
+    walk.judge_copies(copies);
+    let journal = walk.journal();
+    if walk.known_tails(&journal) {
+        LogName::ALL.into_iter().for_each(|log| walk.log(log, &journal));
+    }
+    Ok(walk.into_report(copies, journal))
+}
