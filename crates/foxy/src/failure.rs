@@ -6,7 +6,7 @@ use std::process::ExitCode;
 /// Why a command did not do what was asked.
 #[derive(Debug)]
 pub enum Failure {
-    /// A bar given with `--fail-if` was missed: exit code 1.
+    /// A bar given with `--fail-if` was missed, or damage was found where it was looked for: exit code 1.
     Missed(String),
     /// Arguments, configuration or files that cannot be used: exit code 2.
     Unusable(String),

@@ -1,5 +1,5 @@
 //! The foxy program: takes the command line, runs one command, and turns its end into an exit code.
-//! Exit codes: 0 done, 1 a bar was missed, 2 unusable arguments or input, 3 the run itself failed.
+//! Exit codes: 0 done, 1 a bar was missed or damage found, 2 unusable arguments or input, 3 the run itself failed.
 
 mod authority_folder;
 mod civil;
@@ -9,6 +9,7 @@ mod lab;
 mod serve;
 mod settings;
 mod signals;
+mod store_file;
 mod terminal;
 
 use std::process::ExitCode;

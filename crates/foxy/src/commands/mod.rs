@@ -7,6 +7,7 @@ pub mod compare;
 pub mod disk_helper;
 pub mod explain;
 pub mod figure;
+pub mod fsck;
 pub mod load;
 pub mod origin;
 pub mod peak;
@@ -33,6 +34,7 @@ const COMMANDS: &[Entry] = &[
     Entry { command: check::command, run: check::run },
     Entry { command: explain::command, run: explain::run },
     Entry { command: purge::command, run: purge::run },
+    Entry { command: fsck::command, run: fsck::run },
     Entry { command: figure::command, run: figure::run },
     Entry { command: disk_helper::command, run: disk_helper::run },
     Entry { command: load::command, run: load::run },

@@ -1,0 +1,241 @@
+//! `foxy fsck PATH`: whether every checksum in a store that is not in use holds, and what is lost where one does not.
+
+use crate::failure::Failure;
+use crate::lab::progress::Progress;
+use crate::store_file::{self, StoreFile, refusal};
+use crate::terminal;
+use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
+use foxy_base::ByteSize;
+use foxy_report::Table;
+use foxy_store::record::FORMAT_VERSION;
+use foxy_store::schemes::webcosm::check::{Extent, Finding, Findings, Level, Refused, Report};
+use foxy_store::superblock::{CopyState, Superblock};
+use serde_json::{Value, json};
+use std::path::PathBuf;
+
+/// Its arguments.
+pub fn command() -> Command {
+    Command::new("fsck")
+        .about("Verify every checksum of a store that is not in use, and say what is lost")
+        .long_about(
+            "Verifies every checksum of a store that is not in use, and says what is lost. Nothing is written. What is left \
+             when foxy is killed or the power fails is told from damage: the next start deals with it.\n\nExit codes: 0 no \
+             damage, 1 damage, 2 no store that can be looked at, 3 the disk could not be read.",
+        )
+        .arg(path())
+        .arg(json_argument())
+}
+
+/// A store's folder, or its file.
+pub fn path() -> Arg {
+    Arg::new("path")
+        .value_name("PATH")
+        .required(true)
+        .value_parser(value_parser!(PathBuf))
+        .help("The store's folder, or the file in it")
+}
+
+/// Whether the answer is for a program.
+pub fn json_argument() -> Arg {
+    Arg::new("json").long("json").action(ArgAction::SetTrue).help("Print one JSON object instead")
+}
+
+/// Runs it.
+pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
+    let files = store_file::open(matches.get_one::<PathBuf>("path").expect("required"))?;
+    let as_json = matches.get_flag("json");
+    let (mut stores, mut failures) = (Vec::new(), Vec::new());
+    for file in &files {
+        let verdict = verdict(file);
+        if as_json {
+            stores.push(verdict.json(file));
+        } else {
+            terminal::print(verdict.text(file).trim_end());
+        }
+        failures.extend(verdict.failure(file));
+    }
+    if as_json {
+        terminal::print(&json!({ "stores": stores }).to_string());
+    }
+    let worst = |failure: &Failure| match failure {
+        Failure::Missed(_) => 0,
+        Failure::Unusable(_) => 1,
+        _ => 2,
+    };
+    failures.into_iter().max_by_key(worst).map_or(Ok(()), Err)
+}
+
+/// What was found out about a store.
+enum Verdict {
+    /// All of it was looked over.
+    Whole(Box<Report>),
+    /// It is of another scheme, of which only the superblock has checksums that can be verified by themselves.
+    Beginning([CopyState; 2], Superblock),
+    /// It could not be looked over.
+    Refused(Refused),
+}
+
+fn verdict(file: &StoreFile) -> Verdict {
+    if !file.is_webcosm() {
+        return file
+            .superblocks()
+            .map_or_else(Verdict::Refused, |(copies, superblock)| Verdict::Beginning(copies, superblock));
+    }
+    let mut progress = Progress::new("bytes", Some(file.size()));
+    let report = file.check(Extent { records: true, listed: None }, &mut |done| progress.update(done));
+    report.map_or_else(Verdict::Refused, |report| Verdict::Whole(Box::new(report)))
+}
+
+impl Verdict {
+    fn failure(&self, file: &StoreFile) -> Option<Failure> {
+        let path = file.path.display();
+        match self {
+            Self::Whole(report) => {
+                let count = |level| report.findings.count(level);
+                if count(Level::Unread) > 0 {
+                    return Some(Failure::Failed(format!("store {path}: not all of it could be read")));
+                }
+                let damage = count(Level::Damage);
+                (damage > 0).then(|| Failure::Missed(format!("store {path}: {damage} findings of damage")))
+            }
+            Self::Beginning(copies, _) => damaged(*copies).next().map(|number| {
+                Failure::Missed(format!("store {path}: copy {number} of the superblock is damaged"))
+            }),
+            Self::Refused(Refused::Blank) => None,
+            Self::Refused(refused) => Some(refusal(&file.path, *refused)),
+        }
+    }
+
+    fn text(&self, file: &StoreFile) -> String {
+        let schemes: Vec<_> = file.schemes().iter().map(ToString::to_string).collect();
+        let about = format!("{}: {}", file.path.display(), schemes.join(" or "));
+        match self {
+            Self::Whole(report) => {
+                let size = ByteSize(report.superblock.size);
+                let mut text = format!("{about}, {size}, format version {FORMAT_VERSION}\n");
+                if !report.findings.kept.is_empty() {
+                    text.push('\n');
+                    text.push_str(&table(&report.findings));
+                    text.push('\n');
+                }
+                text.push_str(&sums(report));
+                text
+            }
+            Self::Beginning(copies, superblock) => {
+                let state = match damaged(*copies).next() {
+                    Some(number) => format!("copy {number} of the superblock is damaged; the other counts"),
+                    None => "the superblock is whole".into(),
+                };
+                let size = ByteSize(superblock.size);
+                format!(
+                    "{about}, {size}, format version {FORMAT_VERSION}\n{state}; the records of this scheme are verified \
+                     only when they are read"
+                )
+            }
+            Self::Refused(refused) => format!("{about}\n{refused}"),
+        }
+    }
+
+    fn json(&self, file: &StoreFile) -> Value {
+        let schemes: Vec<_> = file.schemes().iter().map(ToString::to_string).collect();
+        let mut value =
+            json!({ "file": file.path.display().to_string(), "schemes": schemes, "size": file.size() });
+        let more = match self {
+            Self::Whole(report) => json!({
+                "looked-over": "all",
+                "damage": report.findings.count(Level::Damage),
+                "normal": report.findings.count(Level::Normal),
+                "unread": report.findings.count(Level::Unread),
+                "records": report.live_records(),
+                "verified_bytes": report.verified_bytes,
+                "findings": report.findings.kept.iter().map(finding).collect::<Vec<_>>(),
+                "findings_left_out": report.findings.left_out,
+            }),
+            Self::Beginning(copies, _) => {
+                json!({ "looked-over": "superblocks", "damage": damaged(*copies).count() })
+            }
+            Self::Refused(refused) => json!({ "looked-over": "nothing", "why": refused.to_string() }),
+        };
+        if let (Value::Object(value), Value::Object(more)) = (&mut value, more) {
+            value.extend(more);
+        }
+        value
+    }
+}
+
+/// The copies that are neither whole nor, as a second one may be, not yet written.
+fn damaged(copies: [CopyState; 2]) -> impl Iterator<Item = usize> {
+    let is_well = |number, copy| match copy {
+        CopyState::Sound(_) => true,
+        CopyState::Blank => number == 1,
+        CopyState::Damaged | CopyState::OtherVersion(_) => false,
+    };
+    copies
+        .into_iter()
+        .enumerate()
+        .filter(move |(number, copy)| !is_well(*number, *copy))
+        .map(|(number, _)| number)
+}
+
+const fn word(level: Level) -> &'static str {
+    match level {
+        Level::Normal => "normal",
+        Level::Damage => "damage",
+        Level::Unread => "unread",
+    }
+}
+
+/// One finding for programs.
+pub fn finding(finding: &Finding) -> Value {
+    json!({
+        "at": finding.at,
+        "length": finding.length,
+        "segment": finding.slot,
+        "reason": finding.reason.name(),
+        "level": word(finding.level),
+        "misses": finding.misses,
+        "what": finding.reason.to_string(),
+        "means": finding.reason.meaning(finding.misses),
+    })
+}
+
+/// The findings as a table for people.
+pub fn table(findings: &Findings) -> String {
+    let mut table = Table::new(&["byte", "bytes", "segment", "", "what it is", "what it means"]);
+    for Finding { at, length, slot, reason, level, misses } in &findings.kept {
+        let slot = slot.map_or_else(String::new, |slot| slot.to_string());
+        let level = word(*level).to_owned();
+        table.row(&[
+            at.to_string(),
+            length.to_string(),
+            slot,
+            level,
+            reason.to_string(),
+            reason.meaning(*misses),
+        ]);
+    }
+    let mut text = table.render();
+    if findings.left_out > 0 {
+        text.push_str(&format!("and {} more\n", findings.left_out));
+    }
+    text
+}
+
+fn sums(report: &Report) -> String {
+    let count = |level| report.findings.count(level);
+    let damage = match count(Level::Damage) {
+        0 => "no damage".into(),
+        1 => "1 finding of damage".into(),
+        many => format!("{many} findings of damage"),
+    };
+    let mut text =
+        format!("{} records, {} verified: {damage}", report.live_records(), ByteSize(report.verified_bytes));
+    for (level, what) in
+        [(Level::Normal, "left by a kill or a power failure"), (Level::Unread, "could not be read")]
+    {
+        if count(level) > 0 {
+            text.push_str(&format!(", {} {what}", count(level)));
+        }
+    }
+    text
+}

@@ -1,0 +1,82 @@
+//! `foxy store inspect PATH`: what is where in a store that is not in use.
+
+mod json;
+mod text;
+
+use crate::commands::fsck;
+use crate::failure::Failure;
+use crate::lab::progress::Progress;
+use crate::store_file::{self, StoreFile, refusal};
+use crate::terminal;
+use clap::{Arg, ArgMatches, Command, value_parser};
+use foxy_store::schemes::webcosm::check::{Extent, Refused, Report};
+use foxy_store::superblock::{CopyState, Superblock};
+use std::path::PathBuf;
+
+/// Its arguments.
+pub fn command() -> Command {
+    Command::new("inspect")
+        .about("Show what is where in a store that is not in use")
+        .arg(fsck::path())
+        .arg(
+            Arg::new("segment")
+                .long("segment")
+                .value_name("N")
+                .value_parser(value_parser!(u32))
+                .help("List the records of this segment of a store of webcosm, by its place in the file"),
+        )
+        .arg(fsck::json_argument())
+}
+
+/// What is known of a store.
+struct Inspected<'a> {
+    file: &'a StoreFile,
+    copies: [CopyState; 2],
+    superblock: Superblock,
+    report: Option<Box<Report>>,
+    listed: Option<u32>,
+}
+
+/// Runs it.
+pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
+    let files = store_file::open(matches.get_one::<PathBuf>("path").expect("required"))?;
+    let listed = matches.get_one::<u32>("segment").copied();
+    let mut inspected = Vec::new();
+    for file in &files {
+        match inspect(file, listed) {
+            Ok(found) => inspected.push(found),
+            Err(Refused::Blank) => terminal::print(&format!("{}: {}", file.path.display(), Refused::Blank)),
+            Err(refused) => return Err(refusal(&file.path, refused)),
+        }
+    }
+    if matches.get_flag("json") {
+        terminal::print(&json::of(&inspected).to_string());
+    } else {
+        inspected.iter().for_each(|found| terminal::print(text::of(found).trim_end()));
+    }
+    Ok(())
+}
+
+fn inspect(file: &StoreFile, listed: Option<u32>) -> Result<Inspected<'_>, Refused> {
+    let (copies, superblock) = file.superblocks()?;
+    let mut progress = Progress::new("bytes", None);
+    let report = file
+        .is_webcosm()
+        .then(|| file.check(Extent { records: false, listed }, &mut |done| progress.update(done)))
+        .transpose()?;
+    Ok(Inspected { file, copies, superblock, report: report.map(Box::new), listed })
+}
+
+/// Which records a class stands for: those that share a page, or as many pages as a get reads.
+fn class_name(class: usize) -> String {
+    match class {
+        0 => "packed".into(),
+        1 => "1 page".into(),
+        pages @ 2..=32 => format!("{pages} pages"),
+        class => format!("{} to {} pages", 25 + (class - 32) * 8, 32 + (class - 32) * 8),
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}

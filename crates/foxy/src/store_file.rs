@@ -1,0 +1,130 @@
+//! The files of stores at a path that a user names, opened to be read only: which scheme each belongs to, and what its
+//! superblocks say. Nothing is made, written or locked against others that only read.
+
+use crate::failure::Failure;
+use foxy_device::{IoError, ReadOnlyFile, ReadOnlyFolder, RootError, StorePath};
+use foxy_store::schemes::webcosm::check::{Extent, Refused, Report, check, superblocks};
+use foxy_store::schemes::{SCHEMES, webcosm};
+use foxy_store::superblock::{CopyState, Superblock};
+use foxy_store::{OpenStoreError, SchemeName};
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+/// The file of a store.
+pub struct StoreFile {
+    /// Where it is.
+    pub path: PathBuf,
+    /// Its name, as its scheme gives it.
+    pub name: &'static str,
+    file: ReadOnlyFile,
+    _folder: Rc<ReadOnlyFolder>,
+}
+
+/// Opens the files of all stores in a folder, or the one that is named.
+///
+/// # Errors
+/// There is none, it is in use, or it cannot be read.
+pub fn open(path: &Path) -> Result<Vec<StoreFile>, Failure> {
+    let unusable = |text: String| Failure::Unusable(format!("store {}: {text}", path.display()));
+    let kind =
+        path.metadata().map_err(|error| unusable(format!("{error}; name a store's folder or its file")))?;
+    let (folder, wanted) = if kind.is_dir() {
+        (path, None)
+    } else {
+        let wanted = path.file_name().and_then(|name| names().find(|known| *known == name));
+        let known: Vec<_> = names().collect();
+        let wrong = || unusable(format!("a store's file is named {}; this one is not", known.join(", ")));
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+        (folder.unwrap_or(Path::new(".")), Some(wanted.ok_or_else(wrong)?))
+    };
+    let opened = ReadOnlyFolder::open(folder).map_err(|error| match error {
+        RootError::InUse(_) => unusable("in use by a running foxy; stop that one first".into()),
+        RootError::Denied(_) => {
+            unusable("no permission to read there; become the user that foxy runs as".into())
+        }
+        other => Failure::Unusable(other.to_string()),
+    })?;
+    let opened = Rc::new(opened);
+    let mut files = Vec::new();
+    for name in names().filter(|name| wanted.is_none_or(|wanted| wanted == *name)) {
+        let at = folder.join(name);
+        match opened.file(&StorePath::new(name)) {
+            Ok(file) => files.push(StoreFile { path: at, name, file, _folder: Rc::clone(&opened) }),
+            Err(IoError::NotFound) => {}
+            Err(error @ (IoError::Denied | IoError::WrongKind)) => {
+                return Err(Failure::Unusable(format!("store {}: {error}", at.display())));
+            }
+            Err(error) => return Err(Failure::Failed(format!("store {}: {error}", at.display()))),
+        }
+    }
+    if files.is_empty() {
+        let known: Vec<_> = names().collect();
+        return Err(unusable(format!(
+            "no store is in this folder; its file would be named {}",
+            known.join(", ")
+        )));
+    }
+    Ok(files)
+}
+
+/// The names that stores' files have.
+fn names() -> impl Iterator<Item = &'static str> {
+    let mut known: Vec<&'static str> = Vec::new();
+    for name in SCHEMES.iter().filter_map(|row| row.control) {
+        if !known.contains(&name) {
+            known.push(name);
+        }
+    }
+    known.into_iter()
+}
+
+impl StoreFile {
+    /// Whether all of it can be looked over.
+    pub fn is_webcosm(&self) -> bool {
+        self.name == webcosm::FILE_NAME
+    }
+
+    /// The schemes whose file has that name.
+    pub fn schemes(&self) -> Vec<SchemeName> {
+        SCHEMES.iter().filter(|row| row.control == Some(self.name)).map(|row| row.name).collect()
+    }
+
+    /// Its bytes.
+    pub const fn size(&self) -> u64 {
+        self.file.size()
+    }
+
+    /// Looks a store of webcosm over; `progress` is told how many bytes have been read.
+    ///
+    /// # Errors
+    /// When there is no store in it to be looked over.
+    pub fn check(&self, extent: Extent, progress: &mut dyn FnMut(u64)) -> Result<Report, Refused> {
+        let mut done = 0;
+        check(self.file.size(), extent, &mut |offset, buffer: &mut [u8]| {
+            let count = self.file.read(offset, buffer)?;
+            done += count as u64;
+            progress(done);
+            Ok(count)
+        })
+    }
+
+    /// The two copies of its superblock, and the one that counts.
+    ///
+    /// # Errors
+    /// When there is none, or it cannot be read.
+    pub fn superblocks(&self) -> Result<([CopyState; 2], Superblock), Refused> {
+        superblocks(self.file.size(), &mut |offset, buffer: &mut [u8]| self.file.read(offset, buffer))
+    }
+}
+
+/// The failure that a store that cannot be looked over makes of a command.
+pub fn refusal(path: &Path, refused: Refused) -> Failure {
+    let text = format!("store {}: {refused}", path.display());
+    match refused {
+        Refused::Unusable(OpenStoreError::Device(_)) => Failure::Failed(text),
+        Refused::Unusable(OpenStoreError::Truncated { .. }) | Refused::BothDamaged | Refused::Size(_) => {
+            Failure::Missed(text)
+        }
+        _ => Failure::Unusable(text),
+    }
+}
