@@ -1,6 +1,6 @@
 //! Batches on their way to disk: their records, which are visible meanwhile, and the memory they are written from.
 
-use super::geometry::Segment;
+use super::geometry::{LogName, Segment, Sequence};
 use super::index::Tag;
 use super::stage::Staged;
 use crate::contract::{Key, Record};
@@ -39,6 +39,11 @@ impl Flying {
     /// Whether a batch is on its way to a segment, whose slot must not be written to by another meanwhile.
     pub fn writes_to(&self, segment: Segment) -> bool {
         self.batches.contains(&segment)
+    }
+
+    /// The first segment of a log that a batch is on its way to.
+    pub fn first(&self, log: LogName) -> Option<Sequence> {
+        self.batches.iter().filter(|segment| segment.log == log).map(|segment| segment.sequence).min()
     }
 
     /// Whether one more batch may be written.

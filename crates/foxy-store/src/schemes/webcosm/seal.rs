@@ -37,11 +37,15 @@ impl Seals {
 }
 
 impl Webcosm {
-    /// Of each log, up to where summaries are durable after a sync that begins now. Not further than before while the
-    /// journal lacks facts, some of which may say that a segment is void.
+    /// Of each log, up to where summaries and what they list are durable after a sync that begins now. Not further than before
+    /// while the journal lacks facts, some of which may say that a segment is void.
     pub(super) fn ends_if_synced(&self) -> [Sequence; 2] {
         let lacking = !self.forgetting.unwritten.is_empty();
-        self.logs.each_ref().map(|log| if lacking { log.seals.durable_end } else { log.seals.end })
+        LogName::ALL.map(|log| {
+            let seals = &self.logs[log as usize].seals;
+            let written = self.flying.first(log).map_or(seals.end, |first| first.min(seals.end));
+            if lacking { seals.durable_end } else { written.max(seals.durable_end) }
+        })
     }
 
     /// Ends the segment that a log is writing, if any.
