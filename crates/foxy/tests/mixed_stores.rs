@@ -1,4 +1,4 @@
-//! Several stores in one foxy, as its users see them: small objects in one, large ones in another.
+//! Several stores in one foxy, as its users see them: small objects in one, large ones in another, or all alike.
 
 mod support;
 
@@ -51,4 +51,26 @@ fn lines_of_a_squid_configuration_name_stores_too() {
     let second = format!("ufs {} 64 16 256 min-size=1201", large.display());
     let flags = ["--cache-dir", &second, "--store-selection", "least-load"];
     check(&small, &large, || Foxy::start(&first, &flags));
+}
+
+#[test]
+fn objects_are_spread_over_equal_stores_and_the_loss_of_one_costs_only_what_it_had() {
+    const PAGES: usize = 24;
+    let folder = tempfile::tempdir().expect("a folder");
+    let disks = ["one", "two", "three"].map(|name| folder.path().join(name));
+    let others = [disks[1].to_str().expect("UTF-8"), disks[2].to_str().expect("UTF-8")];
+    let start = || Foxy::start(&disks[0], &["--store", others[0], "--store", others[1]]);
+    let origin = Origin::start();
+    let pages: Vec<_> = (0..PAGES).map(|number| origin.url(&format!("page{number}"))).collect();
+    let hits =
+        |foxy: &Foxy| pages.iter().filter(|page| foxy.get(page).cache_status().contains("foxy; hit")).count();
+    let foxy = start();
+    assert_eq!((hits(&foxy), hits(&foxy)), (0, PAGES));
+    let held = disks.each_ref().map(|disk| records(&foxy, disk) as usize);
+    assert!(held.iter().all(|&held| held > 0) && held.iter().sum::<usize>() == PAGES, "{held:?}");
+    foxy.signal("TERM");
+    assert_eq!(foxy.wait().0.code(), Some(0));
+    std::fs::remove_dir_all(&disks[1]).expect("the second disk is lost");
+    let foxy = start();
+    assert_eq!(hits(&foxy), PAGES - held[1]);
 }
