@@ -9,6 +9,8 @@ use xxhash_rust::xxh3::xxh3_64;
 
 const MAGIC: &[u8; 8] = b"FOXYSTOR";
 const LENGTH: usize = 88;
+/// Where what only a store has that has changed its size ends.
+const RESIZED_LENGTH: usize = 104;
 
 /// What the store must remember to be opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -29,6 +31,10 @@ pub struct Superblock {
     pub journal_generation: u64,
     /// Records numbered this or less are durable.
     pub durable: u64,
+    /// How the places of a store that has changed its size follow each other, as its scheme has it.
+    pub turn: u64,
+    /// Bytes that a store which has changed its size was begun with; 0 for one that has not.
+    pub origin: u64,
 }
 
 /// What the two copies together say.
@@ -86,6 +92,8 @@ impl Superblock {
             journal_half: 0,
             journal_generation: generation,
             durable: 0,
+            turn: 0,
+            origin: 0,
         }
     }
 
@@ -110,12 +118,18 @@ impl Superblock {
             self.size,
             self.journal_generation,
             self.durable,
+            self.turn,
         ];
         for (place, number) in page[16..].chunks_exact_mut(8).zip(numbers) {
             place.copy_from_slice(&number.to_le_bytes());
         }
         let checksum = xxh3_64(&page[..LENGTH - 8]);
         page[LENGTH - 8..LENGTH].copy_from_slice(&checksum.to_le_bytes());
+        if self.origin > 0 {
+            page[LENGTH..LENGTH + 8].copy_from_slice(&self.origin.to_le_bytes());
+            let checksum = xxh3_64(&page[..LENGTH + 8]);
+            page[LENGTH + 8..RESIZED_LENGTH].copy_from_slice(&checksum.to_le_bytes());
+        }
         page
     }
 
@@ -129,6 +143,7 @@ impl Superblock {
         let sound = bytes[..8] == *MAGIC
             && version(page) == Some(FORMAT_VERSION)
             && number(LENGTH - 8) == xxh3_64(&bytes[..LENGTH - 8]);
+        let origin = Self::origin_in(page)?;
         let journal_half = u32::from(bytes[12]);
         (sound && journal_half < 2).then(|| Self {
             salt: number(16),
@@ -139,7 +154,20 @@ impl Superblock {
             journal_half,
             journal_generation: number(56),
             durable: number(64),
+            turn: number(72),
+            origin,
         })
+    }
+
+    /// The size that the store was begun with; 0 where there is none, `None` where it does not have its checksum.
+    fn origin_in(page: &[u8]) -> Option<u64> {
+        let Some(more) = page.get(LENGTH..RESIZED_LENGTH).filter(|more| more.iter().any(|&byte| byte != 0))
+        else {
+            return Some(0);
+        };
+        let (origin, checksum) = more.split_at(8);
+        let sound = checksum == xxh3_64(&page[..LENGTH + 8]).to_le_bytes();
+        sound.then(|| origin.try_into().map(u64::from_le_bytes).ok()).flatten()
     }
 
     /// Judges the first two pages of a file, or what it has of them.
@@ -202,6 +230,8 @@ mod tests {
             journal_half: 1,
             journal_generation: 2,
             durable: 6,
+            turn: 4,
+            origin: 7,
         }
     }
 
@@ -215,6 +245,9 @@ mod tests {
         check(&new.encode(), &old.encode(), Ok(Found::Ours(new)));
         check(&old.encode(), &damaged, Ok(Found::Ours(old)));
         check(&damaged, &damaged, Ok(Found::Damaged));
+        let mut damaged_behind = new.encode();
+        damaged_behind[LENGTH + 1] ^= 1;
+        check(&old.encode(), &damaged_behind, Ok(Found::Ours(old)));
         check(&damaged, &[0; PAGE], Ok(Found::Damaged));
         let mut torn = [0; PAGE];
         torn[..3].copy_from_slice(b"FOX");

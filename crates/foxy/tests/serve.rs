@@ -50,6 +50,20 @@ fn a_page_is_stored_then_hit_and_survives_a_hard_kill() {
 }
 
 #[test]
+fn a_store_that_is_given_another_size_keeps_what_it_has() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let origin = Origin::start();
+    for (size, answer) in [("16M", "fwd=uri-miss"), ("48M", "foxy; hit"), ("32M", "foxy; hit")] {
+        let foxy = Foxy::start_plain(folder.path(), &["--size", size]);
+        let page = foxy.get(&origin.url("page"));
+        assert!(page.cache_status().contains(answer), "{size}: {page:?}");
+        foxy.signal("TERM");
+        assert_eq!(foxy.wait().0.code(), Some(0));
+    }
+    assert_eq!(origin.asked(), 1);
+}
+
+#[test]
 fn sigterm_ends_it_with_zero_and_what_was_stored_stays() {
     let folder = tempfile::tempdir().expect("a folder");
     let origin = Origin::start();

@@ -193,7 +193,8 @@ impl SchemeRow {
         self.grows() || self.name == SchemeName::StreamPacketizer
     }
 
-    /// Whether its disk space is taken bit by bit and its size can change; else another size begins it anew.
+    /// Whether its disk space is taken bit by bit and any other size is as good; of the others webcosm alone keeps what fits
+    /// when its size changes.
     #[must_use]
     pub fn grows(&self) -> bool {
         self.control == Some(ufs::LEDGER_NAME)

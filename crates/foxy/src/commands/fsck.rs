@@ -70,16 +70,22 @@ enum Verdict {
     /// All of it was looked over.
     Whole(Box<Report>),
     /// It is of another scheme, of which only the superblock has checksums that can be verified by themselves.
-    Beginning([CopyState; 2], Superblock),
+    Beginning {
+        /// The copies of the superblock that are damaged.
+        damaged: Vec<usize>,
+        /// Bytes of the store.
+        size: u64,
+    },
     /// It could not be looked over.
     Refused(Refused),
 }
 
 fn verdict(file: &StoreFile) -> Verdict {
     if !file.is_webcosm() {
-        return file
-            .superblocks()
-            .map_or_else(Verdict::Refused, |(copies, superblock)| Verdict::Beginning(copies, superblock));
+        return match file.superblocks() {
+            Ok((copies, Superblock { size, .. })) => Verdict::Beginning { damaged: damaged(copies), size },
+            Err(refused) => Verdict::Refused(refused),
+        };
     }
     let mut progress = Progress::new("bytes", Some(file.size()));
     let report = file.check(Extent { records: true, listed: None }, &mut |done| progress.update(done));
@@ -98,7 +104,7 @@ impl Verdict {
                 let damage = count(Level::Damage);
                 (damage > 0).then(|| Failure::Missed(format!("store {path}: {damage} findings of damage")))
             }
-            Self::Beginning(copies, _) => damaged(*copies).next().map(|number| {
+            Self::Beginning { damaged, .. } => damaged.first().map(|number| {
                 Failure::Missed(format!("store {path}: copy {number} of the superblock is damaged"))
             }),
             Self::Refused(Refused::Blank) => None,
@@ -121,12 +127,12 @@ impl Verdict {
                 text.push_str(&sums(report));
                 text
             }
-            Self::Beginning(copies, superblock) => {
-                let state = match damaged(*copies).next() {
+            Self::Beginning { damaged, size } => {
+                let state = match damaged.first() {
                     Some(number) => format!("copy {number} of the superblock is damaged; the other counts"),
                     None => "the superblock is whole".into(),
                 };
-                let size = ByteSize(superblock.size);
+                let size = ByteSize(*size);
                 format!(
                     "{about}, {size}, format version {FORMAT_VERSION}\n{state}; the records of this scheme are verified \
                      only when they are read"
@@ -142,7 +148,7 @@ impl Verdict {
             json!({ "file": file.path.display().to_string(), "schemes": schemes, "size": file.size() });
         let more = match self {
             Self::Whole(report) => json!({
-                "looked-over": "all",
+                "looked_over": "all",
                 "damage": report.findings.count(Level::Damage),
                 "normal": report.findings.count(Level::Normal),
                 "unread": report.findings.count(Level::Unread),
@@ -151,10 +157,10 @@ impl Verdict {
                 "findings": report.findings.kept.iter().map(finding).collect::<Vec<_>>(),
                 "findings_left_out": report.findings.left_out,
             }),
-            Self::Beginning(copies, _) => {
-                json!({ "looked-over": "superblocks", "damage": damaged(*copies).count() })
+            Self::Beginning { damaged, .. } => {
+                json!({ "looked_over": "superblocks", "damage": damaged.len() })
             }
-            Self::Refused(refused) => json!({ "looked-over": "nothing", "why": refused.to_string() }),
+            Self::Refused(refused) => json!({ "looked_over": "nothing", "why": refused.to_string() }),
         };
         if let (Value::Object(value), Value::Object(more)) = (&mut value, more) {
             value.extend(more);
@@ -164,7 +170,7 @@ impl Verdict {
 }
 
 /// The copies that are neither whole nor, as a second one may be, not yet written.
-fn damaged(copies: [CopyState; 2]) -> impl Iterator<Item = usize> {
+fn damaged(copies: [CopyState; 2]) -> Vec<usize> {
     let is_well = |number, copy| match copy {
         CopyState::Sound(_) => true,
         CopyState::Blank => number == 1,
@@ -175,6 +181,7 @@ fn damaged(copies: [CopyState; 2]) -> impl Iterator<Item = usize> {
         .enumerate()
         .filter(move |(number, copy)| !is_well(*number, *copy))
         .map(|(number, _)| number)
+        .collect()
 }
 
 const fn word(level: Level) -> &'static str {

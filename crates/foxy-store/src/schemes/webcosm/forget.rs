@@ -77,7 +77,7 @@ impl Webcosm {
         let hurry = self.phase == Phase::Rebuilding || self.is_crowded();
         self.logs.iter().any(|log| {
             let ready = log.ready.len();
-            let full = log.next - log.tail >= log.segments;
+            let full = log.next - log.tail >= log.segments();
             synced && log.behind() >= log.together()
                 || ready >= log.together() as usize
                 || ready > 0 && (full || hurry)

@@ -1,7 +1,10 @@
 //! How a webcosm file is divided: superblocks, two journal halves, a ring of segments. Arithmetic only; all of it
-//! follows from the file's size.
+//! follows from the file's size, and from the one it was begun with if that was another.
 
+pub use super::turn::Turn;
 use crate::layout::{PAGE, Region};
+use crate::settings::MINIMUM_SIZE;
+use crate::superblock::Superblock;
 
 /// The finest step at which a record may begin, in bytes.
 const GRANULE: u64 = 64;
@@ -11,6 +14,9 @@ pub const PLACE_BITS: u32 = 34;
 
 /// The share of all segments that are on probation, as a divisor.
 const PROBATION_SHARE: u32 = 8;
+
+/// How many times larger or smaller than at its beginning a store can become: its index is made for so many records.
+const MOST_FACTOR: u64 = 8;
 
 /// Pages of the largest segment: 16 MiB.
 pub const MOST_SEGMENT_PAGES: u32 = 4096;
@@ -93,6 +99,8 @@ pub struct Geometry {
     pub segment_pages: u32,
     /// The slots of each log.
     pub rings: [Ring; 2],
+    /// How the main log's follow each other.
+    pub turn: Turn,
     /// Bytes of a granule: where records may begin.
     pub granule: u64,
     /// The index has this power of two partitions.
@@ -109,9 +117,6 @@ impl Geometry {
         let small = power_below(pages / 8).min(512);
         let large = power_below(pages / 128).min(u64::from(MOST_SEGMENT_PAGES));
         let segment_pages = u32::try_from(small.max(large).max(8)).expect("at most 4096");
-        let segments = (pages - u64::from(first)) / u64::from(segment_pages);
-        let segments = u32::try_from(segments).expect("segments grow with the file");
-        let probation = (segments / PROBATION_SHARE).max(2);
         let mut granule = GRANULE;
         while pages * PAGE as u64 / granule > 1 << PLACE_BITS {
             granule *= 2;
@@ -120,13 +125,43 @@ impl Geometry {
             journal: [Region { first: 2, pages: half }, Region { first: 2 + half, pages: half }],
             start: u64::from(first) * PAGE as u64,
             segment_pages,
-            rings: [
-                Ring { first: 0, segments: segments - probation },
-                Ring { first: segments - probation, segments: probation },
-            ],
+            rings: rings(pages, first, segment_pages),
+            turn: Turn::default(),
             granule,
             partition_bits: power_below(pages / 256).ilog2().clamp(2, 18),
         }
+    }
+
+    /// The division of the file with that superblock. What does not follow from the number of segments stays as it was when
+    /// the store was begun. Sizes that no store has are taken for the nearest ones.
+    #[must_use]
+    pub fn in_file(superblock: &Superblock) -> Self {
+        let size = superblock.size.clamp(MINIMUM_SIZE, MOST_BYTES);
+        if superblock.origin == 0 {
+            return Self::of(size);
+        }
+        let begun = Self::of(superblock.origin.clamp(MINIMUM_SIZE, MOST_BYTES));
+        let pages = (size / PAGE as u64).max(begun.least_pages());
+        let first = u32::try_from(begun.start / PAGE as u64).expect("journals are small");
+        let turn = Turn::unpack(superblock.turn);
+        Self { rings: rings(pages, first, begun.segment_pages), turn, ..begun }
+    }
+
+    /// The division once the file has another size, all else being as it is; `None` when that is too far from what the store
+    /// was begun with.
+    #[must_use]
+    pub fn resized(&self, origin: u64, size: u64) -> Option<Self> {
+        let pages = size / PAGE as u64;
+        let near = origin / MOST_FACTOR <= size && size <= origin.saturating_mul(MOST_FACTOR);
+        let addressed = pages * PAGE as u64 / self.granule <= 1 << PLACE_BITS;
+        let first = u32::try_from(self.start / PAGE as u64).expect("journals are small");
+        let possible = near && addressed && size <= MOST_BYTES && pages >= self.least_pages();
+        possible.then(|| Self { rings: rings(pages, first, self.segment_pages), ..*self })
+    }
+
+    /// Pages of the smallest file with such segments.
+    fn least_pages(&self) -> u64 {
+        self.start / PAGE as u64 + 5 * u64::from(self.segment_pages)
     }
 
     /// Bytes of a segment.
@@ -147,11 +182,25 @@ impl Geometry {
         self.rings[log as usize].segments
     }
 
+    /// How many segments a log can have when that is the oldest of them.
+    #[must_use]
+    pub const fn segments_from(&self, oldest: Segment) -> u32 {
+        let slots = self.segments(oldest.log);
+        match oldest.log {
+            LogName::Main => self.turn.segments(slots, oldest.sequence),
+            LogName::Probation => slots,
+        }
+    }
+
     /// The slot that a segment lies in.
     #[must_use]
     pub const fn slot(&self, segment: Segment) -> u32 {
         let ring = self.rings[segment.log as usize];
-        ring.first + segment.sequence % ring.segments
+        let number = match segment.log {
+            LogName::Main => self.turn.place(segment.sequence),
+            LogName::Probation => segment.sequence,
+        };
+        ring.first + number % ring.segments
     }
 
     /// The log that a slot belongs to.
@@ -180,6 +229,15 @@ impl Geometry {
     }
 }
 
+/// The slots of both logs in a file of that many pages.
+fn rings(pages: u64, first: u32, segment_pages: u32) -> [Ring; 2] {
+    let segments = (pages - u64::from(first)) / u64::from(segment_pages);
+    let segments = u32::try_from(segments).expect("segments grow with the file");
+    let probation = (segments / PROBATION_SHARE).max(2);
+    let main = segments - probation;
+    [Ring { first: 0, segments: main }, Ring { first: main, segments: probation }]
+}
+
 /// The largest power of two that is not above `number`, and at least 1.
 fn power_below(number: u64) -> u64 {
     1 << number.max(1).ilog2()
@@ -188,7 +246,6 @@ fn power_below(number: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::settings::MINIMUM_SIZE;
 
     #[test]
     fn segments_fill_the_file_and_there_are_enough_to_turn_over() {

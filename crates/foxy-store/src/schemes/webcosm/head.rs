@@ -16,6 +16,8 @@ use std::collections::{BTreeMap, BTreeSet};
 /// What is found out while opening.
 #[derive(Debug, Default)]
 pub struct Finding {
+    /// The size that the store is to have from now on, if it is another.
+    pub resizing: Option<u64>,
     /// How often the journal was read.
     pub journal_tries: u32,
     /// The records of segments that have no summary, and the life they were written in.
@@ -37,7 +39,7 @@ impl Webcosm {
     fn look_at(&mut self, segment: Segment, out: &mut Outbox) {
         let log = &self.logs[segment.log as usize];
         let far = self.finding.gaps_in_a_row.len() > log.together() as usize + 1;
-        if far || segment.sequence - log.tail >= log.segments {
+        if far || segment.sequence - log.tail >= log.segments() {
             return match segment.log {
                 LogName::Main => self.find_head(LogName::Probation, out),
                 LogName::Probation => self.heads_found(out),

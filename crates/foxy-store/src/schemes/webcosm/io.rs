@@ -40,6 +40,8 @@ pub enum Pending {
     Script(Option<([Sequence; 2], u32)>),
     /// Letting go of a file that is no longer used.
     CloseFile,
+    /// Giving back the space behind the end of a store that was made smaller.
+    Trim,
 }
 
 impl Webcosm {
@@ -87,7 +89,7 @@ impl Webcosm {
             Pending::Script(synced) => {
                 self.script_step_done(synced, written(&done), now, out);
             }
-            Pending::CloseFile => {}
+            Pending::CloseFile | Pending::Trim => {}
         }
     }
 }

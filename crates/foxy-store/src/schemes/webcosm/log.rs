@@ -1,6 +1,6 @@
 //! One of the two logs: which of its segments hold records, which one is being written, and what waits for it.
 
-use super::geometry::{LogName, Segment, Sequence};
+use super::geometry::{Geometry, LogName, Segment, Sequence, Turn};
 use super::reclaim::Gone;
 use super::seal::Seals;
 use super::stage::Stage;
@@ -11,8 +11,9 @@ use std::collections::VecDeque;
 #[derive(Debug)]
 pub struct Log {
     name: LogName,
-    /// How many segments it has.
-    pub segments: u32,
+    /// How many segments it has once those from before its turn are given up.
+    slots: u32,
+    turn: Turn,
     /// The oldest segment that holds records.
     pub tail: Sequence,
     /// The segment after the newest.
@@ -30,17 +31,32 @@ pub struct Log {
 impl Log {
     /// An empty log.
     #[must_use]
-    pub fn new(name: LogName, segments: u32) -> Self {
-        Self {
+    pub fn new(name: LogName, geometry: &Geometry) -> Self {
+        let mut log = Self {
             name,
-            segments,
+            slots: 0,
+            turn: Turn::default(),
             tail: 0,
             next: 0,
             open: None,
             seals: Seals::default(),
             stage: Stage::default(),
             ready: VecDeque::new(),
-        }
+        };
+        log.divide(geometry);
+        log
+    }
+
+    /// Its slots are those of that division.
+    pub fn divide(&mut self, geometry: &Geometry) {
+        self.slots = geometry.segments(self.name);
+        self.turn = if self.name == LogName::Main { geometry.turn } else { Turn::default() };
+    }
+
+    /// How many segments it can have now.
+    #[must_use]
+    pub const fn segments(&self) -> u32 {
+        self.turn.segments(self.slots, self.tail)
     }
 
     /// One of its segments.
@@ -58,19 +74,20 @@ impl Log {
     /// Whether there is a segment to write to.
     #[must_use]
     pub const fn has_room(&self) -> bool {
-        self.open.is_some() || self.next - self.tail < self.segments
+        self.open.is_some() || self.next - self.tail < self.segments()
     }
 
     /// Segments that are clean, or will be once the journal says so.
     #[must_use]
     pub fn clean(&self) -> u32 {
-        self.segments - (self.next - self.next_tail())
+        let tail = self.next_tail();
+        self.turn.segments(self.slots, tail) - (self.next - tail)
     }
 
     /// Segments synced, and given up, together.
     #[must_use]
     pub fn together(&self) -> u32 {
-        (self.segments / 64).clamp(1, 8)
+        (self.segments() / 64).clamp(1, 8)
     }
 
     /// Segments whose summaries wait for a sync.

@@ -24,6 +24,7 @@ mod packed;
 mod reads;
 mod rebuild;
 mod reclaim;
+mod resize;
 mod script;
 mod seal;
 mod stage;
@@ -31,6 +32,7 @@ mod state;
 mod summaries;
 mod summary;
 mod switch;
+mod turn;
 mod write;
 
 #[cfg(test)]
@@ -123,7 +125,7 @@ impl Webcosm {
             secret: Secret::new(0),
             index: Index::new(geometry.partition_bits),
             slots: Vec::new(),
-            logs: LogName::ALL.map(|log| Log::new(log, geometry.segments(log))),
+            logs: LogName::ALL.map(|log| Log::new(log, &geometry)),
             ghost: Ghost::new(&geometry),
             flying: Flying::default(),
             copies: Copies::default(),

@@ -4,9 +4,11 @@ use super::Webcosm;
 use super::facts::Forgetting;
 use super::geometry::{Geometry, LogName};
 use super::ghost::Ghost;
+use super::head::Finding;
 use super::index::Index;
 use super::io::Pending;
 use super::log::Log;
+use super::resize;
 use super::script::{After, Step};
 use super::state::Phase;
 use super::summary::Fact;
@@ -72,10 +74,10 @@ impl Webcosm {
         self.superblock = superblock;
         self.secret = superblock.secret();
         self.observer.statistics.size_bytes.set(superblock.size);
-        self.geometry = Geometry::of(superblock.size);
+        self.geometry = Geometry::in_file(&superblock);
         self.index = Index::new(self.geometry.partition_bits);
         self.slots = vec![super::Written::default(); self.geometry.slots() as usize];
-        self.logs = LogName::ALL.map(|log| Log::new(log, self.geometry.segments(log)));
+        self.logs = LogName::ALL.map(|log| Log::new(log, &self.geometry));
         self.ghost = Ghost::new(&self.geometry);
     }
 
@@ -85,13 +87,22 @@ impl Webcosm {
             return self.fail(OpenStoreError::Truncated { found, expected }, out);
         }
         if superblock.requested != self.settings.size {
-            self.superblock = superblock;
-            let turn = self.opening.anew();
-            return self.follow(turn, out);
+            self.finding.resizing = resize::wanted(&superblock, self.settings.size);
+            if self.finding.resizing.is_none() {
+                self.superblock = superblock;
+                return self.begin_anew(out);
+            }
         }
         self.adopt(superblock);
         self.enter(Phase::ReadingJournal);
         self.read_journal(out);
+    }
+
+    /// Gives up all that the store held, for one of the size that is wanted.
+    pub(super) fn begin_anew(&mut self, out: &mut Outbox) {
+        self.finding = Finding::default();
+        let turn = self.opening.anew();
+        self.follow(turn, out);
     }
 
     fn read_journal(&mut self, out: &mut Outbox) {
@@ -113,6 +124,7 @@ impl Webcosm {
                 self.find_head(LogName::Main, out);
             }
             None if self.finding.journal_tries < JOURNAL_TRIES => self.read_journal(out),
+            None if self.finding.resizing.is_some() => self.begin_anew(out),
             None => self.format(self.superblock.size, out),
         }
     }

@@ -65,7 +65,7 @@ impl Webcosm {
     /// Whether clean segments are few, or the index is full and this log is the longer one.
     fn wants_clean(&self, name: LogName) -> bool {
         let log = &self.logs[name as usize];
-        let ahead = match log.segments {
+        let ahead = match log.segments() {
             0..4 => u32::from(log.open.is_none()),
             4..16 => 1,
             _ => 1 + log.together(),

@@ -40,7 +40,7 @@ pub const TRANSITIONS: &[(Phase, &[Phase])] = &[
     (Opening, &[ReadingJournal, Formatting, Unusable, Closed]),
     (ReadingJournal, &[FindingHead, Formatting, Closed]),
     (FindingHead, &[Switching, Closed]),
-    (Switching, &[Rebuilding, Unusable, Closed]),
+    (Switching, &[Rebuilding, Formatting, Unusable, Closed]),
     (Formatting, &[Serving, Unusable, Closed]),
     (Rebuilding, &[Serving, Closing]),
     (Serving, &[Closing]),

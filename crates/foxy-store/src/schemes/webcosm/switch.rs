@@ -43,6 +43,7 @@ impl Webcosm {
         if let Err(error) = result {
             return self.fail(OpenStoreError::Device(error), out);
         }
+        let Some(resized) = self.resized() else { return self.begin_anew(out) };
         for log in &mut self.logs {
             log.seals = Seals::all_before(log.next);
         }
@@ -50,9 +51,11 @@ impl Webcosm {
         let durable = u64::from(main.next) << 32 | u64::from(probation.next);
         let superblock = self.next_half();
         let superblock = Superblock { opens: superblock.opens + 1, durable, ..superblock };
+        let superblock = resized.apply(superblock);
         let facts = self.forgetting.needed();
         let (compaction, blocks) = self.compaction_steps(&superblock, &facts);
         let mut steps = Vec::from(Self::superblock_steps(&self.superblock));
+        steps.extend(self.extension());
         steps.extend(compaction);
         steps.extend(Self::superblock_steps(&superblock));
         self.run(steps, After::Switched(superblock, blocks), now, out);
@@ -65,10 +68,13 @@ impl Webcosm {
         result: Result<(), IoError>,
         out: &mut Outbox,
     ) {
-        if let Err(error) = result {
-            return self.fail(OpenStoreError::Device(error), out);
+        match result {
+            Ok(()) => {}
+            Err(IoError::NoSpace) => return self.fail(OpenStoreError::NoSpace, out),
+            Err(error) => return self.fail(OpenStoreError::Device(error), out),
         }
         self.superblock = superblock;
+        self.adopt_size(out);
         self.forgetting.unwritten.clear();
         let half = self.geometry.journal[superblock.journal_half as usize];
         self.forgetting.begin(half, blocks);

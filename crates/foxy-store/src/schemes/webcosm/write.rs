@@ -72,7 +72,7 @@ impl Webcosm {
         self.unstage(key);
         let distance = Distance::between((record.len() + HEADER) as u64, self.mean());
         let proven = self.ghost.take(tag);
-        let full = self.logs[0].next >= self.logs[0].segments;
+        let full = self.logs[0].next >= self.logs[0].segments();
         let log = if full && distance.is_large() && !proven { LogName::Probation } else { LogName::Main };
         let uses = distance.first_uses();
         self.logs[log as usize].stage.insert(Staged { key, record, uses }, now);

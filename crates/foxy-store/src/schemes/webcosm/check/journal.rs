@@ -1,5 +1,6 @@
 //! The half of the forget journal that counts: its blocks, each in two copies, and what they say.
 
+use super::super::geometry::{LogName, Segment};
 use super::super::summary::Fact;
 use super::finding::{Level, Reason};
 use super::report::JournalReport;
@@ -124,10 +125,10 @@ impl Walk<'_> {
         if self.findings.kept.iter().any(|finding| lost(finding.reason)) {
             return false;
         }
-        let rings = self.geometry.rings;
-        let possible = (0..2).all(|log| {
-            let [tail, end] = [journal.tails[log], journal.durable_ends[log]];
-            tail.checked_add(rings[log].segments).is_some_and(|most| end <= most)
+        let possible = LogName::ALL.into_iter().all(|log| {
+            let [sequence, end] = [journal.tails, journal.durable_ends].map(|of| of[log as usize]);
+            let segments = self.geometry.segments_from(Segment { log, sequence });
+            sequence.checked_add(segments).is_some_and(|most| end <= most)
         });
         if !possible {
             let half = self.geometry.journal[self.superblock.journal_half as usize];

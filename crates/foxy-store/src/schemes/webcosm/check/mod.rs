@@ -107,7 +107,9 @@ pub fn check(size: u64, extent: Extent, read: &mut ReadBytes<'_>) -> Result<Repo
         let error = OpenStoreError::Truncated { found: size, expected: superblock.size };
         return Err(Refused::Unusable(error));
     }
-    if superblock.size < MINIMUM_SIZE || superblock.size > MOST_BYTES {
+    let Superblock { size: whole, origin, .. } = superblock;
+    let far = origin > 0 && Geometry::in_file(&superblock).resized(origin, whole).is_none();
+    if far || !(MINIMUM_SIZE..=MOST_BYTES).contains(&whole) {
         return Err(Refused::Size(superblock.size));
     }
     let mut walk = Walk::new(superblock, extent, Reader::new(read));

@@ -55,8 +55,8 @@ impl Walk<'_> {
     /// Looks on from the first segment whose summary may not be durable. Syncs come often enough that after a gap of more
     /// segments than they take along there is nothing more.
     pub(super) fn tail(&mut self, log: LogName, journal: &JournalReport) -> Tail {
-        let segments = self.geometry.segments(log);
         let (oldest, first) = (journal.tails[log as usize], journal.durable_ends[log as usize]);
+        let segments = self.geometry.segments_from(Segment { log, sequence: oldest });
         let most_gaps = (segments / 64).clamp(1, 8) as usize + 1;
         let mut tail = Tail { next: first, gaps: BTreeSet::new(), unsealed: Vec::new() };
         let mut gaps = Vec::new();

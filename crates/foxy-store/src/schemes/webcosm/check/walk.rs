@@ -49,7 +49,7 @@ pub struct Met {
 impl<'a> Walk<'a> {
     /// At its beginning.
     pub fn new(superblock: Superblock, extent: Extent, reader: Reader<'a>) -> Self {
-        let geometry = Geometry::of(superblock.size);
+        let geometry = Geometry::in_file(&superblock);
         let segments = (0..geometry.slots()).map(|slot| blank(&geometry, slot)).collect();
         Self {
             superblock,
