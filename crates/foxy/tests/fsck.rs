@@ -104,8 +104,8 @@ fn a_path_that_is_no_stores_is_answered_in_one_line_and_left_as_it_is() {
     let missing = folder.path().join("missing");
     for command in [&["fsck"][..], &["store", "inspect"]] {
         for path in [folder.path(), &stranger, &missing, foreign.path()] {
-            let (code, _, err) = foxy(command, path);
-            assert_eq!((code, err.lines().count()), (Some(2), 1), "{err}");
+            let (code, out, err) = foxy(command, path);
+            assert_eq!((code, out.as_str(), err.lines().count()), (Some(2), "", 1), "{err}");
             assert!(err.starts_with("foxy: store ") && err.contains(&*path.to_string_lossy()), "{err}");
         }
     }

@@ -49,7 +49,7 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
         let verdict = verdict(file);
         if as_json {
             stores.push(verdict.json(file));
-        } else {
+        } else if !matches!(&verdict, Verdict::Refused(refused) if *refused != Refused::Blank) {
             terminal::print(verdict.text(file).trim_end());
         }
         failures.extend(verdict.failure(file));
