@@ -12,6 +12,7 @@ pub mod stream;
 pub mod table3;
 pub mod trace;
 pub mod workload;
+pub mod wpb;
 
 pub use body::{BodyCheck, BodyStream};
 pub use knobs::WorkloadError;

@@ -1,0 +1,252 @@
+//! What one client of the Wisconsin Proxy Benchmark 1.0 asks for (Almeida and Cao 1998): new files in phase 1, in phase 2
+//! files that it asked for not long ago among new ones. Each client has a stream of its own and files of its own; how long a
+//! server waits, and putting requests on the wire, are the lab's.
+
+use crate::object::Object;
+use foxy_base::Random;
+use foxy_base::random::split_mix;
+
+/// The benchmark's kilobyte.
+const KILOBYTE: u64 = 1024;
+/// What one file in a hundred is large: exactly this, in bytes.
+const LARGE: u64 = 1024 * KILOBYTE;
+/// Files of the usual kind are smaller than this, in bytes.
+const SMALL_BELOW: u64 = 40 * KILOBYTE;
+
+/// How large files are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sizes {
+    /// 99 % uniform from 0 to 40 KB, 1 % exactly 1 MB.
+    Uniform,
+    /// Pareto with α = 1.1 and k = 3.0 KB, so that its mean is 33 KB.
+    Pareto,
+}
+
+/// The benchmark's knobs that shape what is asked for.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Wpb {
+    /// Requests of a client in each phase.
+    pub requests: u32,
+    /// The probability that a request of phase 2 is for a file that the client asked for before.
+    pub inherent_hit_ratio: f64,
+    /// How large files are.
+    pub sizes: Sizes,
+    /// Servers, each of them equally likely to have a file.
+    pub servers: u32,
+    /// Tells the files of this run from those of others.
+    pub seed: u64,
+}
+
+impl Wpb {
+    /// 200 requests a phase, half of those in phase 2 repeats, sizes uniform, seed 1.
+    #[must_use]
+    pub const fn new(servers: u32) -> Self {
+        Self { requests: 200, inherent_hit_ratio: 0.5, sizes: Sizes::Uniform, servers, seed: 1 }
+    }
+}
+
+/// A part of the benchmark.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// Every file is new.
+    First,
+    /// Some were asked for before.
+    Second,
+}
+
+/// A request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WpbRequest {
+    /// The file.
+    pub object: Object,
+    /// Which server has it, from 0 on.
+    pub server: u32,
+    /// How many requests ago the client asked for it; none when it is new.
+    pub age: Option<usize>,
+}
+
+/// The requests of one client, one after the other.
+#[derive(Clone, Debug)]
+pub struct WpbClient {
+    knobs: Wpb,
+    random: Random,
+    /// What the files' numbers begin with, for this client of this run.
+    base: u64,
+    files: u64,
+    issued: Vec<(Object, u32)>,
+    /// The sum of 1/t over all that was issued.
+    harmonic: f64,
+}
+
+impl WpbClient {
+    /// Client number `client` of a run.
+    #[must_use]
+    pub fn new(knobs: &Wpb, client: u32) -> Self {
+        let mut state = knobs.seed ^ u64::from(client).rotate_left(40);
+        let own = split_mix(&mut state);
+        // The upper 40 bits are the client's; two clients have the same once in 10^12 pairs.
+        let base = own & !((1 << 24) - 1);
+        Self { knobs: *knobs, random: Random::new(own), base, files: 0, issued: Vec::new(), harmonic: 0.0 }
+    }
+
+    /// The phase that the next request belongs to; none when there is no next.
+    #[must_use]
+    pub fn phase(&self) -> Option<Phase> {
+        let phase = self.knobs.requests as usize;
+        match self.issued.len() {
+            before if before < phase => Some(Phase::First),
+            before if before < 2 * phase => Some(Phase::Second),
+            _ => None,
+        }
+    }
+
+    /// The next request; none when both phases are over.
+    pub fn next_request(&mut self) -> Option<WpbRequest> {
+        let repeats = self.phase()? == Phase::Second && self.random.chance(self.knobs.inherent_hit_ratio);
+        let age = if repeats { self.age() } else { None };
+        let (object, server) = match age {
+            Some(age) => self.issued[self.issued.len() - age],
+            None => {
+                (self.new_file(), u32::try_from(self.random.below(self.knobs.servers.into())).unwrap_or(0))
+            }
+        };
+        self.issued.push((object, server));
+        self.harmonic += 1.0 / count(self.issued.len());
+        Some(WpbRequest { object, server, age })
+    }
+
+    /// How long ago, in requests, the file was asked for that is asked for again: t with probability 1/t over the sum of all.
+    fn age(&mut self) -> Option<usize> {
+        let mut left = self.random.unit() * self.harmonic;
+        let issued = self.issued.len();
+        let found = (1..=issued).find(|&age| {
+            left -= 1.0 / count(age);
+            left < 0.0
+        });
+        // What rounding leaves over belongs to the oldest.
+        found.or((issued > 0).then_some(issued))
+    }
+
+    fn new_file(&mut self) -> Object {
+        self.files += 1;
+        let size = match self.knobs.sizes {
+            Sizes::Uniform if self.random.chance(0.01) => LARGE,
+            Sizes::Uniform => self.random.below(SMALL_BELOW),
+            Sizes::Pareto => pareto(&mut self.random),
+        };
+        Object { id: self.base | self.files, size, version: 1 }
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "requests of a client are far below 2^53")]
+fn count(number: usize) -> f64 {
+    number as f64
+}
+
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates; never negative")]
+fn pareto(random: &mut Random) -> u64 {
+    const ALPHA: f64 = 1.1;
+    const LEAST: f64 = 3.0 * 1024.0;
+    (LEAST * (1.0 - random.unit()).powf(-1.0 / ALPHA)) as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+
+    fn requests(knobs: &Wpb, clients: u32) -> Vec<Vec<WpbRequest>> {
+        let all = |client| {
+            let mut client = WpbClient::new(knobs, client);
+            std::iter::from_fn(|| client.next_request()).collect()
+        };
+        (0..clients).map(all).collect()
+    }
+
+    fn share(part: usize, whole: usize) -> f64 {
+        count(part) / count(whole)
+    }
+
+    #[test]
+    fn phase_1_asks_for_new_files_only_and_no_two_clients_for_the_same() {
+        let mut seen = HashSet::new();
+        for client in requests(&Wpb::new(8), 32) {
+            assert_eq!(client.len(), 400);
+            for request in &client[..200] {
+                assert!(request.age.is_none() && seen.insert(request.object.id), "{request:?}");
+                assert!(request.server < 8);
+            }
+        }
+    }
+
+    #[test]
+    fn half_of_phase_2_repeats_which_is_a_quarter_of_everything() {
+        let clients = requests(&Wpb::new(8), 100);
+        let repeats = clients.iter().flatten().filter(|request| request.age.is_some()).count();
+        // 20,000 draws: four standard deviations of the share of phase 2 are 0.014.
+        assert!((share(repeats, 20_000) - 0.5).abs() < 0.014, "{repeats}");
+        assert!((share(repeats, 40_000) - 0.25).abs() < 0.007, "{repeats}");
+    }
+
+    #[test]
+    fn a_repeat_asks_for_exactly_what_was_asked_for_then() {
+        for client in requests(&Wpb { sizes: Sizes::Pareto, ..Wpb::new(3) }, 4) {
+            for (number, request) in client.iter().enumerate() {
+                if let Some(age) = request.age {
+                    let then = client[number - age];
+                    assert_eq!((request.object, request.server), (then.object, then.server));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_age_of_a_repeat_is_as_likely_as_its_inverse() {
+        let knobs = Wpb { requests: 1000, inherent_hit_ratio: 1.0, ..Wpb::new(1) };
+        let mut expected = [0.0; 3];
+        let mut seen = [0.0; 3];
+        for client in requests(&knobs, 20) {
+            for (number, request) in client.iter().enumerate().skip(1000) {
+                let harmonic = |most: usize| (1..=most).map(|age| 1.0 / count(age)).sum::<f64>();
+                let age = request.age.expect("all are repeats");
+                for (slot, most) in [1, 10, 100].into_iter().enumerate() {
+                    expected[slot] += harmonic(most) / harmonic(number);
+                    seen[slot] += if age <= most { 1.0 } else { 0.0 };
+                }
+            }
+        }
+        for (seen, expected) in seen.into_iter().zip(expected) {
+            // Four standard deviations of a binomial count are below four square roots of its mean.
+            assert!((seen - expected).abs() < 4.0 * f64::sqrt(expected), "{seen}, expected {expected:.0}");
+        }
+    }
+
+    #[test]
+    fn sizes_are_the_two_that_the_benchmark_knows() {
+        let sizes = |sizes| {
+            let clients = requests(&Wpb { sizes, ..Wpb::new(1) }, 100);
+            clients.iter().flatten().filter(|request| request.age.is_none()).map(|r| r.object.size).collect()
+        };
+        let uniform: Vec<u64> = sizes(Sizes::Uniform);
+        let large = uniform.iter().filter(|&&size| size == LARGE).count();
+        assert!((share(large, uniform.len()) - 0.01).abs() < 0.003, "{large} of {}", uniform.len());
+        assert!(uniform.iter().all(|&size| size < SMALL_BELOW || size == LARGE));
+        let half = uniform.iter().filter(|&&size| size < SMALL_BELOW / 2).count();
+        assert!((share(half, uniform.len()) - 0.495).abs() < 0.015, "{half} of {}", uniform.len());
+        let pareto: Vec<u64> = sizes(Sizes::Pareto);
+        assert!(pareto.iter().all(|&size| size >= 3 * KILOBYTE));
+        for times in [2u32, 10] {
+            let above = pareto.iter().filter(|&&size| size > u64::from(times) * 3 * KILOBYTE).count();
+            let expected = f64::from(times).powf(-1.1);
+            assert!((share(above, pareto.len()) - expected).abs() < 0.015, "{above} beyond {times} k");
+        }
+    }
+
+    #[test]
+    fn the_same_seed_gives_the_same_requests_and_another_others() {
+        let with = |seed| requests(&Wpb { seed, ..Wpb::new(4) }, 3);
+        assert_eq!(with(7), with(7));
+        let ids = |seed| with(seed).concat().iter().map(|r| r.object.id).collect::<HashSet<_>>();
+        assert!(ids(7).is_disjoint(&ids(8)));
+    }
+}
