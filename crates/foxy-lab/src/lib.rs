@@ -17,6 +17,7 @@ pub mod robots;
 pub mod schedule;
 pub mod sim;
 pub mod store_bench;
+pub mod wpb;
 
 pub use load::{LoadOptions, Mode, Pace, Protocol, Stop, run};
 pub use origin::{Origin, OriginOptions};

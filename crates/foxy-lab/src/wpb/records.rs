@@ -1,0 +1,51 @@
+//! A point of the benchmark as run records.
+
+use super::{Part, PointReport};
+use foxy_report::{Measure, Record};
+
+impl PointReport {
+    /// Its measures: those of both phases together under the workload `wpb-CLIENTS`, those of a part under
+    /// `wpb-CLIENTS-PART`.
+    #[must_use]
+    pub fn records(&self, subject: &str) -> Vec<Record> {
+        let point = format!("wpb-{}", self.clients);
+        let measure = |workload: &str, name: &str, value, unit: &str| {
+            let workload = Some(workload.to_owned());
+            Measure { workload, ..Measure::once(name, subject, value, unit) }
+        };
+        let mut measures = vec![
+            measure(&point, "hit_ratio", self.hit_ratio(), "share"),
+            measure(&point, "byte_hit_ratio", self.byte_hit_ratio(), "share"),
+            measure(&point, "offered_hit_ratio", self.offered(), "share"),
+            measure(&point, "fetched_bytes", number(self.fetched()), "B"),
+        ];
+        if let Some(mean) = self.mean() {
+            measures.push(measure(&point, "latency_mean_us", mean * 1000.0, "us"));
+        }
+        for part in Part::ALL {
+            let (workload, report) = (format!("{point}-{}", part.name()), self.part(part));
+            let mut add = |name: &str, value: f64, unit: &str| {
+                measures.push(measure(&workload, name, value, unit));
+            };
+            add("requests", number(report.answers + report.failed()), "requests");
+            add("errors", number(report.failed()), "requests");
+            for (cause, count) in report.causes() {
+                add(&format!("errors_{}", cause.name()), number(count), "requests");
+            }
+            add("generator_busy", report.busy(), "share");
+            add("elapsed_s", report.elapsed.as_secs_f64(), "s");
+            if let Some(mean) = report.mean() {
+                add("latency_mean_us", mean * 1000.0, "us");
+                for (quantile, name) in [(0.5, "latency_p50_us"), (0.99, "latency_p99_us")] {
+                    add(name, number(report.latencies.at(quantile)), "us");
+                }
+            }
+        }
+        measures.into_iter().map(Record::Measure).collect()
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
+const fn number(count: u64) -> f64 {
+    count as f64
+}

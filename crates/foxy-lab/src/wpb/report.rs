@@ -1,0 +1,167 @@
+//! What a point of the benchmark counted, by its parts.
+
+use super::{Cause, exchange::Answered};
+use foxy_report::Latencies;
+use foxy_workload::wpb::WpbRequest;
+use std::time::Duration;
+
+/// A part of a point.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// What phase 1 asks for, at URLs that may not be stored.
+    Control,
+    /// Every file is new.
+    First,
+    /// Half of the files were asked for before.
+    Second,
+}
+
+impl Part {
+    /// Every part, in the order in which they run.
+    pub const ALL: [Self; 3] = [Self::Control, Self::First, Self::Second];
+
+    /// Its name in tables and records.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Control => "no-cache",
+            Self::First => "phase-1",
+            Self::Second => "phase-2",
+        }
+    }
+}
+
+/// What one part counted.
+#[derive(Clone, Debug, Default)]
+pub struct PartReport {
+    /// Whole, right answers.
+    pub answers: u64,
+    /// Their body bytes.
+    pub bytes: u64,
+    /// Of these answers, repeats.
+    pub repeats: u64,
+    /// Of these answers, those that were stored before.
+    pub hits: u64,
+    /// Their body bytes.
+    pub hit_bytes: u64,
+    /// Failed requests, by [`Cause::ALL`].
+    pub errors: [u64; Cause::ALL.len()],
+    /// From the beginning of each answered request's connection to the end of its answer.
+    pub latencies: Latencies,
+    /// From the first request's beginning to the last one's end.
+    pub elapsed: Duration,
+    /// CPU time of the thread that all clients run on.
+    pub generator: Duration,
+}
+
+impl PartReport {
+    /// Counts what came of a request.
+    pub(super) fn take(&mut self, request: &WpbRequest, outcome: Result<Answered, Cause>, latency: Duration) {
+        match outcome {
+            Ok(answer) => {
+                self.answers += 1;
+                self.bytes += answer.bytes;
+                self.repeats += u64::from(request.age.is_some());
+                self.hits += u64::from(answer.hit);
+                self.hit_bytes += if answer.hit { answer.bytes } else { 0 };
+                self.latencies.add(latency);
+            }
+            Err(cause) => self.errors[cause as usize] += 1,
+        }
+    }
+
+    /// All failed requests.
+    #[must_use]
+    pub fn failed(&self) -> u64 {
+        self.errors.iter().sum()
+    }
+
+    /// Failed requests by cause, those that there were.
+    pub fn causes(&self) -> impl Iterator<Item = (Cause, u64)> + use<> {
+        Cause::ALL.into_iter().zip(self.errors).filter(|&(_, count)| count > 0)
+    }
+
+    /// The share of its time that the generator's thread was running; near 1 it, not the proxy, was the limit.
+    #[must_use]
+    pub fn busy(&self) -> f64 {
+        self.generator.as_secs_f64() / self.elapsed.as_secs_f64().max(1e-9)
+    }
+
+    /// The mean latency in milliseconds; none without answers.
+    #[must_use]
+    pub fn mean(&self) -> Option<f64> {
+        (self.answers > 0).then(|| self.latencies.mean() / 1000.0)
+    }
+}
+
+/// What a point counted.
+#[derive(Clone, Debug)]
+pub struct PointReport {
+    /// How many clients.
+    pub clients: u32,
+    /// How many servers.
+    pub servers: u32,
+    /// By [`Part::ALL`].
+    pub parts: [PartReport; 3],
+}
+
+impl PointReport {
+    /// What a part counted.
+    #[must_use]
+    pub const fn part(&self, part: Part) -> &PartReport {
+        &self.parts[part as usize]
+    }
+
+    fn phases(&self) -> [&PartReport; 2] {
+        [self.part(Part::First), self.part(Part::Second)]
+    }
+
+    fn sum(&self, count: impl Fn(&PartReport) -> u64) -> u64 {
+        self.phases().into_iter().map(count).sum()
+    }
+
+    /// Hits among the answers of both phases.
+    #[must_use]
+    pub fn hit_ratio(&self) -> f64 {
+        share(self.sum(|part| part.hits), self.sum(|part| part.answers))
+    }
+
+    /// The same by bytes.
+    #[must_use]
+    pub fn byte_hit_ratio(&self) -> f64 {
+        share(self.sum(|part| part.hit_bytes), self.sum(|part| part.bytes))
+    }
+
+    /// The most that the hit ratio could be: repeats among the answers of both phases.
+    #[must_use]
+    pub fn offered(&self) -> f64 {
+        share(self.sum(|part| part.repeats), self.sum(|part| part.answers))
+    }
+
+    /// Mean latency of both phases in milliseconds; none without answers.
+    #[must_use]
+    pub fn mean(&self) -> Option<f64> {
+        let mut both = Latencies::default();
+        for part in self.phases() {
+            both.merge(&part.latencies);
+        }
+        (both.count() > 0).then(|| both.mean() / 1000.0)
+    }
+
+    /// Body bytes that the phases brought through the cache: those of answers that were not hits.
+    #[must_use]
+    pub fn fetched(&self) -> u64 {
+        self.sum(|part| part.bytes - part.hit_bytes)
+    }
+
+    /// The first part without a single right answer.
+    #[must_use]
+    pub fn silent(&self) -> Option<Part> {
+        Part::ALL.into_iter().find(|&part| self.part(part).answers == 0)
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
+fn share(part: u64, whole: u64) -> f64 {
+    if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
+}
