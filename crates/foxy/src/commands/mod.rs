@@ -17,6 +17,7 @@ pub mod serve;
 pub mod sim;
 pub mod store;
 pub mod trace;
+pub mod wpb;
 
 use crate::failure::Failure;
 use clap::{ArgMatches, Command};
@@ -44,6 +45,7 @@ const COMMANDS: &[Entry] = &[
     Entry { command: sim::command, run: sim::run },
     Entry { command: store::command, run: store::run },
     Entry { command: trace::command, run: trace::run },
+    Entry { command: wpb::command, run: wpb::run },
 ];
 
 /// The whole command line.

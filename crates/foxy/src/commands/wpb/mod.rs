@@ -1,0 +1,163 @@
+//! `foxy wpb`: the Wisconsin Proxy Benchmark on any proxy: latency, hit ratios and errors over the number of clients.
+
+mod arguments;
+mod report;
+
+use crate::failure::Failure;
+use crate::lab::bars::{self, Bar};
+use crate::lab::progress::Progress;
+use crate::lab::records;
+use crate::signals::once_signalled;
+use crate::terminal::{self, Level};
+pub use arguments::command;
+use arguments::{Plan, plan};
+use clap::ArgMatches;
+use foxy_base::clock;
+use foxy_base::random::split_mix;
+use foxy_lab::wpb::{self, PointReport, Route, WpbRun};
+use foxy_lab::{Origin, OriginOptions};
+use foxy_report::{Record, Setup};
+use foxy_workload::wpb::Wpb;
+use report::Outcome;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+/// Runs it.
+///
+/// # Errors
+/// Arguments that cannot be used, a proxy that does not answer or answers no more, a signal, a file that cannot be written.
+pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
+    let plan = plan(matches)?;
+    let (_servers, route) = route(&plan)?;
+    let interrupted = Arc::new(AtomicBool::new(false));
+    let flag = Arc::clone(&interrupted);
+    once_signalled(move || flag.store(true, Relaxed))?;
+    let first = run_of(&plan, plan.clients[0], &route, &interrupted);
+    if let Err(cause) = wpb::probe(&first).map_err(failed)? {
+        return Err(Failure::Failed(format!(
+            "wpb: {} answered nothing right ({}); is a proxy there that may relay to {}?",
+            plan.target,
+            cause.name(),
+            match &route {
+                Route::Forward { servers } => servers[0].to_string(),
+                Route::Reverse { host } => host.clone(),
+            }
+        )));
+    }
+    let (points, stopped) = all_points(&plan, &route, &interrupted)?;
+    finish(matches, &plan, points, stopped)
+}
+
+/// Every point until one shows that no more make sense; why, if so.
+fn all_points(
+    plan: &Plan,
+    route: &Route,
+    interrupted: &Arc<AtomicBool>,
+) -> Result<(Vec<PointReport>, Option<String>), Failure> {
+    let each = |clients: u32| u64::from(clients) * 3 * u64::from(plan.knobs.requests);
+    let mut progress = Progress::new("wpb", Some(plan.clients.iter().map(|&clients| each(clients)).sum()));
+    let (mut points, mut done) = (Vec::new(), 0);
+    for &clients in &plan.clients {
+        let run = run_of(plan, clients, route, interrupted);
+        let point = wpb::run(&run, &mut |requests| progress.update(done + requests)).map_err(failed)?;
+        done += each(clients);
+        let silent = point.silent();
+        points.push(point);
+        if interrupted.load(Relaxed) {
+            return Ok((points, Some(format!("stopped by a signal at {clients} clients"))));
+        }
+        if let Some(part) = silent {
+            let part = part.name();
+            return Ok((
+                points,
+                Some(format!("{}: no right answer at {clients} clients in {part}", plan.target)),
+            ));
+        }
+    }
+    Ok((points, None))
+}
+
+/// Servers for the largest point, unless the arguments name one, and how requests name them.
+fn route(plan: &Plan) -> Result<(Option<Origin>, Route), Failure> {
+    match (&plan.origin, plan.reverse) {
+        (Some(origin), true) => Ok((None, Route::Reverse { host: origin.to_string() })),
+        (Some(origin), false) => Ok((None, Route::Forward { servers: vec![*origin] })),
+        (None, _) => {
+            let most = plan.clients.iter().copied().max().unwrap_or(1).div_ceil(wpb::CLIENTS_PER_SERVER);
+            let listen = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+            let options = OriginOptions { listen, threads: 1 };
+            let origin = Origin::start_servers(options, most)
+                .map_err(|error| Failure::Failed(format!("wpb: its servers cannot listen: {error}")))?;
+            let first = origin.address();
+            let port = |number: u32| u16::try_from(u32::from(first.port()) + number).unwrap_or(u16::MAX);
+            let servers = (0..most).map(|number| SocketAddr::new(first.ip(), port(number))).collect();
+            Ok((Some(origin), Route::Forward { servers }))
+        }
+    }
+}
+
+/// The point of so many clients. Its files are its own, so that nothing that an earlier point left in the cache is a hit; and
+/// no two runs give requests the same numbers.
+fn run_of(plan: &Plan, clients: u32, route: &Route, interrupted: &Arc<AtomicBool>) -> WpbRun {
+    let mut state = plan.knobs.seed ^ u64::from(clients).rotate_left(32);
+    let servers = match route {
+        Route::Forward { servers } if plan.origin.is_some() => u32::try_from(servers.len()).unwrap_or(1),
+        Route::Forward { .. } => clients.div_ceil(wpb::CLIENTS_PER_SERVER),
+        Route::Reverse { .. } => 1,
+    };
+    WpbRun {
+        target: plan.target,
+        route: route.clone(),
+        clients,
+        knobs: Wpb { seed: split_mix(&mut state), servers, ..plan.knobs },
+        latency: plan.latency,
+        slow: plan.slow,
+        time_limit: plan.time_limit,
+        first_request: clock::wall().seconds() << 24,
+        interrupted: Arc::clone(interrupted),
+    }
+}
+
+/// Says and writes what was found.
+fn finish(
+    matches: &ArgMatches,
+    plan: &Plan,
+    points: Vec<PointReport>,
+    stopped: Option<String>,
+) -> Result<(), Failure> {
+    let scale = plan.latency.as_secs_f64() / wpb::LATENCY.as_secs_f64();
+    let setup = Setup { scale, ..records::setup(plan.knobs.seed) };
+    let outcome = Outcome { plan, points: &points };
+    terminal::print(outcome.text().trim_end());
+    for warning in outcome.warnings() {
+        terminal::report(Level::Warning, &format!("wpb: {warning}"));
+    }
+    let mut found: Vec<Record> = points.iter().flat_map(|point| point.records(&plan.subject)).collect();
+    if let Some(reason) = &stopped {
+        found.push(Record::FailedRun { subject: plan.subject.clone(), reason: reason.clone() });
+    }
+    let missed = match stopped {
+        Some(_) => Vec::new(),
+        None => bars::missed(matches.get_many::<Bar>("fail-if").into_iter().flatten(), &found)?,
+    };
+    if let Some(file) = matches.get_one::<PathBuf>("html") {
+        std::fs::write(file, outcome.page(&setup, stopped.as_deref())).map_err(|error| {
+            let file = file.display();
+            Failure::Failed(format!("{file}: the page cannot be written: {error}; name another place"))
+        })?;
+    }
+    records::write(matches, setup, found, stopped.is_none() && missed.is_empty())?;
+    match stopped {
+        Some(reason) => Err(Failure::Failed(format!(
+            "wpb: {reason}; what was measured until then stands above, marked incomplete in the records"
+        ))),
+        None if missed.is_empty() => Ok(()),
+        None => Err(Failure::Missed(missed.join("\n"))),
+    }
+}
+
+fn failed(error: std::io::Error) -> Failure {
+    Failure::Failed(format!("wpb: {error}"))
+}

@@ -1,0 +1,188 @@
+//! What `foxy wpb` found, for people: a table, the errors, warnings, and a page with the seed's figures (003, Figs 2–11).
+
+use super::arguments::Plan;
+use crate::settings::units::show_duration;
+use foxy_base::ByteSize;
+use foxy_lab::wpb::{LATENCY, Part, PointReport};
+use foxy_report::chart::{Axis, Chart, Line, Look, Plot, Provenance, Value};
+use foxy_report::number::readable;
+use foxy_report::{Page, Place, Setup, Table, scale_text};
+
+/// The share of its time from which on the generator's thread was the limit.
+const BUSY: f64 = 0.9;
+/// By how much what was fetched must be more than the cache.
+const TIMES: u64 = 4;
+
+/// The points of a run.
+pub struct Outcome<'a> {
+    pub plan: &'a Plan,
+    pub points: &'a [PointReport],
+}
+
+impl Outcome<'_> {
+    fn scale(&self) -> f64 {
+        self.plan.latency.as_secs_f64() / LATENCY.as_secs_f64()
+    }
+
+    /// What stands above the tables.
+    fn setting(&self) -> String {
+        let (knobs, latency) = (self.plan.knobs, show_duration(self.plan.latency));
+        let compressed = if self.plan.latency == LATENCY {
+            String::new()
+        } else {
+            format!(" instead of {} (scale {})", show_duration(LATENCY), scale_text(self.scale()))
+        };
+        format!(
+            "server latency {latency}{compressed}; {} requests of a client in each phase; latencies in ms",
+            knobs.requests
+        )
+    }
+
+    /// The tables.
+    pub fn text(&self) -> String {
+        let errors = self.errors();
+        let errors = errors.map_or_else(|| "no errors".into(), |table| table.render());
+        format!("{}\n{}\n{}", self.setting(), self.table().render(), errors)
+    }
+
+    fn table(&self) -> Table {
+        let heads = ["clients", "servers", "no-cache", "phase 1", "phase 2", "both", "hits", "byte hits"];
+        let mut table = Table::new(&[&heads[..], &["offered", "errors", "fetched"]].concat());
+        for point in self.points {
+            let shown = |mean: Option<f64>| mean.map_or_else(|| "–".into(), readable);
+            let errors: u64 = point.parts.iter().map(foxy_lab::wpb::PartReport::failed).sum();
+            table.row(&[
+                point.clients.to_string(),
+                point.servers.to_string(),
+                shown(point.part(Part::Control).mean()),
+                shown(point.part(Part::First).mean()),
+                shown(point.part(Part::Second).mean()),
+                shown(point.mean()),
+                format!("{:.3}", point.hit_ratio()),
+                format!("{:.3}", point.byte_hit_ratio()),
+                format!("{:.3}", point.offered()),
+                errors.to_string(),
+                ByteSize(point.fetched()).to_string(),
+            ]);
+        }
+        table
+    }
+
+    /// Errors by number of clients, part and cause; none when there were none.
+    fn errors(&self) -> Option<Table> {
+        let mut table = Table::new(&["clients", "part", "cause", "errors", "of requests"]);
+        let mut any = false;
+        for point in self.points {
+            for part in Part::ALL {
+                let report = point.part(part);
+                for (cause, count) in report.causes() {
+                    any = true;
+                    let all = report.answers + report.failed();
+                    let (clients, part) = (point.clients.to_string(), part.name().to_owned());
+                    table.row(&[clients, part, cause.name().into(), count.to_string(), all.to_string()]);
+                }
+            }
+        }
+        any.then_some(table)
+    }
+
+    /// What a reader must know before believing the figures.
+    pub fn warnings(&self) -> Vec<String> {
+        let clients = |is: &dyn Fn(&PointReport) -> bool| -> Option<String> {
+            let found = self.points.iter().filter(|point| is(point)).map(|point| point.clients.to_string());
+            let found: Vec<String> = found.collect();
+            (!found.is_empty()).then(|| found.join(", "))
+        };
+        let mut warnings = Vec::new();
+        if let Some(at) = clients(&|point| point.part(Part::First).hits > 0) {
+            warnings.push(format!(
+                "hits in phase 1, where every file is new, at {at} clients: an earlier run left them there; clear the cache, or \
+                 give another --seed"
+            ));
+        }
+        if let Some(cache) = self.plan.cache
+            && let Some(at) = clients(&|point| point.fetched() < cache.0.saturating_mul(TIMES))
+        {
+            warnings.push(format!(
+                "less than {TIMES} times the cache of {cache} was fetched at {at} clients: it replaced little; more --requests \
+                 or a smaller cache change that"
+            ));
+        }
+        if let Some(at) = clients(&|point| point.parts.iter().any(|part| part.busy() >= BUSY)) {
+            warnings.push(format!(
+                "the generator, not the proxy, was the limit at {at} clients: its thread ran {:.0} % of the time or more; give a longer \
+                 --latency",
+                BUSY * 100.0
+            ));
+        }
+        warnings
+    }
+
+    /// All of it on one page.
+    pub fn page(&self, setup: &Setup, stopped: Option<&str>) -> String {
+        let mut page = Page::new(&format!("Wisconsin Proxy Benchmark: {}", self.plan.subject));
+        page.setup(setup);
+        page.paragraph(&self.setting());
+        if let Some(reason) = stopped {
+            page.paragraph(&format!("Incomplete: {reason}."));
+        }
+        for warning in self.warnings() {
+            page.paragraph(&format!("Warning: {warning}."));
+        }
+        for chart in self.charts() {
+            page.chart(&chart);
+        }
+        page.table("Latencies are means in milliseconds", &self.table());
+        if let Some(errors) = self.errors() {
+            page.table("Errors by cause", &errors);
+        }
+        page.html()
+    }
+
+    /// The seed's three figures of a proxy.
+    fn charts(&self) -> [Chart; 3] {
+        let line = |name: &str, look, value: &dyn Fn(&PointReport) -> Option<f64>| Line {
+            name: name.into(),
+            look,
+            points: self
+                .points
+                .iter()
+                .filter_map(|point| Some((f64::from(point.clients), Value::exact(value(point)?))))
+                .collect(),
+        };
+        let of = |part: Part| move |point: &PointReport| point.part(part).mean();
+        let latency = vec![
+            line("no cache", Look::Dashed, &of(Part::Control)),
+            line("phase 1", Look::Solid, &of(Part::First)),
+            line("phase 2", Look::Solid, &of(Part::Second)),
+            line("both phases", Look::Solid, &PointReport::mean),
+        ];
+        let percent = |ratio: f64| Some(ratio * 100.0);
+        let hits = vec![
+            line("hit ratio", Look::Solid, &|point| percent(point.hit_ratio())),
+            line("byte hit ratio", Look::Solid, &|point| percent(point.byte_hit_ratio())),
+            line("offered", Look::Dashed, &|point| percent(point.offered())),
+        ];
+        let errors = Part::ALL.map(|part| {
+            #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
+            let failed = move |point: &PointReport| Some(point.part(part).failed() as f64);
+            line(part.name(), if part == Part::Control { Look::Dashed } else { Look::Solid }, &failed)
+        });
+        [
+            self.chart("Mean latency", "003 Figs 2, 5, 7, 10", Axis::linear("latency", "ms"), latency),
+            self.chart("Hit ratios of both phases", "003 Figs 3, 6, 8, 11", Axis::linear("hits", "%"), hits),
+            self.chart("Errors", "003 Figs 4, 9", Axis::linear("failed requests", ""), errors.into()),
+        ]
+    }
+
+    fn chart(&self, title: &str, source: &str, y: Axis, lines: Vec<Line>) -> Chart {
+        let place = Place::Measured;
+        Chart {
+            title: format!("{title}: {}", self.plan.subject),
+            provenance: Provenance { source: source.into(), place, scale: self.scale(), seeds: 1 },
+            x: Axis::linear("clients", "").showing(0.0),
+            y: y.showing(0.0),
+            plot: Plot::Lines(lines),
+        }
+    }
+}
