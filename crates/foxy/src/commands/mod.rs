@@ -12,6 +12,7 @@ pub mod load;
 pub mod origin;
 pub mod peak;
 pub mod purge;
+pub mod reference;
 pub mod run;
 pub mod serve;
 pub mod sim;
@@ -42,6 +43,7 @@ const COMMANDS: &[Entry] = &[
     Entry { command: compare::command, run: compare::run },
     Entry { command: origin::command, run: origin::run },
     Entry { command: peak::command, run: peak::run },
+    Entry { command: reference::command, run: reference::run },
     Entry { command: sim::command, run: sim::run },
     Entry { command: store::command, run: store::run },
     Entry { command: trace::command, run: trace::run },

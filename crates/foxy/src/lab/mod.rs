@@ -13,6 +13,7 @@ pub mod peers;
 pub mod processor_time;
 pub mod progress;
 pub mod records;
+pub mod reference;
 pub mod seed;
 pub mod temporary;
 pub mod workloads;

@@ -1,0 +1,193 @@
+//! The reference architectures of the Wisconsin Proxy Benchmark (R92): five small caching forward proxies that differ in who
+//! carries a connection and how the cache is found and written, and in nothing else; each with a switch that takes away what its
+//! figure is said to come from. They keep everything, know no access control, and serve nobody but the lab.
+
+mod event_loop;
+mod files;
+mod message;
+mod pools;
+mod process;
+
+use files::Files;
+use foxy_base::clock;
+use message::{Answer, Incoming, Wanted};
+use std::io::{self, Read, Write};
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+pub use process::serve_connection;
+
+/// How long a client or server may take before its connection is given up.
+const TIME_LIMIT: Duration = Duration::from_secs(120);
+
+/// Who carries a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Architecture {
+    /// CERN httpd: a process for each connection, which finds a stored answer in the text file of its directory.
+    ProcessPerRequest,
+    /// Apache 1.3: a pool of workers, an answer written, then copied into place, then sent.
+    Prefork,
+    /// Proxy N: a fixed pool, a short queue before it, and no answer for whoever comes beyond that.
+    FixedPool,
+    /// Squid: a single thread with its index in memory.
+    EventLoop,
+    /// Oops: a thread for each connection.
+    ThreadPerRequest,
+}
+
+impl Architecture {
+    /// Every one, by its name and what it is.
+    pub const ALL: [(&str, Self, &str); 5] = [
+        (
+            "process-per-request",
+            Self::ProcessPerRequest,
+            "a process for each connection; the cache is found by reading a text file for each server (CERN)",
+        ),
+        (
+            "prefork",
+            Self::Prefork,
+            "64 workers; an answer goes to a temporary file, is copied into place, and then sent (Apache 1.3)",
+        ),
+        (
+            "fixed-pool",
+            Self::FixedPool,
+            "32 workers, 16 connections waiting for them, any more are reset (Proxy N)",
+        ),
+        ("event-loop", Self::EventLoop, "one thread for everything, the index in memory (Squid)"),
+        ("thread-per-request", Self::ThreadPerRequest, "a thread for each connection (Oops)"),
+    ];
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        Self::ALL.iter().find(|(_, known, _)| *known == self).map_or("", |(name, ..)| name)
+    }
+
+    /// How many workers it has unless told otherwise, if it has a pool.
+    pub const fn workers(self) -> Option<usize> {
+        match self {
+            Self::Prefork => Some(64),
+            Self::FixedPool => Some(32),
+            Self::ProcessPerRequest | Self::EventLoop | Self::ThreadPerRequest => None,
+        }
+    }
+}
+
+/// What a reference proxy is to be.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Who carries a connection.
+    pub architecture: Architecture,
+    /// The folder of its cache.
+    pub store: PathBuf,
+    /// How many workers its pool has.
+    pub workers: usize,
+    /// How many connections may wait for a worker of a fixed pool.
+    pub backlog: usize,
+    /// Whether a stored answer is found by reading a text file.
+    pub scan: bool,
+    /// Whether an answer is written twice before it is sent.
+    pub two_phase: bool,
+    /// Whether the index is in memory.
+    pub index: bool,
+    /// Whether anything is stored.
+    pub cache: bool,
+}
+
+impl Options {
+    /// As the original was.
+    pub fn new(architecture: Architecture, store: PathBuf) -> Self {
+        Self {
+            architecture,
+            store,
+            workers: architecture.workers().unwrap_or(0),
+            backlog: 16,
+            scan: architecture == Architecture::ProcessPerRequest,
+            two_phase: architecture == Architecture::Prefork,
+            index: architecture == Architecture::EventLoop,
+            cache: true,
+        }
+    }
+}
+
+/// Serves on threads of its own, until the process ends.
+///
+/// # Errors
+/// When the folder cannot be used or a thread cannot be had.
+pub fn start(options: &Options, listener: TcpListener) -> io::Result<()> {
+    let proxy = Arc::new(Proxy::open(options)?);
+    match options.architecture {
+        Architecture::ProcessPerRequest => process::start(options, listener),
+        Architecture::Prefork => pools::prefork(&proxy, options.workers, &listener),
+        Architecture::FixedPool => pools::fixed(&proxy, options.workers, options.backlog, listener),
+        Architecture::ThreadPerRequest => pools::thread_each(proxy, listener),
+        Architecture::EventLoop => event_loop::start(proxy, options.index, listener),
+    }
+}
+
+/// What all but the event loop do with a connection.
+#[derive(Debug)]
+struct Proxy {
+    files: Files,
+    two_phase: bool,
+    cache: bool,
+}
+
+impl Proxy {
+    fn open(options: &Options) -> io::Result<Self> {
+        let files = Files::open(&options.store, options.scan)?;
+        Ok(Self { files, two_phase: options.two_phase, cache: options.cache })
+    }
+
+    /// One request on a connection, which is closed. A client that goes away has nobody to tell.
+    fn serve(&self, mut client: TcpStream) {
+        let _gone = self.exchange(&mut client).and_then(|()| client.shutdown(Shutdown::Write));
+    }
+
+    fn exchange(&self, client: &mut TcpStream) -> io::Result<()> {
+        client.set_read_timeout(Some(TIME_LIMIT))?;
+        client.set_write_timeout(Some(TIME_LIMIT))?;
+        let mut incoming = Incoming::default();
+        let mut piece = [0; 4096];
+        let wanted = loop {
+            let read = client.read(&mut piece)?;
+            if read == 0 {
+                return Ok(());
+            }
+            match incoming.take(&piece[..read]) {
+                Ok(None) => {}
+                Ok(Some(wanted)) => break wanted,
+                Err(refusal) => return client.write_all(refusal),
+            }
+        };
+        if self.cache
+            && !wanted.reload
+            && let Some(answer) = self.files.find(&wanted, clock::wall().seconds())
+        {
+            return client.write_all(&answer);
+        }
+        let Ok(bytes) = fetch(&wanted) else { return client.write_all(message::BAD_GATEWAY) };
+        let answer = Answer::of(bytes, clock::wall().seconds());
+        match answer.expires.filter(|_| self.cache) {
+            None => client.write_all(&answer.bytes),
+            Some(expires) if self.two_phase => {
+                client.write_all(&self.files.keep_in_two_phases(&wanted, &answer.bytes, expires)?)
+            }
+            Some(expires) => {
+                client.write_all(&answer.bytes)?;
+                self.files.keep(&wanted, &answer.bytes, expires)
+            }
+        }
+    }
+}
+
+/// The whole answer of a server, which ends with its connection.
+fn fetch(wanted: &Wanted) -> io::Result<Vec<u8>> {
+    let mut server = TcpStream::connect(&wanted.authority)?;
+    server.set_read_timeout(Some(TIME_LIMIT))?;
+    server.write_all(&wanted.text)?;
+    let mut answer = Vec::new();
+    server.read_to_end(&mut answer)?;
+    Ok(answer)
+}

@@ -1,0 +1,80 @@
+//! The architectures that carry a connection on a thread: a pool whose workers accept for themselves, a fixed pool with a queue before
+//! it, and a thread for each connection.
+
+use super::Proxy;
+use std::io;
+use std::net::{TcpListener, TcpStream};
+use std::sync::mpsc::{Receiver, TrySendError, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::Builder;
+use std::time::Duration;
+use tokio::net::TcpSocket;
+
+/// How long to wait when no connection can be accepted, such as for want of descriptors.
+const PAUSE: Duration = Duration::from_millis(10);
+
+/// Connections, one after the other.
+pub fn accept_each(listener: &TcpListener, mut serve: impl FnMut(TcpStream)) {
+    loop {
+        match listener.accept() {
+            Ok((client, _)) => serve(client),
+            Err(_) => std::thread::sleep(PAUSE),
+        }
+    }
+}
+
+/// Workers that each accept and serve one connection at a time; whoever finds none free waits in the system's queue.
+pub fn prefork(proxy: &Arc<Proxy>, workers: usize, listener: &TcpListener) -> io::Result<()> {
+    for _ in 0..workers {
+        let (proxy, listener) = (Arc::clone(proxy), listener.try_clone()?);
+        Builder::new()
+            .name("worker".into())
+            .spawn(move || accept_each(&listener, |client| proxy.serve(client)))?;
+    }
+    Ok(())
+}
+
+/// Workers that take connections from a queue; whoever finds that full is reset. (Linux does not refuse a connection when a listener's own
+/// queue is full, as the systems of then did, but leaves it to try again a second later.)
+pub fn fixed(proxy: &Arc<Proxy>, workers: usize, backlog: usize, listener: TcpListener) -> io::Result<()> {
+    let (queue, waiting) = sync_channel(backlog);
+    let waiting = Arc::new(Mutex::new(waiting));
+    for _ in 0..workers {
+        let (proxy, waiting) = (Arc::clone(proxy), Arc::clone(&waiting));
+        Builder::new().name("worker".into()).spawn(move || work(&proxy, &waiting))?;
+    }
+    let accept = move || {
+        accept_each(&listener, |client| {
+            if let Err(TrySendError::Full(client) | TrySendError::Disconnected(client)) =
+                queue.try_send(client)
+            {
+                reset(client);
+            }
+        });
+    };
+    Builder::new().name("accept".into()).spawn(accept).map(|_| ())
+}
+
+fn work(proxy: &Proxy, waiting: &Mutex<Receiver<TcpStream>>) {
+    loop {
+        let next = waiting.lock().unwrap_or_else(PoisonError::into_inner).recv();
+        let Ok(client) = next else { return };
+        proxy.serve(client);
+    }
+}
+
+/// Ends a connection with a reset. Where that cannot be set the close alone does it when the request has come already.
+fn reset(client: TcpStream) {
+    let _closed_all_the_same = TcpSocket::from_std_stream(client).set_zero_linger();
+}
+
+/// A new thread for each connection; without one the connection is closed.
+pub fn thread_each(proxy: Arc<Proxy>, listener: TcpListener) -> io::Result<()> {
+    let accept = move || {
+        accept_each(&listener, |client| {
+            let proxy = Arc::clone(&proxy);
+            let _closed_without_a_thread = Builder::new().spawn(move || proxy.serve(client));
+        });
+    };
+    Builder::new().name("accept".into()).spawn(accept).map(|_| ())
+}

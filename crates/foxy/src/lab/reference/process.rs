@@ -1,0 +1,52 @@
+//! A process for each connection, as CERN httpd: this program again, with the connection as its standard input.
+
+use super::pools::accept_each;
+use super::{Options, Proxy};
+use rustix::process::{WaitOptions, wait};
+use std::io;
+use std::net::{TcpListener, TcpStream};
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::thread::Builder;
+
+/// The switch of a process that has a connection as its standard input.
+pub const CONNECTION: &str = "connection";
+
+/// Accepts, and starts a process for each.
+pub fn start(options: &Options, listener: TcpListener) -> io::Result<()> {
+    let (options, program) = (options.clone(), std::env::current_exe()?);
+    let accept = move || {
+        accept_each(&listener, |client| {
+            // Without a process the connection is closed.
+            let _closed = command(&options, &program, client).spawn();
+            while let Ok(Some(_ended)) = wait(WaitOptions::NOHANG) {}
+        });
+    };
+    Builder::new().name("accept".into()).spawn(accept).map(|_| ())
+}
+
+fn command(options: &Options, program: &PathBuf, client: TcpStream) -> Command {
+    let mut command = Command::new(program);
+    command.args(["reference", options.architecture.name(), &format!("--{CONNECTION}"), "--store"]);
+    command.arg(&options.store);
+    if !options.scan {
+        command.arg("--no-scan");
+    }
+    if !options.cache {
+        command.arg("--no-cache");
+    }
+    command.stdin(OwnedFd::from(client)).stdout(Stdio::null());
+    command
+}
+
+/// Serves the connection that is the standard input.
+///
+/// # Errors
+/// When the standard input or the folder cannot be used.
+pub fn serve_connection(options: &Options) -> io::Result<()> {
+    let proxy = Proxy::open(options)?;
+    let client = io::stdin().as_fd().try_clone_to_owned()?;
+    proxy.serve(TcpStream::from(client));
+    Ok(())
+}
