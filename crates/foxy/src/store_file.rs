@@ -2,6 +2,7 @@
 //! superblocks say. Nothing is made, written or locked against others that only read.
 
 use crate::failure::Failure;
+use crate::serve::listeners::patiently;
 use foxy_device::{IoError, ReadOnlyFile, ReadOnlyFolder, RootError, StorePath};
 use foxy_store::schemes::webcosm::check::{Extent, Refused, Report, check, superblocks};
 use foxy_store::schemes::{SCHEMES, webcosm};
@@ -37,7 +38,9 @@ pub fn open(path: &Path) -> Result<Vec<StoreFile>, Failure> {
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
         (folder.unwrap_or(Path::new(".")), Some(wanted.ok_or_else(wrong)?))
     };
-    let opened = ReadOnlyFolder::open(folder).map_err(|error| match error {
+    let in_use = |error: &RootError| matches!(error, RootError::InUse(_));
+    let opened = patiently(in_use, || ReadOnlyFolder::open(folder));
+    let opened = opened.map_err(|error| match error {
         RootError::InUse(_) => unusable("in use by a running foxy; stop that one first".into()),
         RootError::Denied(_) => {
             unusable("no permission to read there; become the user that foxy runs as".into())

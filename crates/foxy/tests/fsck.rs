@@ -2,7 +2,7 @@
 
 use foxy_base::Instant;
 use foxy_device::threads::DirectIo;
-use foxy_device::{Blocking, Root};
+use foxy_device::{Blocking, Root, RootError};
 use foxy_store::{Answer, Key, Observer, PlacementHint, Record, SchemeName, StepDriver, StoreSettings};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -112,10 +112,20 @@ fn a_path_that_is_no_stores_is_answered_in_one_line_and_left_as_it_is() {
     assert_eq!(std::fs::read_dir(folder.path()).expect("there").count(), 1);
 }
 
+/// Locks a folder; a process that another test starts may hold its lock for a moment.
+fn locked(path: &Path) -> Root {
+    loop {
+        match Root::open(path) {
+            Ok(root) => return root,
+            Err(error) => assert!(matches!(error, RootError::InUse(_)), "{error}"),
+        }
+    }
+}
+
 #[test]
 fn a_store_in_use_is_left_alone() {
     let (_folder, path) = store(SchemeName::Webcosm, true);
-    let _in_use = Root::open(&path).expect("free");
+    let _in_use = locked(&path);
     for command in [&["fsck"][..], &["store", "inspect"]] {
         let (code, out, err) = foxy(command, &path);
         assert_eq!((code, out.as_str(), err.lines().count()), (Some(2), "", 1));

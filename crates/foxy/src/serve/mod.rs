@@ -14,7 +14,7 @@ mod disk_health;
 mod exposition;
 mod facts;
 mod interception;
-mod listeners;
+pub mod listeners;
 mod log_queue;
 mod metrics;
 mod opening;
