@@ -1,15 +1,18 @@
 //! One client of a load run: one connection at a time, one request at a time, every byte of every answer checked.
 
+mod http2;
 mod reading;
 mod wire;
 
 use crate::judge::Answered;
+use crate::load::Protocol;
 use crate::outcome::ErrorCause;
-use bytes::BytesMut;
+use bytes::{Bytes, BytesMut};
 use foxy_base::WallTime;
 use foxy_http::{Limits, ResponseDecoder, ResponseEvent};
 use foxy_workload::polymix::exchange::{Side, breaks_off};
 use foxy_workload::{Content, Request};
+use h2::client::SendRequest;
 use reading::Reading;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -28,7 +31,12 @@ pub struct Client {
     text: String,
 }
 
-struct Connection {
+enum Connection {
+    Http1(Http1),
+    Http2(SendRequest<Bytes>),
+}
+
+struct Http1 {
     stream: TcpStream,
     decoder: ResponseDecoder,
     input: BytesMut,
@@ -73,6 +81,15 @@ impl Client {
         self.uses = uses;
     }
 
+    /// Gives up the memory that it needs only while it asks.
+    pub fn rest(&mut self) {
+        if let Some(Connection::Http1(Http1 { input, .. })) = &mut self.connection
+            && input.is_empty()
+        {
+            *input = BytesMut::new();
+        }
+    }
+
     /// Asks as request `number`, at `now`.
     ///
     /// # Errors
@@ -85,7 +102,7 @@ impl Client {
     ) -> Result<Answered, Unanswered> {
         self.uses = self.uses.saturating_sub(1);
         self.wire.write(request, number, now, self.uses == 0, &mut self.text);
-        let exchange = timeout(self.wire.time_limit, self.exchange(request, number));
+        let exchange = timeout(self.wire.time_limit, self.exchange(request, number, now));
         let result = exchange.await.unwrap_or(Err(ErrorCause::Timeout.into()));
         if result.is_err() || self.uses == 0 || !self.wire.protocol.is_persistent() {
             self.connection = None;
@@ -93,54 +110,89 @@ impl Client {
         result.map_err(|broken| excuse(request, number, &broken))
     }
 
-    async fn exchange(&mut self, request: &Request, number: u64) -> Result<Answered, Broken> {
+    async fn exchange(&mut self, request: &Request, number: u64, now: WallTime) -> Result<Answered, Broken> {
         let reused = self.connection.is_some();
-        match self.attempt(request, number).await {
+        match self.attempt(request, number, now).await {
             // The proxy may close an idle connection at any time; a request on a new one decides (RFC 9112 §9.3.1).
             // The origin keeps no state, so that a POST is safe to send again too.
             Err(Broken { cause: Unanswered::Failed(ErrorCause::Incomplete), head: None }) if reused => {
                 self.connection = None;
-                self.attempt(request, number).await
+                self.attempt(request, number, now).await
             }
             result => result,
         }
     }
 
-    async fn attempt(&mut self, request: &Request, number: u64) -> Result<Answered, Broken> {
-        if self.connection.is_none() {
-            let stream = TcpStream::connect(self.wire.target).await.map_err(|_| ErrorCause::Connect)?;
-            stream.set_nodelay(true).map_err(|_| ErrorCause::Connect)?;
-            let decoder = ResponseDecoder::new(Limits::default());
-            self.connection = Some(Connection { stream, decoder, input: BytesMut::new() });
+    async fn connect(&self) -> Result<Connection, ErrorCause> {
+        if self.wire.protocol == Protocol::Http2 {
+            return http2::connect(&self.wire).await.map(Connection::Http2);
         }
-        let connection = self.connection.as_mut().ok_or(ErrorCause::Connect)?;
-        connection.stream.write_all(self.text.as_bytes()).await.map_err(|_| ErrorCause::Incomplete)?;
-        connection.decoder.expect(&wire::method(request.manner));
+        let stream = TcpStream::connect(self.wire.target).await.map_err(|_| ErrorCause::Connect)?;
+        stream.set_nodelay(true).map_err(|_| ErrorCause::Connect)?;
+        let decoder = ResponseDecoder::new(Limits::default());
+        Ok(Connection::Http1(Http1 { stream, decoder, input: BytesMut::new() }))
+    }
+
+    async fn attempt(&mut self, request: &Request, number: u64, now: WallTime) -> Result<Answered, Broken> {
+        if self.connection.is_none() {
+            self.connection = Some(self.connect().await?);
+        }
         let breaks_off = match request.content {
             Content::Document(document) => breaks_off(Side::Client, number, document.nature().size),
             Content::Object(..) => None,
         };
         let mut reading = Reading::new(request, breaks_off);
+        match self.connection.as_mut().ok_or(ErrorCause::Connect)? {
+            Connection::Http2(sender) => {
+                http2::ask(sender, &self.wire, (request, number, now), &mut reading).await
+            }
+            Connection::Http1(connection) => {
+                let answer = connection.ask(&self.text, request, &mut reading).await?;
+                if connection.decoder.reusable(&connection.input).is_err() {
+                    self.connection = None;
+                }
+                Ok(answer)
+            }
+        }
+    }
+}
+
+impl Http1 {
+    async fn ask(
+        &mut self,
+        text: &str,
+        request: &Request,
+        reading: &mut Reading,
+    ) -> Result<Answered, Broken> {
+        self.stream.write_all(text.as_bytes()).await.map_err(|_| ErrorCause::Incomplete)?;
+        self.decoder.expect(&wire::method(request.manner));
         loop {
-            let read = advance(&mut reading, connection);
-            match read.map_err(|cause| Broken { cause, head: reading.head() })? {
-                Some(answer) => {
-                    if connection.decoder.reusable(&connection.input).is_err() {
-                        self.connection = None;
-                    }
-                    return Ok(answer);
+            let read = self.advance(reading);
+            if let Some(answer) = read.map_err(|cause| Broken { cause, head: reading.head() })? {
+                return Ok(answer);
+            }
+            self.input.reserve(READ);
+            if self.stream.read_buf(&mut self.input).await.unwrap_or(0) == 0 {
+                let ended = self.decoder.eof().ok().flatten();
+                let cause = Unanswered::Failed(ErrorCause::Incomplete);
+                let head = reading.head();
+                return ended.and_then(|_| reading.finish()).ok_or(Broken { cause, head });
+            }
+        }
+    }
+
+    /// Reads what is there; gives the answer when it is complete.
+    fn advance(&mut self, reading: &mut Reading) -> Result<Option<Answered>, Unanswered> {
+        let protocol = Unanswered::Failed(ErrorCause::Protocol);
+        loop {
+            match self.decoder.next(&mut self.input).map_err(|_| protocol)? {
+                Some(ResponseEvent::Head(head, _)) => {
+                    reading.begin(head.status, |name| head.headers.get_str(name));
                 }
-                None => {
-                    connection.input.reserve(READ);
-                    let read = connection.stream.read_buf(&mut connection.input).await;
-                    if read.unwrap_or(0) == 0 {
-                        let ended = connection.decoder.eof().ok().flatten();
-                        let answer = ended.and_then(|_| reading.finish());
-                        self.connection = None;
-                        let cause = Unanswered::Failed(ErrorCause::Incomplete);
-                        return answer.ok_or_else(|| Broken { cause, head: reading.head() });
-                    }
-                }
+                Some(ResponseEvent::Body(data)) => reading.take(&data)?,
+                Some(ResponseEvent::End) => return reading.finish().map(Some).ok_or(protocol),
+                Some(ResponseEvent::Interim(_) | ResponseEvent::Trailers(_)) => {}
+                None => return Ok(None),
             }
         }
     }
@@ -157,21 +209,5 @@ fn excuse(request: &Request, number: u64, broken: &Broken) -> Unanswered {
     match breaks_off(Side::Server, answered, document.nature().size) {
         Some(_) => Unanswered::BrokenOff,
         None => broken.cause,
-    }
-}
-
-/// Reads what is there; gives the answer when it is complete.
-fn advance(reading: &mut Reading, connection: &mut Connection) -> Result<Option<Answered>, Unanswered> {
-    let protocol = Unanswered::Failed(ErrorCause::Protocol);
-    loop {
-        match connection.decoder.next(&mut connection.input).map_err(|_| protocol)? {
-            Some(ResponseEvent::Head(head, _)) => {
-                reading.begin(head.status, |name| head.headers.get_str(name));
-            }
-            Some(ResponseEvent::Body(data)) => reading.take(&data)?,
-            Some(ResponseEvent::End) => return reading.finish().map(Some).ok_or(protocol),
-            Some(ResponseEvent::Interim(_) | ResponseEvent::Trailers(_)) => {}
-            None => return Ok(None),
-        }
     }
 }

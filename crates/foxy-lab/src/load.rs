@@ -40,18 +40,23 @@ pub enum Protocol {
         /// Whether a connection is used again.
         persistent: bool,
     },
+    /// HTTP/2 by prior knowledge, one stream at a time on a connection that stays.
+    Http2,
 }
 
 impl Protocol {
     pub(crate) const fn is_persistent(self) -> bool {
-        let (Self::Http10 { persistent } | Self::Http11 { persistent }) = self;
-        persistent
+        match self {
+            Self::Http10 { persistent } | Self::Http11 { persistent } => persistent,
+            Self::Http2 => true,
+        }
     }
 
     pub(crate) const fn version(self) -> &'static str {
         match self {
             Self::Http10 { .. } => "HTTP/1.0",
             Self::Http11 { .. } => "HTTP/1.1",
+            Self::Http2 => "HTTP/2",
         }
     }
 

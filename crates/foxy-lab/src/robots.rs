@@ -225,6 +225,7 @@ impl Group {
                 Some(next) => (arrival, waited) = (next, true),
                 None => {
                     robot.busy -= 1;
+                    client.rest();
                     robot.idle.push((client, clock::monotonic()));
                     break;
                 }

@@ -1,5 +1,7 @@
 //! `foxy origin` and `foxy load` against each other: exit codes, the table, and the run records.
 
+mod support;
+
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Output, Stdio};
 
@@ -99,6 +101,21 @@ fn run_workload(command: &str, lines: &str, more: &[&str]) -> Vec<serde_json::Va
 fn value(records: &[serde_json::Value], name: &str) -> f64 {
     let record = records.iter().find(|record| record["name"] == name);
     record.unwrap_or_else(|| panic!("no {name}"))["value"].as_f64().expect("a number")
+}
+
+#[test]
+fn hits_come_over_every_protocol() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let foxy = support::Foxy::start(folder.path(), &[]);
+    for protocol in ["1.0", "1.0-keep-alive", "1.1", "1.1-close", "2"] {
+        let mut load = Command::new(env!("CARGO_BIN_EXE_foxy"));
+        load.args(["load", "--proxy", &foxy.proxy.to_string(), "--protocol", protocol]);
+        load.args(["--objects", "20", "--size", "1K", "--requests", "100", "--clients", "4"]);
+        let output = load.args(["--fail-if", "errors>0", "--fail-if", "hit_ratio<1"]).output();
+        let output = output.expect("the binary runs");
+        let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        assert_eq!(output.status.code(), Some(0), "{protocol}: {out}{err}");
+    }
 }
 
 #[test]

@@ -14,7 +14,7 @@ pub fn command() -> Command {
         .long_about(
             "Serve synthetic objects at /o/ID/SIZE/VERSION: the body is a function of ID and VERSION, so that a load \
              generator checks every byte. A query may set max-age=SECONDS, no-store, chunked, delay=MILLISECONDS. \
-             Runs until it is stopped.",
+             Documents of the workload polymix-4 are at /p/WORLD-TIME-DELAY/TYPE/NUMBER/IMAGE. Runs until it is stopped.",
         )
         .arg(
             Arg::new("listen")
@@ -23,6 +23,14 @@ pub fn command() -> Command {
                 .value_parser(value_parser!(SocketAddr))
                 .default_value("127.0.0.1:8080")
                 .help("Where to listen"),
+        )
+        .arg(
+            Arg::new("servers")
+                .long("servers")
+                .value_name("N")
+                .value_parser(value_parser!(u32).range(1..=20_000))
+                .default_value("1")
+                .help("Listen on so many consecutive ports: 4 for table3, 500 + peak-rate / 4 for polymix-4"),
         )
         .arg(
             Arg::new("threads")
@@ -38,7 +46,8 @@ pub fn command() -> Command {
 pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     let listen = *matches.get_one::<SocketAddr>("listen").expect("has a default");
     let threads = usize::from(*matches.get_one::<u16>("threads").expect("has a default"));
-    let origin = Origin::start(OriginOptions { listen, threads }).map_err(|error| {
+    let servers = *matches.get_one::<u32>("servers").expect("has a default");
+    let origin = Origin::start_servers(OriginOptions { listen, threads }, servers).map_err(|error| {
         Failure::Failed(format!(
             "origin: {listen} cannot be listened on: {error}; choose another with --listen"
         ))

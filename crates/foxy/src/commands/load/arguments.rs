@@ -12,11 +12,12 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 /// What `--protocol` can be.
-const PROTOCOLS: [(&str, Protocol); 4] = [
+const PROTOCOLS: [(&str, Protocol); 5] = [
     ("1.0", Protocol::Http10 { persistent: false }),
     ("1.0-keep-alive", Protocol::Http10 { persistent: true }),
     ("1.1", Protocol::Http11 { persistent: true }),
     ("1.1-close", Protocol::Http11 { persistent: false }),
+    ("2", Protocol::Http2),
 ];
 
 /// All of them.
@@ -51,7 +52,7 @@ pub fn whom() -> Vec<Arg> {
         switch("reverse", "Send origin-form requests, as to a reverse proxy or an origin"),
         option("pid", "PID", "The proxy's process, to count its CPU time").value_parser(value_parser!(u32)),
         option("subject", "NAME", "The proxy's name in the records").default_value("proxy"),
-        option("protocol", "VERSION", "HTTP version and connections")
+        option("protocol", "VERSION", "HTTP version and connections; 2 is by prior knowledge")
             .value_parser(PROTOCOLS.map(|(name, _)| name))
             .default_value("1.1"),
         option("threads", "N", "Threads that carry the clients")
