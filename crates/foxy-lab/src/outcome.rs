@@ -249,13 +249,15 @@ impl LoadReport {
     pub fn limited_by_generator(&self) -> Option<String> {
         const BUSY: f64 = 0.9;
         const LATE: u64 = 1000;
+        // A start that is late by less than a twentieth of what a request takes does not show in the latencies.
+        const SHARE_OF_LATENCY: f64 = 0.05;
         let late = self.generator.late.at(0.99);
         if self.generator.busiest >= BUSY {
             let share = self.generator.busiest * 100.0;
             Some(format!(
                 "one of its threads ran {share:.0} % of the time; give it more --threads, or another machine"
             ))
-        } else if late >= LATE {
+        } else if late >= LATE && late as f64 > self.latencies.mean() * SHARE_OF_LATENCY {
             Some(format!(
                 "1 % of its requests began more than {late} us late; lower --rate, or free the machine"
             ))
@@ -287,6 +289,8 @@ mod tests {
         assert_eq!(report.limited_by_generator(), None);
         report.generator.late.add(Duration::from_millis(3));
         assert!(report.limited_by_generator().is_some_and(|why| why.contains("us late")));
+        report.latencies.add(Duration::from_millis(700));
+        assert_eq!(report.limited_by_generator(), None);
         report.generator.busiest = 0.97;
         assert!(report.limited_by_generator().is_some_and(|why| why.contains("ran 97 % of the time")));
     }

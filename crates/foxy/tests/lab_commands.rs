@@ -104,6 +104,31 @@ fn value(records: &[serde_json::Value], name: &str) -> f64 {
 }
 
 #[test]
+fn a_signal_ends_a_run_whose_records_say_so() {
+    let proxy = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("run.jsonl");
+    let mut load = Command::new(env!("CARGO_BIN_EXE_foxy"));
+    load.args(["load", "--proxy", &proxy.local_addr().expect("bound").to_string(), "--no-warm-up"]);
+    load.args(["--seconds", "3600", "--clients", "1", "--json"]).arg(&file);
+    let child = load.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("the binary runs");
+    let first = proxy.accept().expect("a client");
+    assert!(
+        Command::new("kill").args(["-INT", &child.id().to_string()]).status().expect("kill runs").success()
+    );
+    drop((first, proxy));
+    let output = child.wait_with_output().expect("a child");
+    assert_eq!(output.status.code(), Some(3));
+    let report = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        report.contains("load: stopped by a signal; what was measured until then is incomplete"),
+        "{report}"
+    );
+    let records = std::fs::read_to_string(&file).expect("written");
+    assert!(records.contains("\"kind\":\"failed-run\""), "{records}");
+}
+
+#[test]
 fn hits_come_over_every_protocol() {
     let folder = tempfile::tempdir().expect("a folder");
     let foxy = support::Foxy::start(folder.path(), &[]);

@@ -1,6 +1,7 @@
 //! `foxy origin`: the verifying origin on its own, for load runs from another process.
 
 use crate::failure::Failure;
+use crate::serve::process::raise_open_files;
 use crate::signals;
 use crate::terminal;
 use clap::{Arg, ArgMatches, Command, value_parser};
@@ -45,6 +46,7 @@ pub fn command() -> Command {
 /// Runs it.
 pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     let listen = *matches.get_one::<SocketAddr>("listen").expect("has a default");
+    raise_open_files();
     let threads = usize::from(*matches.get_one::<u16>("threads").expect("has a default"));
     let servers = *matches.get_one::<u32>("servers").expect("has a default");
     let origin = Origin::start_servers(OriginOptions { listen, threads }, servers).map_err(|error| {

@@ -3,6 +3,7 @@
 //! The lab itself (crate foxy-lab) reads no files; this does it for it.
 
 pub mod bars;
+pub mod descriptors;
 pub mod facts;
 pub mod folder;
 pub mod leftovers;

@@ -5,26 +5,36 @@ mod phases;
 
 use crate::failure::Failure;
 use crate::lab::bars::{self, Bar};
-use crate::lab::{processor_time, progress::Progress, records};
+use crate::lab::{descriptors, processor_time, progress::Progress, records};
+use crate::signals::once_signalled;
 use crate::terminal::{self, Level};
 pub use arguments::command;
 use clap::ArgMatches;
 use foxy_lab::load::{self, LoadOptions, Pace, Stop};
 use foxy_lab::{LoadReport, Origin, OriginOptions, Tally};
 use foxy_report::{Measure, Record, Setup, Table};
+use foxy_workload::polymix::ROBOT_CONNECTIONS;
 use foxy_workload::{Model, Objects, Popularity, Workload};
 use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 /// Runs it.
 pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     let workload = arguments::workload(matches)?;
+    provide_descriptors(matches, &workload)?;
     let started_here = start_origin(matches, &workload)?;
     let options = arguments::options(matches, workload, started_here.as_ref())?;
+    let interrupted = Arc::clone(&options.interrupted);
+    once_signalled(move || interrupted.store(true, Relaxed))?;
     let subject = matches.get_one::<String>("subject").expect("has a default");
     if let Some(objects) = options.workload.warm_up().filter(|_| !matches.get_flag("no-warm-up")) {
         let mut progress = Progress::new("warm-up", Some(objects.objects));
         load::warm_up(&options, &mut |done| progress.update(done)).map_err(failed)?;
+    }
+    if options.interrupted.load(Relaxed) {
+        return Err(Failure::Failed("load: stopped by a signal before anything was measured".into()));
     }
     let options = LoadOptions { first_request: WARM_UP_REQUESTS, ..options };
     let process = matches.get_one::<u32>("pid").copied();
@@ -42,7 +52,30 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
         let share = Measure::once("resident_after_fill", subject, again.hit_ratio(), "share");
         found.push(Record::Measure(share));
     }
+    if options.interrupted.load(Relaxed) {
+        found.push(Record::FailedRun { subject: subject.clone(), reason: STOPPED.into() });
+    }
     finish(matches, &options, &report, found)
+}
+
+const STOPPED: &str = "stopped by a signal; what was measured until then is incomplete";
+
+/// Sees to it that every connection can be open at once, and those of the origin that is started here.
+///
+/// # Errors
+/// When this process may not have so many.
+pub fn provide_descriptors(matches: &ArgMatches, workload: &Workload) -> Result<(), Failure> {
+    let sides = if matches.contains_id("origin") { 1 } else { 2 };
+    let servers = if sides == 1 { 0 } else { u64::from(workload.model.servers()) };
+    let clients = matches.try_get_one::<u32>("clients").ok().flatten().copied().unwrap_or(64);
+    let (connections, what) = match &workload.model {
+        Model::Objects(_) | Model::Table3(_) => (u64::from(clients), format!("--clients {clients}")),
+        Model::PolyMix4(knobs) => {
+            let robots = u64::from(knobs.robots());
+            (robots * ROBOT_CONNECTIONS as u64, format!("--workload {}: {robots} robots", workload.name))
+        }
+    };
+    descriptors::provide(connections * sides + servers, &what)
 }
 
 /// Says what was found, holds it against the bars, and writes the records.
@@ -61,6 +94,9 @@ fn finish(
     }
     let missed = bars::missed(matches.get_many::<Bar>("fail-if").into_iter().flatten(), &found)?;
     records::write(matches, setup(options), found, missed.is_empty())?;
+    if options.interrupted.load(Relaxed) {
+        return Err(Failure::Failed(format!("load: {STOPPED}")));
+    }
     if report.answers == 0 {
         return Err(Failure::Failed("load: no request was answered; is the proxy running there?".into()));
     }

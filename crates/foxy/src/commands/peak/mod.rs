@@ -4,7 +4,7 @@
 mod report;
 
 use super::load::arguments::{option, whom, wire};
-use super::load::{failed, setup, start_origin};
+use super::load::{failed, provide_descriptors, setup, start_origin};
 use crate::failure::Failure;
 use crate::lab::{records, workloads};
 use crate::signals::stop_on_signal;
@@ -91,6 +91,7 @@ fn search_arguments() -> Vec<Arg> {
 pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     let (workload, knobs) = workload(matches)?;
     let search = search(matches, &knobs)?;
+    provide_descriptors(matches, &workload)?;
     let origin = start_origin(matches, &workload)?;
     let options = wire(matches, workload, origin.as_ref());
     let most = PolyMix4 { peak_rate: search.most_load, ..knobs.clone() };
