@@ -107,7 +107,16 @@ impl Client {
         if result.is_err() || self.uses == 0 || !self.wire.protocol.is_persistent() {
             self.connection = None;
         }
-        result.map_err(|broken| excuse(request, number, &broken))
+        match result {
+            Ok(answer) if answer.status >= 500 && excuse(request, number, None) => Err(Unanswered::BrokenOff),
+            Ok(answer) => Ok(answer),
+            Err(Broken { cause: Unanswered::Failed(ErrorCause::Incomplete), head })
+                if excuse(request, number, head) =>
+            {
+                Err(Unanswered::BrokenOff)
+            }
+            Err(broken) => Err(broken.cause),
+        }
     }
 
     async fn exchange(&mut self, request: &Request, number: u64, now: WallTime) -> Result<Answered, Broken> {
@@ -198,16 +207,9 @@ impl Http1 {
     }
 }
 
-/// What a broken exchange comes to: what the workload breaks off itself is no error.
-fn excuse(request: &Request, number: u64, broken: &Broken) -> Unanswered {
-    let (Content::Document(document), Unanswered::Failed(ErrorCause::Incomplete)) =
-        (request.content, broken.cause)
-    else {
-        return broken.cause;
-    };
-    let answered = broken.head.and_then(|head| head.reply_to).unwrap_or(number);
-    match breaks_off(Side::Server, answered, document.nature().size) {
-        Some(_) => Unanswered::BrokenOff,
-        None => broken.cause,
-    }
+/// Whether the workload says that the origin breaks this exchange off, or that of the request whose answer began to come.
+fn excuse(request: &Request, number: u64, head: Option<Answered>) -> bool {
+    let Content::Document(document) = request.content else { return false };
+    let answered = head.and_then(|head| head.reply_to).unwrap_or(number);
+    breaks_off(Side::Server, answered, document.nature().size).is_some()
 }

@@ -41,6 +41,8 @@ pub fn judge(request: &Request, number: u64, answer: &Answered, begun: WallTime)
         (Some((other, _)), _) if other != key => return Err(ErrorCause::Foreign),
         (Some((_, version)), _) => version,
         (None, Content::Object(object, _)) => object.version,
+        // A cache that answers 304 itself need not repeat other fields (RFC 9110 §15.4.5).
+        (None, Content::Document(_)) if answer.status == 304 => return Ok(false),
         (None, Content::Document(_)) => return Err(ErrorCause::Foreign),
     };
     let expected = if request.manner == Manner::Head || answer.status == 304 { 0 } else { size };
@@ -134,6 +136,8 @@ mod tests {
         let unchanged = Answered { status: 304, length: 0, ..answer(document, 7) };
         let begun = WallTime::from_seconds(NOW);
         assert_eq!(judge(&asked(document, Manner::SinceThen), 7, &unchanged, begun), Ok(false));
+        let by_cache = Answered { object: None, reply_to: None, ..unchanged };
+        assert_eq!(judge(&asked(document, Manner::SinceThen), 7, &by_cache, begun), Ok(false));
         assert_eq!(
             judge(&asked(document, Manner::SinceBefore), 7, &unchanged, begun),
             Err(ErrorCause::Status)
