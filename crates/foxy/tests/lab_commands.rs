@@ -153,6 +153,18 @@ fn table_3_comes_at_random_times_from_a_file() {
 }
 
 #[test]
+fn polymix_goes_through_its_phases() {
+    let lines = "model = \"polymix-4/1\"\nabout = \"x\"\npeak-rate = 1000\nfill-rate = 900\ncache-size = \"1G\"\n\
+                 time-scale = 20000\ndelay-scale = 1000\n";
+    let records = run_workload("load", lines, &[]);
+    assert_eq!((value(&records, "errors"), value(&records, "wrong_bytes")), (0.0, 0.0));
+    assert!((0.5..0.6).contains(&value(&records, "offered_hit_ratio")));
+    let phases: Vec<&str> = records.iter().filter_map(|record| record["class"].as_str()).collect();
+    assert_eq!(phases, ["framp", "fill", "fexit", "inc1", "top1", "dec1", "idle", "inc2", "top2", "dec2"]);
+    assert_eq!(records[0]["scale"], 1.0 / 20_000.0);
+}
+
+#[test]
 fn a_peak_ends_when_the_cache_is_filled_twice() {
     let lines = "model = \"polymix-4/1\"\nabout = \"x\"\npeak-rate = 500\nfill-rate = 300\ncache-size = \"20M\"\n\
                  time-scale = 20\ndelay-scale = 1000\n";
