@@ -4,6 +4,7 @@ mod d1;
 mod figure_2;
 mod run;
 mod table_2;
+mod wpb;
 
 use foxy_lab::figures::{Extent, Figure, Lab};
 use foxy_lab::sim::runs::Watch;
@@ -67,6 +68,11 @@ pub const MEASURED: &[MeasuredEntry] = &[
         name: "001-table2-disk",
         title: "URL-get operations a second on this machine's disk",
         make: table_2::table_2,
+    },
+    MeasuredEntry {
+        name: "003-wpb",
+        title: "the Wisconsin Proxy Benchmark on reference architectures",
+        make: wpb::figures,
     },
 ];
 
