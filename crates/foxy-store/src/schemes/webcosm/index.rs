@@ -1,8 +1,9 @@
 //! The index: where each record lies, eight bytes a record. It knows no keys, only 22 more bits of their hash than say the
 //! partition, so it is a hint that every read verifies; of two records that it cannot tell apart it knows the newer.
-//! A partition is a sorted array, so there is no load factor and nothing that can overflow.
+//! A partition is a sorted array of chunks, so there is no load factor and nothing that can overflow.
 
 use super::geometry::PLACE_BITS;
+use super::words::{Pool, Words};
 use crate::worth::MOST_USES;
 
 /// Bits of a tag that tell the records of one partition apart.
@@ -74,7 +75,8 @@ pub struct Known {
 }
 
 impl Known {
-    fn pack(self, fingerprint: u64) -> u64 {
+    fn pack(self, tag: Tag) -> u64 {
+        let fingerprint = tag.0 & ((1 << FINGERPRINT_BITS) - 1);
         let rest = self.place << (CLASS_BITS + USE_BITS) | u64::from(self.extent.class()) << USE_BITS;
         fingerprint << (64 - FINGERPRINT_BITS) | rest | u64::from(self.uses)
     }
@@ -91,17 +93,26 @@ impl Known {
 /// The index.
 #[derive(Debug)]
 pub struct Index {
-    partitions: Vec<Vec<u64>>,
+    partitions: Vec<Words>,
+    pool: Pool,
     bits: u32,
     len: u64,
-    capacity: u64,
+    /// Bytes of memory that say where the partitions' words are.
+    lists: u64,
+}
+
+/// The fingerprint of an entry.
+const fn fingerprint(word: u64) -> u64 {
+    word >> (64 - FINGERPRINT_BITS)
 }
 
 impl Index {
     /// An empty index of two to the power of `bits` partitions.
     #[must_use]
     pub fn new(bits: u32) -> Self {
-        Self { partitions: vec![Vec::new(); 1 << bits], bits, len: 0, capacity: 0 }
+        let partitions = vec![Words::default(); 1 << bits];
+        let lists = partitions.iter().map(Words::memory).sum();
+        Self { partitions, pool: Pool::default(), bits, len: 0, lists }
     }
 
     /// The tag of a key with that hash.
@@ -119,86 +130,106 @@ impl Index {
     /// Bytes of memory it takes.
     #[must_use]
     pub const fn memory(&self) -> u64 {
-        self.capacity * 8 + self.partitions.len() as u64 * size_of::<Vec<u64>>() as u64
+        self.pool.memory() + self.lists
     }
 
-    fn seek(&self, tag: Tag) -> (usize, Result<usize, usize>) {
+    /// The partition of a tag, its place there, and whether there is an entry for it.
+    fn seek(&self, tag: Tag) -> (usize, usize, Option<Known>) {
         let partition = (tag.0 >> FINGERPRINT_BITS) as usize;
-        let fingerprint = tag.0 & ((1 << FINGERPRINT_BITS) - 1);
-        let found = self.partitions[partition]
-            .binary_search_by_key(&fingerprint, |word| word >> (64 - FINGERPRINT_BITS));
-        (partition, found)
+        let wanted = tag.0 & ((1 << FINGERPRINT_BITS) - 1);
+        let words = &self.partitions[partition];
+        let at = words.seek(&self.pool, |word| fingerprint(word) < wanted);
+        let word = (at < words.len()).then(|| words.get(&self.pool, at));
+        (partition, at, word.filter(|&word| fingerprint(word) == wanted).map(Known::unpack))
     }
 
     /// What is known of a tag.
     #[must_use]
     pub fn get(&self, tag: Tag) -> Option<Known> {
-        let (partition, found) = self.seek(tag);
-        found.ok().map(|place| Known::unpack(self.partitions[partition][place]))
+        self.seek(tag).2
     }
 
     /// Counts a get.
     pub fn touch(&mut self, tag: Tag) {
-        let (partition, found) = self.seek(tag);
-        if let Ok(place) = found {
-            let word = &mut self.partitions[partition][place];
-            *word += u64::from(*word as u8 & MOST_USES != MOST_USES);
+        self.add_uses(tag, 1);
+    }
+
+    /// Counts uses from before the store was opened.
+    pub fn add_uses(&mut self, tag: Tag, uses: u8) {
+        if tag.0 >> FINGERPRINT_BITS >= self.partitions.len() as u64 {
+            return;
         }
+        let (partition, at, found) = self.seek(tag);
+        if let Some(known) = found {
+            let word = Known { uses: (known.uses + uses).min(MOST_USES), ..known }.pack(tag);
+            self.partitions[partition].set(&mut self.pool, at, word);
+        }
+    }
+
+    /// Goes over the tags from one on whose records have at least so many uses, until `take` has no room, or so many entries
+    /// have been looked at, or more: the tag to go on from, if there may be more.
+    pub fn used_from(
+        &self,
+        tag: Tag,
+        least: u8,
+        most: usize,
+        mut take: impl FnMut(Tag, u8) -> bool,
+    ) -> Option<Tag> {
+        let first = (tag.0 >> FINGERPRINT_BITS) as usize;
+        let mut looked_at = 0;
+        for (partition, words) in self.partitions.iter().enumerate().skip(first) {
+            let base = (partition as u64) << FINGERPRINT_BITS;
+            if looked_at >= most {
+                return Some(Tag(base));
+            }
+            looked_at += words.len() + 1;
+            for word in (0..words.len()).map(|at| words.get(&self.pool, at)) {
+                let (found, uses) = (Tag(base | fingerprint(word)), word as u8 & MOST_USES);
+                if uses >= least && found >= tag && !take(found, uses) {
+                    return Some(found);
+                }
+            }
+        }
+        None
     }
 
     /// Learns of a record; what it knew under that tag is forgotten.
     pub fn insert(&mut self, tag: Tag, known: Known) {
-        let (partition, found) = self.seek(tag);
-        let word = known.pack(tag.0 & ((1 << FINGERPRINT_BITS) - 1));
-        let words = &mut self.partitions[partition];
-        match found {
-            Ok(place) => words[place] = word,
-            Err(place) => {
-                if words.len() == words.capacity() {
-                    self.capacity -= words.capacity() as u64;
-                    words.reserve_exact(words.len() / 16 + 4);
-                    self.capacity += words.capacity() as u64;
-                }
-                words.insert(place, word);
-                self.len += 1;
-            }
+        let (partition, at, found) = self.seek(tag);
+        if found.is_some() {
+            return self.partitions[partition].set(&mut self.pool, at, known.pack(tag));
         }
+        self.change(partition, |words, pool| words.insert(pool, at, known.pack(tag)));
     }
 
     /// Forgets a tag if it stands for the record at that place.
     pub fn remove_at(&mut self, tag: Tag, place: u64) -> bool {
-        let (partition, found) = self.seek(tag);
-        let Ok(at) = found else { return false };
-        if Known::unpack(self.partitions[partition][at]).place != place {
-            return false;
+        let (partition, at, found) = self.seek(tag);
+        let is_that = found.is_some_and(|known| known.place == place);
+        if is_that {
+            self.change(partition, |words, pool| words.remove(pool, at));
         }
-        self.partitions[partition].remove(at);
-        self.len -= 1;
-        self.shrink(partition);
-        true
+        is_that
     }
 
     /// Forgets every record that begins in a range of places. It looks at all entries.
     pub fn remove_range(&mut self, places: &std::ops::Range<u64>) -> u64 {
         let before = self.len;
         for partition in 0..self.partitions.len() {
-            let words = &mut self.partitions[partition];
-            let count = words.len();
-            words.retain(|&word| !places.contains(&Known::unpack(word).place));
-            self.len -= (count - words.len()) as u64;
-            self.shrink(partition);
+            self.change(partition, |words, pool| {
+                words.retain(pool, |word| !places.contains(&Known::unpack(word).place));
+            });
         }
         before - self.len
     }
 
-    fn shrink(&mut self, partition: usize) {
+    fn change(&mut self, partition: usize, change: impl FnOnce(&mut Words, &mut Pool)) {
         let words = &mut self.partitions[partition];
-        let wanted = words.len() + words.len() / 16 + 4;
-        if words.capacity() > wanted + words.len() / 4 + 16 {
-            self.capacity -= words.capacity() as u64;
-            words.shrink_to(wanted);
-            self.capacity += words.capacity() as u64;
-        }
+        self.len -= words.len() as u64;
+        self.lists -= words.memory();
+        change(words, &mut self.pool);
+        self.lists += words.memory();
+        self.len += words.len() as u64;
     }
 }
 
