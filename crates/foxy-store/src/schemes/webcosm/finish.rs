@@ -29,6 +29,7 @@ impl Webcosm {
             Phase::Serving | Phase::Rebuilding => {
                 self.enter(Phase::Closing);
                 self.closing = Some(ticket);
+                self.uses.stop_reading();
             }
             Phase::Closing | Phase::Closed => out.reply(ticket, Answer::Refused(RefusedReason::Closed)),
             _ => {
@@ -45,6 +46,7 @@ impl Webcosm {
             || waits
             || self.reads_in_flight > 0
             || !self.forgetting.is_idle()
+            || self.uses.is_busy()
             || self.script.is_some();
         if busy {
             return;

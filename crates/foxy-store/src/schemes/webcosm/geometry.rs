@@ -91,6 +91,8 @@ pub struct Ring {
 /// The division of one file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Geometry {
+    /// Pages of the file that are used.
+    pages: u64,
     /// The halves of the forget journal.
     pub journal: [Region; 2],
     /// Where the first segment begins, in bytes.
@@ -122,6 +124,7 @@ impl Geometry {
             granule *= 2;
         }
         Self {
+            pages,
             journal: [Region { first: 2, pages: half }, Region { first: 2 + half, pages: half }],
             start: u64::from(first) * PAGE as u64,
             segment_pages,
@@ -144,7 +147,7 @@ impl Geometry {
         let pages = (size / PAGE as u64).max(begun.least_pages());
         let first = u32::try_from(begun.start / PAGE as u64).expect("journals are small");
         let turn = Turn::unpack(superblock.turn);
-        Self { rings: rings(pages, first, begun.segment_pages), turn, ..begun }
+        Self { pages, rings: rings(pages, first, begun.segment_pages), turn, ..begun }
     }
 
     /// The division once the file has another size, all else being as it is; `None` when that is too far from what the store
@@ -156,7 +159,7 @@ impl Geometry {
         let addressed = pages * PAGE as u64 / self.granule <= 1 << PLACE_BITS;
         let first = u32::try_from(self.start / PAGE as u64).expect("journals are small");
         let possible = near && addressed && size <= MOST_BYTES && pages >= self.least_pages();
-        possible.then(|| Self { rings: rings(pages, first, self.segment_pages), ..*self })
+        possible.then(|| Self { pages, rings: rings(pages, first, self.segment_pages), ..*self })
     }
 
     /// Pages of the smallest file with such segments.
@@ -221,6 +224,14 @@ impl Geometry {
         (slot as u64 * self.segment_bytes() + byte) / self.granule
     }
 
+    /// What is left of the file behind the segments, for a hint of which records are in use.
+    #[must_use]
+    pub fn uses(&self) -> Region {
+        let first = self.offset(self.slots(), 0) / PAGE as u64;
+        let pages = u32::try_from(self.pages - first).expect("less than a segment");
+        Region { first: u32::try_from(first).expect("at most 2^31 pages"), pages }
+    }
+
     /// The slot of a granule, and its byte within the segment there.
     #[must_use]
     pub const fn find(&self, place: u64) -> (u32, u64) {
@@ -254,6 +265,9 @@ mod tests {
             let used = geometry.start + u64::from(geometry.slots()) * geometry.segment_bytes();
             assert!(used <= size && size - used < geometry.segment_bytes() + 4096, "{size}: {geometry:?}");
             assert!(geometry.slots() >= 5, "{size}: {geometry:?}");
+            let rest = geometry.uses();
+            assert_eq!(rest.offset(), used, "{size}: {geometry:?}");
+            assert!(used + rest.bytes() as u64 <= size.min(MOST_BYTES), "{size}: {geometry:?}");
             let last = geometry.place(geometry.slots() - 1, geometry.segment_bytes() - 1);
             assert!(last < 1 << PLACE_BITS, "{size}: {geometry:?}");
             assert_eq!(geometry.find(last).0, geometry.slots() - 1);

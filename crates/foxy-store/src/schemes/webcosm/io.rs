@@ -38,6 +38,10 @@ pub enum Pending {
     Summary(Segment),
     /// A step of a script; a sync takes along the segments it makes durable, and what had failed before it.
     Script(Option<([Sequence; 2], u32)>),
+    /// Reading uses, from this page of their region.
+    ReadUses(u32),
+    /// Uses being written.
+    WriteUses,
     /// Letting go of a file that is no longer used.
     CloseFile,
     /// Giving back the space behind the end of a store that was made smaller.
@@ -89,6 +93,8 @@ impl Webcosm {
             Pending::Script(synced) => {
                 self.script_step_done(synced, written(&done), now, out);
             }
+            Pending::ReadUses(page) => self.uses_read(page, read(done), now, out),
+            Pending::WriteUses => self.uses_written(written(&done), now),
             Pending::CloseFile | Pending::Trim => {}
         }
     }

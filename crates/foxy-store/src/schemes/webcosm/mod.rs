@@ -33,6 +33,9 @@ mod summaries;
 mod summary;
 mod switch;
 mod turn;
+mod use_pages;
+mod uses;
+mod words;
 mod write;
 
 #[cfg(test)]
@@ -40,14 +43,12 @@ mod tests;
 
 pub use geometry::MOST_BYTES;
 
-use crate::contract::{
-    AbsentReason, Answer, Key, Outbox, Record, RefusedReason, Scheme, StoreRequest, Ticket,
-};
+use crate::contract::{Answer, Key, Outbox, Record, Scheme, StoreRequest, Ticket};
 use crate::observe::Observer;
 use crate::opening::Opening;
 use crate::record::Secret;
 use crate::settings::StoreSettings;
-use crate::status::{OpenStoreError, StoreStatus, Unable};
+use crate::status::OpenStoreError;
 use crate::superblock::Superblock;
 use copy::Copies;
 use facts::Forgetting;
@@ -65,6 +66,7 @@ use reclaim::Reclaim;
 use script::Script;
 use state::Phase;
 use std::collections::BTreeMap;
+use uses::Uses;
 
 /// The store's file within its device.
 pub const FILE_NAME: &str = "webcosm.foxy";
@@ -104,6 +106,7 @@ pub struct Webcosm {
     next_io: u64,
     pending: BTreeMap<u64, Pending>,
     reads_in_flight: usize,
+    uses: Uses,
     closing: Option<Ticket>,
     close_step: finish::CloseStep,
 }
@@ -139,6 +142,7 @@ impl Webcosm {
             next_io: 0,
             pending: BTreeMap::new(),
             reads_in_flight: 0,
+            uses: Uses::default(),
             closing: None,
             close_step: finish::CloseStep::default(),
         }
@@ -201,16 +205,6 @@ impl Webcosm {
         self.index.len() + self.logs.iter().map(|log| log.stage.len() as u64).sum::<u64>()
     }
 
-    /// What a get is told when the phase does not serve it, and what a put or removal.
-    fn unable(&self) -> (AbsentReason, RefusedReason) {
-        let unable = match self.phase {
-            Phase::Unusable => Unable::Failed(self.failure.unwrap_or(OpenStoreError::Foreign)),
-            Phase::Closing | Phase::Closed => Unable::Closed,
-            _ => Unable::Recovering,
-        };
-        unable.reasons()
-    }
-
     fn show(&self) {
         let statistics = &self.observer.statistics;
         statistics.records.set(self.records());
@@ -219,27 +213,10 @@ impl Webcosm {
         statistics.index_bytes.set(self.index.memory() + self.ghost.memory());
     }
 
-    fn status(&self) -> StoreStatus {
-        match self.phase {
-            Phase::Rebuilding => StoreStatus::Rebuilding,
-            Phase::Serving | Phase::Closing => StoreStatus::Serving,
-            Phase::Closed => StoreStatus::Closed,
-            Phase::Unusable => StoreStatus::Unusable(self.failure.unwrap_or(OpenStoreError::Foreign)),
-            _ => StoreStatus::Opening,
-        }
-    }
-
-    /// Moves to another phase.
-    fn enter(&mut self, next: Phase) {
-        assert!(self.phase.may_become(next), "{:?} does not lead to {next:?}", self.phase);
-        self.phase = next;
-        self.observer.status.set(self.status());
-    }
-
     /// What every event may have made possible.
     fn after_event(&mut self, now: Instant, out: &mut Outbox) {
         if self.phase == Phase::Rebuilding {
-            self.pump_rebuild(out);
+            self.pump_rebuild(0, now, out);
         }
         if self.phase.serves() {
             self.pump_reclaim(out);
@@ -247,6 +224,7 @@ impl Webcosm {
         if self.phase.serves() || self.phase == Phase::Closing {
             self.pump_writes(now, out);
             self.pump_forgets(now, out);
+            self.pump_uses(now, out);
         }
         if self.phase == Phase::Closing {
             self.progress_close(out);
@@ -285,16 +263,22 @@ impl Scheme for Webcosm {
         if !self.phase.serves() {
             return None;
         }
+        if self.rebuild_is_due() {
+            return Some(Instant::ZERO);
+        }
         let writable = self.logs.iter().filter(|log| log.has_room() && self.flying.has_room());
         let flush = writable
             .filter_map(|log| log.stage.oldest())
             .min()
             .map(|since| since + self.settings.flush_after);
         let retry = (self.wants_commit() && self.script.is_none()).then_some(self.retry_at);
-        flush.into_iter().chain(retry).min()
+        flush.into_iter().chain(retry).chain(self.uses.deadline()).min()
     }
 
     fn on_deadline(&mut self, now: Instant, out: &mut Outbox) {
+        if self.phase == Phase::Rebuilding {
+            self.pump_rebuild(rebuild::LEARNED_AT_ONCE, now, out);
+        }
         self.after_event(now, out);
     }
 }

@@ -60,7 +60,7 @@ impl Webcosm {
         self.run(steps, After::Formatted(superblock), Instant::ZERO, out);
     }
 
-    pub(super) fn formatted(&mut self, superblock: Superblock, result: Result<(), IoError>) {
+    pub(super) fn formatted(&mut self, superblock: Superblock, result: Result<(), IoError>, now: Instant) {
         if let Err(error) = result {
             return self.give_up(OpenStoreError::Device(error));
         }
@@ -68,6 +68,7 @@ impl Webcosm {
         self.forgetting = Forgetting::default();
         self.forgetting.begin(self.geometry.journal[0], 0);
         self.enter(Phase::Serving);
+        self.begin_uses(now);
     }
 
     fn adopt(&mut self, superblock: Superblock) {

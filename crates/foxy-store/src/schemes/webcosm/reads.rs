@@ -40,6 +40,7 @@ impl Webcosm {
             return out.reply(ticket, Answer::Absent(AbsentReason::Busy));
         }
         self.index.touch(tag);
+        self.uses.changed = true;
         self.reads_in_flight += 1;
         let (_, stamp) = self.position(known.place);
         let (offset, length) = self.reach(known);

@@ -10,6 +10,7 @@ use super::summaries::Purpose;
 use super::summary::{Fact, Summary};
 use crate::contract::Outbox;
 use crate::layout::PAGE;
+use foxy_base::Instant;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// Summaries of each log read at once.
@@ -17,6 +18,9 @@ const READS: usize = 16;
 
 /// Reads of a summary before it counts as lost.
 const TRIES: u32 = 3;
+
+/// Records learned at once, so that requests are answered in between: about a millisecond.
+pub const LEARNED_AT_ONCE: usize = 4096;
 
 /// How far one log is known again.
 #[derive(Debug, Default)]
@@ -57,7 +61,7 @@ impl Rebuild {
 }
 
 impl Webcosm {
-    pub(super) fn begin_rebuild(&mut self, out: &mut Outbox) {
+    pub(super) fn begin_rebuild(&mut self, now: Instant, out: &mut Outbox) {
         self.rebuild = Rebuild { runs: true, ..Rebuild::default() };
         for (progress, log) in self.rebuild.logs.iter_mut().zip(&self.logs) {
             (progress.asked, progress.known) = (log.next, log.next);
@@ -65,19 +69,20 @@ impl Webcosm {
         for fact in self.forgetting.needed() {
             self.rebuild.forget(fact);
         }
-        self.pump_rebuild(out);
+        self.pump_rebuild(0, now, out);
     }
 
-    /// Asks for summaries, takes those whose turn has come, and ends when there are no more.
-    pub(super) fn pump_rebuild(&mut self, out: &mut Outbox) {
+    /// Asks for summaries, learns so many of the records that have been read, and ends when there are no more.
+    pub(super) fn pump_rebuild(&mut self, mut budget: usize, now: Instant, out: &mut Outbox) {
         let mut known = true;
         for log in LogName::ALL {
-            known &= self.rebuild_log(log, out);
+            known &= self.rebuild_log(log, &mut budget, out);
         }
         if known {
             self.rebuild = Rebuild::default();
             self.observer.statistics.recovered.add(self.index.len());
             self.enter(Phase::Serving);
+            self.read_uses(0, now, out);
         }
     }
 
@@ -86,8 +91,17 @@ impl Webcosm {
         self.logs[log as usize].tail.max(self.rebuild.doubted_end(log))
     }
 
-    /// Whether all of a log is known, and what is doubted is durably given up.
-    fn rebuild_log(&mut self, log: LogName, out: &mut Outbox) -> bool {
+    /// Whether there is more to be learned from what has been read.
+    pub(super) fn rebuild_is_due(&self) -> bool {
+        self.phase == Phase::Rebuilding
+            && LogName::ALL.iter().any(|&log| {
+                let Progress { known, summaries, .. } = &self.rebuild.logs[log as usize];
+                *known > self.wanted_from(log) && summaries.contains_key(&(known - 1))
+            })
+    }
+
+    /// Whether all of a log is known, and what is doubted is durably given up. Stops once `budget` records are learned.
+    fn rebuild_log(&mut self, log: LogName, budget: &mut usize, out: &mut Outbox) -> bool {
         loop {
             self.ask_for_summaries(log, out);
             let from = self.wanted_from(log);
@@ -95,14 +109,22 @@ impl Webcosm {
             if progress.known <= from {
                 return progress.reading == 0 && self.logs[log as usize].tail >= progress.doubted_end;
             }
+            if *budget == 0 {
+                return false;
+            }
             let sequence = progress.known - 1;
-            let Some(summary) = progress.summaries.remove(&sequence) else { return false };
-            progress.known = sequence;
+            let Some(mut summary) = progress.summaries.remove(&sequence) else { return false };
             let segment = Segment { log, sequence };
-            match summary {
+            match &mut summary {
                 _ if self.rebuild.void.contains(&segment) => {}
-                Some(summary) => self.learn(segment, &summary),
+                Some(summary) => self.learn(segment, summary, budget),
                 None => self.rebuild.logs[log as usize].doubted_end = sequence + 1,
+            }
+            match summary {
+                Some(Summary { ref records, .. }) if !records.is_empty() && *budget == 0 => {
+                    self.summary_known(segment, summary);
+                }
+                _ => self.rebuild.logs[log as usize].known = sequence,
             }
         }
     }
@@ -161,12 +183,15 @@ impl Webcosm {
         self.summary_known(segment, found.map(|(_, summary)| summary));
     }
 
-    fn learn(&mut self, segment: Segment, summary: &Summary) {
-        for fact in &summary.facts {
-            self.rebuild.forget(*fact);
+    /// Takes the facts of a segment, then records from its end, as many as `budget` says.
+    fn learn(&mut self, segment: Segment, summary: &mut Summary, budget: &mut usize) {
+        for fact in summary.facts.drain(..) {
+            self.rebuild.forget(fact);
         }
         let slot = self.geometry.slot(segment);
-        for listed in summary.records.iter().rev() {
+        let left = summary.records.len().saturating_sub(*budget);
+        *budget = budget.saturating_sub(summary.records.len().max(1));
+        for listed in summary.records.drain(left..).rev() {
             let byte = u64::from(listed.step) * 64;
             let page = u32::try_from(byte / PAGE as u64).expect("steps are small");
             let position = Position::new(segment, page);

@@ -143,9 +143,9 @@ impl Webcosm {
 
     fn script_done(&mut self, after: After, result: Result<(), IoError>, now: Instant, out: &mut Outbox) {
         match after {
-            After::Formatted(superblock) => self.formatted(superblock, result),
+            After::Formatted(superblock) => self.formatted(superblock, result, now),
             After::Resealed => self.resealed(result, now, out),
-            After::Switched(superblock, blocks) => self.switched(superblock, blocks, result, out),
+            After::Switched(superblock, blocks) => self.switched(superblock, blocks, result, now, out),
             After::Committed(commit) => self.committed(commit, result, now, out),
             After::Rotated(superblock, blocks, facts) => self.rotated(superblock, blocks, facts, result, out),
             After::Synced => {

@@ -1,6 +1,9 @@
-//! The phases of a store's life and which may follow which.
+//! The phases of a store's life, which may follow which, and what they mean to others.
 
+use super::Webcosm;
+use crate::contract::{AbsentReason, RefusedReason};
 use crate::phases;
+use crate::status::{OpenStoreError, StoreStatus, Unable};
 
 /// Where the store is in its life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,6 +63,35 @@ impl Phase {
     #[must_use]
     pub const fn serves(self) -> bool {
         matches!(self, Rebuilding | Serving)
+    }
+}
+
+impl Webcosm {
+    /// What a get is told when the phase does not serve it, and what a put or removal.
+    pub(super) fn unable(&self) -> (AbsentReason, RefusedReason) {
+        let unable = match self.phase {
+            Phase::Unusable => Unable::Failed(self.failure.unwrap_or(OpenStoreError::Foreign)),
+            Phase::Closing | Phase::Closed => Unable::Closed,
+            _ => Unable::Recovering,
+        };
+        unable.reasons()
+    }
+
+    pub(super) fn status(&self) -> StoreStatus {
+        match self.phase {
+            Phase::Rebuilding => StoreStatus::Rebuilding,
+            Phase::Serving | Phase::Closing => StoreStatus::Serving,
+            Phase::Closed => StoreStatus::Closed,
+            Phase::Unusable => StoreStatus::Unusable(self.failure.unwrap_or(OpenStoreError::Foreign)),
+            _ => StoreStatus::Opening,
+        }
+    }
+
+    /// Moves to another phase.
+    pub(super) fn enter(&mut self, next: Phase) {
+        assert!(self.phase.may_become(next), "{:?} does not lead to {next:?}", self.phase);
+        self.phase = next;
+        self.observer.status.set(self.status());
     }
 }
 

@@ -66,6 +66,7 @@ impl Webcosm {
         superblock: Superblock,
         blocks: u32,
         result: Result<(), IoError>,
+        now: Instant,
         out: &mut Outbox,
     ) {
         match result {
@@ -79,6 +80,6 @@ impl Webcosm {
         let half = self.geometry.journal[superblock.journal_half as usize];
         self.forgetting.begin(half, blocks);
         self.enter(Phase::Rebuilding);
-        self.begin_rebuild(out);
+        self.begin_rebuild(now, out);
     }
 }
