@@ -5,6 +5,7 @@ use foxy_store::policy::POLICIES;
 use foxy_store::schemes::ufs::{UfsMapping, UfsReclaim};
 use foxy_store::settings::{MINIMUM_SIZE, Recovery};
 use foxy_store::{Observer, Scheme, SchemeName, StoreSettings};
+use std::time::Duration;
 
 /// What a scheme must stay within.
 #[derive(Clone, Copy, Debug)]
@@ -87,11 +88,11 @@ pub const SCHEMES: &[Subject] = &[
         let recovery = [Recovery::AfterCrash, Recovery::AfterCleanStop][(seed % 2) as usize];
         SchemeName::Ufs.make(&StoreSettings { recovery, ..settings(seed) }, Observer::default())
     }),
-    plain("webcosm", |seed| SchemeName::Webcosm.make(&settings(seed), Observer::default())),
+    plain("webcosm", |seed| SchemeName::Webcosm.make(&noting(seed), Observer::default())),
     Subject {
         name: "webcosm-wide",
         scheme: |seed| {
-            let wide = StoreSettings { size: WIDE, record_limit: 400, ..settings(seed) };
+            let wide = StoreSettings { size: WIDE, record_limit: 400, ..noting(seed) };
             SchemeName::Webcosm.make(&wide, Observer::default())
         },
         capacity: SIZE,
@@ -125,6 +126,11 @@ fn settings(seed: u64) -> StoreSettings {
         seed,
         ..StoreSettings::with_size(SIZE)
     }
+}
+
+/// The same, writing down every second what is in use.
+fn noting(seed: u64) -> StoreSettings {
+    StoreSettings { checkpoint_interval: Duration::from_secs(1), ..settings(seed) }
 }
 
 /// The same, so few operations at once that files are often not opened.
