@@ -114,6 +114,12 @@ fn a_run_ends_with_a_table_records_and_a_page_and_says_its_scale() {
 }
 
 #[test]
+fn a_fixed_pool_refuses_nobody_while_workers_are_free_however_many_come_at_once() {
+    let records = records(&["fixed-pool", "--pool", "24", "--backlog", "1", "--no-cache"], "8");
+    assert_eq!(value(&records, "wpb-8-no-cache", "errors"), Some(0.0));
+}
+
+#[test]
 fn what_an_earlier_run_left_in_the_cache_is_said_and_a_bar_on_it_missed() {
     let folder = tempfile::tempdir().expect("a folder");
     let (proxy, origin) =

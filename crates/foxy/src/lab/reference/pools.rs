@@ -4,6 +4,7 @@
 use super::Proxy;
 use std::io;
 use std::net::{TcpListener, TcpStream};
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::mpsc::{Receiver, TrySendError, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::Builder;
@@ -34,20 +35,28 @@ pub fn prefork(proxy: &Arc<Proxy>, workers: usize, listener: &TcpListener) -> io
     Ok(())
 }
 
-/// Workers that take connections from a queue; whoever finds that full is reset. (Linux does not refuse a connection when a listener's own
-/// queue is full, as the systems of then did, but leaves it to try again a second later.)
+/// Workers that take connections from a queue; whoever finds all of them busy and the backlog full is reset. (Linux does not refuse a
+/// connection when a listener's own queue is full, as the systems of then did, but leaves it to try again a second later.)
 pub fn fixed(proxy: &Arc<Proxy>, workers: usize, backlog: usize, listener: TcpListener) -> io::Result<()> {
-    let (queue, waiting) = sync_channel(backlog);
+    let most = workers + backlog;
+    let (queue, waiting) = sync_channel(most);
     let waiting = Arc::new(Mutex::new(waiting));
+    // Connections that are carried or wait. The queue alone would not do: many may come before idle workers wake.
+    let inside = Arc::new(AtomicUsize::new(0));
     for _ in 0..workers {
-        let (proxy, waiting) = (Arc::clone(proxy), Arc::clone(&waiting));
-        Builder::new().name("worker".into()).spawn(move || work(&proxy, &waiting))?;
+        let (proxy, waiting, inside) = (Arc::clone(proxy), Arc::clone(&waiting), Arc::clone(&inside));
+        Builder::new().name("worker".into()).spawn(move || work(&proxy, &waiting, &inside))?;
     }
     let accept = move || {
         accept_each(&listener, |client| {
+            if inside.load(SeqCst) >= most {
+                return reset(client);
+            }
+            inside.fetch_add(1, SeqCst);
             if let Err(TrySendError::Full(client) | TrySendError::Disconnected(client)) =
                 queue.try_send(client)
             {
+                inside.fetch_sub(1, SeqCst);
                 reset(client);
             }
         });
@@ -55,11 +64,12 @@ pub fn fixed(proxy: &Arc<Proxy>, workers: usize, backlog: usize, listener: TcpLi
     Builder::new().name("accept".into()).spawn(accept).map(|_| ())
 }
 
-fn work(proxy: &Proxy, waiting: &Mutex<Receiver<TcpStream>>) {
+fn work(proxy: &Proxy, waiting: &Mutex<Receiver<TcpStream>>, inside: &AtomicUsize) {
     loop {
         let next = waiting.lock().unwrap_or_else(PoisonError::into_inner).recv();
         let Ok(client) = next else { return };
         proxy.serve(client);
+        inside.fetch_sub(1, SeqCst);
     }
 }
 
