@@ -1,6 +1,7 @@
 //! Run records first, pictures second: what a run was, what it measured, how sure that is.
 //! It reads no clock and no file; whoever runs something hands the facts in.
 
+pub mod bootstrap;
 pub mod chart;
 pub mod comparison;
 pub mod figure;
@@ -12,6 +13,7 @@ pub mod statistics;
 pub mod table;
 mod verdict;
 
+pub use bootstrap::{Interval, Statistic};
 pub use figure::{FigureRow, Place, Verdict, figure_table, scale_text};
 pub use latency::Latencies;
 pub use page::Page;
