@@ -7,6 +7,7 @@ mod clients;
 mod documents;
 pub mod figures;
 mod judge;
+pub mod leap;
 pub mod live;
 pub mod load;
 pub mod origin;

@@ -1,0 +1,174 @@
+//! How two answers' header fields differ where it matters: which fields may differ, which steer caches and clients, and which
+//! are learned to be noise.
+
+use foxy_http::Headers;
+use std::collections::BTreeSet;
+use std::fmt;
+
+/// Fields in lower case that legitimately differ between an answer and what a proxy makes of it, and why.
+pub const MAY_DIFFER: &[(&str, &str)] = &[
+    ("date", "may be the proxy's own clock (RFC 9110 §6.6.1)"),
+    ("age", "how long it was stored (RFC 9111 §5.1)"),
+    ("via", "who passed it on (RFC 9110 §7.6.3)"),
+    ("cache-status", "what the cache did (RFC 9211)"),
+    ("x-cache", "what the cache did"),
+    ("x-cache-lookup", "what the cache did"),
+    ("x-varnish", "what the cache did"),
+    ("server", "reverse proxies put their own name"),
+    ("warning", "caches add it (RFC 7234 §5.5)"),
+    ("accept-ranges", "a cache may cut ranges itself"),
+    ("connection", "one hop only (RFC 9110 §7.6.1)"),
+    ("keep-alive", "one hop only"),
+    ("proxy-connection", "one hop only"),
+    ("transfer-encoding", "framing; the body is compared without it (R111)"),
+    ("content-length", "framing; the body itself is compared"),
+    (
+        "content-encoding",
+        "undone before bodies are compared (R111); one that cannot be undone shows as another body",
+    ),
+    ("trailer", "framing"),
+    ("upgrade", "one hop only"),
+    ("x-foxy-request", "of a stored answer it is another request's number"),
+];
+
+/// Fields in lower case that steer caches and clients: adding one is a difference, and of a proxy they are never noise.
+pub const STEERING: &[&str] = &[
+    "cache-control",
+    "content-disposition",
+    "content-language",
+    "content-location",
+    "content-range",
+    "content-type",
+    "etag",
+    "expires",
+    "last-modified",
+    "location",
+    "set-cookie",
+    "vary",
+    "www-authenticate",
+];
+
+/// Fields in lower case that may have another value and may not be lost: they move with the time at which the origin was asked.
+pub const MAY_CHANGE: &[&str] = &["expires"];
+
+/// How a field differs. Names are in lower case.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Difference {
+    /// The reference has it, the answer has not.
+    Missing(String),
+    /// The answer has it, the reference has not.
+    Added(String),
+    /// Both have it, with other values.
+    Changed(String),
+}
+
+impl fmt::Display for Difference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Missing(name) => write!(f, "{name} is missing"),
+            Self::Added(name) => write!(f, "{name} was added"),
+            Self::Changed(name) => write!(f, "{name} is another"),
+        }
+    }
+}
+
+fn may_differ(name: &str) -> bool {
+    MAY_DIFFER.iter().any(|(known, _)| *known == name)
+}
+
+fn steers(name: &str) -> bool {
+    STEERING.contains(&name)
+}
+
+fn names(headers: &Headers) -> BTreeSet<String> {
+    headers.iter().map(|(name, _)| name.to_ascii_lowercase()).collect()
+}
+
+/// The values of a field as one list: several lines mean what one line with commas means (RFC 9110 §5.3).
+fn value(headers: &Headers, name: &str) -> Vec<u8> {
+    let values: Vec<&[u8]> = headers.get_all(name).collect();
+    let joined = values.join(&b", "[..]);
+    // A transformation makes a strong tag weak; the body is compared itself.
+    if name == "etag" { joined.strip_prefix(b"W/").map_or(joined.clone(), <[u8]>::to_vec) } else { joined }
+}
+
+/// The first difference that matters; `ignored` says of a name in lower case that it does not.
+#[must_use]
+pub fn difference(
+    reference: &Headers,
+    answer: &Headers,
+    ignored: &dyn Fn(&str) -> bool,
+) -> Option<Difference> {
+    let counts = |name: &String| !may_differ(name) && !ignored(name);
+    for name in names(reference).into_iter().filter(counts) {
+        if !answer.contains(&name) {
+            return Some(Difference::Missing(name));
+        }
+        if value(reference, &name) != value(answer, &name) && !MAY_CHANGE.contains(&name.as_str()) {
+            return Some(Difference::Changed(name));
+        }
+    }
+    let added = names(answer).into_iter().filter(counts);
+    added.into_iter().find(|name| steers(name) && !reference.contains(name)).map(Difference::Added)
+}
+
+/// Whose two answers are compared to learn what is noise.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Learned {
+    /// The origin's: whatever it changes by itself is noise.
+    Origin,
+    /// A proxy's: it may not change what steers caches and clients.
+    Proxy,
+}
+
+/// The fields that two answers of one server to the same request both have with different values: noise. A field that one of
+/// them lacks is not noise, but a fault to be found.
+pub fn noise<'a>(
+    first: &'a Headers,
+    second: &'a Headers,
+    learned: Learned,
+) -> impl Iterator<Item = String> + 'a {
+    names(first).into_iter().filter(move |name| {
+        second.contains(name)
+            && !may_differ(name)
+            && (learned == Learned::Origin || !steers(name))
+            && value(first, name) != value(second, name)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn headers(lines: &[(&str, &str)]) -> Headers {
+        lines.iter().map(|(name, value)| (*name, value.as_bytes())).collect()
+    }
+
+    fn check(reference: &[(&str, &str)], answer: &[(&str, &str)], expected: Option<&str>) {
+        let found = difference(&headers(reference), &headers(answer), &|name| name == "x-id");
+        assert_eq!(found.map(|found| found.to_string()).as_deref(), expected, "{reference:?} {answer:?}");
+    }
+
+    #[test]
+    fn what_is_lost_changed_or_steers_is_a_difference_and_nothing_else() {
+        check(&[("Vary", "Accept")], &[("vary", "Accept"), ("Age", "5"), ("X-Served-By", "7")], None);
+        check(&[("Vary", "Accept")], &[], Some("vary is missing"));
+        check(&[("X-Mine", "1")], &[("X-Mine", "2")], Some("x-mine is another"));
+        check(&[], &[("Set-Cookie", "a=b")], Some("set-cookie was added"));
+        check(&[("X-Id", "1")], &[("X-Id", "2")], None);
+        check(&[("Content-Length", "5")], &[("Transfer-Encoding", "chunked")], None);
+        check(&[("Expires", "1")], &[("Expires", "2")], None);
+        check(&[("Expires", "1")], &[], Some("expires is missing"));
+        check(&[("ETag", "\"a\"")], &[("ETag", "W/\"a\"")], None);
+        check(&[("Link", "a"), ("Link", "b")], &[("Link", "a, b")], None);
+    }
+
+    #[test]
+    fn noise_is_what_changes_by_itself_and_of_a_proxy_steers_nothing() {
+        let first = headers(&[("X-Id", "1"), ("ETag", "1"), ("Date", "1"), ("X-Lost", "1"), ("X-Same", "1")]);
+        let second = headers(&[("X-Id", "2"), ("ETag", "2"), ("Date", "2"), ("X-Same", "1")]);
+        let learned = |whose| noise(&first, &second, whose).collect::<Vec<_>>();
+        assert_eq!(learned(Learned::Proxy), ["x-id"]);
+        assert_eq!(learned(Learned::Origin), ["etag", "x-id"]);
+    }
+}

@@ -1,0 +1,164 @@
+//! One request on all its paths: the copies sent after each other in turning order (R108), and which answer is the reference.
+
+use super::exchange::{self, Copied};
+use super::fields::{self, Learned};
+use super::{Answer, Asked, LeapRun, Manner, Path};
+use foxy_base::{WallTime, clock};
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+use std::rc::Rc;
+use tokio::time::sleep;
+
+/// What came of one request.
+#[derive(Debug)]
+pub struct Group {
+    pub asked: Asked,
+    pub number: u64,
+    /// When it began.
+    pub at: WallTime,
+    /// By path.
+    pub copies: Vec<Copied>,
+    /// What the origin itself answered when asked again, because an answer was not like its first.
+    pub again: Option<Copied>,
+}
+
+/// Fields that are learned to be noise, by path.
+#[derive(Debug, Default)]
+pub struct Noise(pub Vec<BTreeSet<String>>);
+
+impl Noise {
+    /// Learns from two answers on one path to the same request; only if they have the same body.
+    pub fn learn(&mut self, path: usize, manner: Manner, first: &Answer, second: &Answer) {
+        let learned = if manner == Manner::Direct { Learned::Origin } else { Learned::Proxy };
+        if first.fingerprint() == second.fingerprint() {
+            self.0[path].extend(fields::noise(&first.headers, &second.headers, learned));
+        }
+    }
+
+    /// Whether a field means nothing between these two paths.
+    pub fn covers(&self, one: usize, other: usize, name: &str) -> bool {
+        self.0[one].contains(name) || self.0[other].contains(name)
+    }
+
+    fn alike(&self, answers: &[(usize, &Answer)], one: usize, other: usize) -> bool {
+        let ((one, first), (other, second)) = (answers[one], answers[other]);
+        let ignored = |name: &str| self.covers(one, other, name);
+        fields::difference(&first.headers, &second.headers, &ignored).is_none()
+            && fields::difference(&second.headers, &first.headers, &ignored).is_none()
+    }
+}
+
+/// Asks on every path as request `number` of the run.
+pub async fn ask(run: Rc<LeapRun>, asked: Asked, number: u64, noise: Rc<RefCell<Noise>>) -> Group {
+    let (at, count) = (clock::wall(), run.paths.len());
+    let asked = Rc::new(asked);
+    let tasks: Vec<_> = (0..count)
+        .map(|path| {
+            let (run, asked) = (Rc::clone(&run), Rc::clone(&asked));
+            let place = place(number, path, count);
+            tokio::task::spawn_local(async move {
+                if place > 0 {
+                    sleep(run.stagger * place).await;
+                }
+                exchange::ask(&run, &run.paths[path], &asked, id(&run, number, path)).await
+            })
+        })
+        .collect();
+    let mut copies = Vec::new();
+    for task in tasks {
+        copies.push(task.await.expect("a copy does not panic"));
+    }
+    let direct = direct(&run.paths).filter(|&direct| is_doubtful(&copies, direct, &noise.borrow()));
+    let again = match direct {
+        Some(direct) => {
+            let number = id(&run, number, count);
+            Some(exchange::ask(&run, &run.paths[direct], &asked, number).await)
+        }
+        None => None,
+    };
+    Group { asked: Rc::unwrap_or_clone(asked), number, at, copies, again }
+}
+
+/// Where in the order of its copies request `number` is sent on a path, of `count`: the order turns, and after each round it is
+/// turned round, so that of any two paths each is first equally often. Turning alone would let the second of two neighbours find
+/// what the first had stored.
+fn place(number: u64, path: usize, count: usize) -> u32 {
+    let number = usize::try_from(number).unwrap_or(0);
+    let turned = (path + count - number % count) % count;
+    let place = if (number / count).is_multiple_of(2) { turned } else { count - 1 - turned };
+    u32::try_from(place).unwrap_or(u32::MAX)
+}
+
+/// The number that a copy carries: no two of a run are the same.
+fn id(run: &LeapRun, number: u64, path: usize) -> u64 {
+    run.first_request + number * (run.paths.len() as u64 + 1) + path as u64
+}
+
+/// The path to the origin itself.
+pub fn direct(paths: &[Path]) -> Option<usize> {
+    paths.iter().position(|path| path.manner == Manner::Direct)
+}
+
+/// Whether an answer is not like the origin's own, so that the origin must say again what is right.
+fn is_doubtful(copies: &[Copied], direct: usize, noise: &Noise) -> bool {
+    let Ok(right) = &copies[direct].outcome else { return false };
+    copies.iter().enumerate().any(|(path, copy)| match &copy.outcome {
+        Err(_) => false,
+        Ok(answer) if answer.fingerprint() != right.fingerprint() => true,
+        Ok(answer) => {
+            let ignored = |name: &str| noise.covers(path, direct, name);
+            fields::difference(&right.headers, &answer.headers, &ignored).is_some()
+        }
+    })
+}
+
+/// Which path's answer is the reference, and whether its fields hold too: the origin's own, if it says the same when asked
+/// again; without the origin, what more than half of the addresses that answered agree about.
+pub fn reference(paths: &[Path], group: &Group, noise: &Noise) -> Option<(usize, bool)> {
+    if let Some(direct) = direct(paths) {
+        let right = group.copies[direct].outcome.as_ref().ok()?;
+        let holds = match &group.again {
+            None => true,
+            Some(again) => {
+                again.outcome.as_ref().is_ok_and(|again| again.fingerprint() == right.fingerprint())
+            }
+        };
+        return holds.then_some((direct, true));
+    }
+    let mut seen = BTreeSet::new();
+    let whole = |path: usize| Some((path, group.copies[path].outcome.as_ref().ok()?));
+    let answers: Vec<(usize, &Answer)> =
+        (0..paths.len()).filter_map(whole).filter(|(path, _)| seen.insert(paths[*path].address)).collect();
+    let most = |count: usize, of: usize| count > 1 && count * 2 > of;
+    let agree = |answer: &Answer| {
+        answers.iter().filter(|(_, other)| other.fingerprint() == answer.fingerprint()).count()
+    };
+    let side: Vec<(usize, &Answer)> =
+        answers.iter().copied().filter(|(_, answer)| most(agree(answer), answers.len())).collect();
+    let first = side.first()?;
+    let count = |one: usize| (0..side.len()).filter(|&other| noise.alike(&side, one, other)).count();
+    let agreed = (0..side.len()).find(|&one| most(count(one), side.len()));
+    Some(agreed.map_or((first.0, false), |one| (side[one].0, true)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_path_has_every_place_and_of_two_each_is_first_equally_often() {
+        for count in 1..=9_usize {
+            let rounds = 0..2 * count as u64;
+            for path in 0..count {
+                let at = |place_wanted: u32| {
+                    rounds.clone().filter(|&number| place(number, path, count) == place_wanted).count()
+                };
+                assert!((0..count).all(|wanted| at(wanted as u32) == 2), "{path} of {count}");
+                for other in (0..count).filter(|&other| other != path) {
+                    let first = |&number: &u64| place(number, path, count) < place(number, other, count);
+                    assert_eq!(rounds.clone().filter(first).count(), count, "{path} and {other} of {count}");
+                }
+            }
+        }
+    }
+}

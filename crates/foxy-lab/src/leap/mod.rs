@@ -1,0 +1,112 @@
+//! LEAP's Multiplier as a replay (seed 002, §2.2; R107–R113): each request goes to every proxy and, where there is one, to the
+//! origin itself; the answers are timed, digested as they come and judged beside each other.
+//! It accepts no clients and speaks no TLS, and there is no Collector behind the proxies: each asks the origin itself.
+
+mod body;
+mod exchange;
+pub mod fields;
+mod group;
+pub mod line;
+mod multiply;
+mod past;
+mod records;
+mod report;
+pub mod requests;
+#[cfg(test)]
+mod tests;
+pub mod verdict;
+
+pub use exchange::{Failure, Times};
+pub use line::Line;
+pub use multiply::run;
+pub use report::{Example, LeapReport, PairedDifference, PathReport, noise_floor};
+pub use requests::Asked;
+pub use verdict::Verdict;
+
+use foxy_http::Headers;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+use verdict::Fingerprint;
+
+/// How a path is asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Manner {
+    /// A forward proxy: absolute form.
+    Forward,
+    /// A reverse proxy: origin form.
+    Reverse,
+    /// The origin itself: origin form. What it answers is the reference.
+    Direct,
+}
+
+/// One of those that get every request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Path {
+    /// Its name in logs, tables and records.
+    pub name: String,
+    /// Where it is.
+    pub address: SocketAddr,
+    /// How it is asked.
+    pub manner: Manner,
+}
+
+/// When requests begin.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Pace {
+    /// So many at a time, the next when one has ended on every path.
+    Closed(usize),
+    /// At a fixed rate a second.
+    Rate(f64),
+    /// As recorded, so many times as fast.
+    Recorded(f64),
+}
+
+/// A replay as a value.
+#[derive(Clone, Debug)]
+pub struct LeapRun {
+    /// Whom requests go to; at most one is [`Manner::Direct`].
+    pub paths: Vec<Path>,
+    /// When they begin.
+    pub pace: Pace,
+    /// How long after each other the copies of a request are sent (R108).
+    pub stagger: Duration,
+    /// After how long an answer counts as missing.
+    pub time_limit: Duration,
+    /// How many requests may be under way at once; one whose time comes beyond that is refused and counted (R107).
+    pub most_in_flight: usize,
+    /// Whether requests carry numbers by which the verifying origin's answers show hits.
+    pub numbered: bool,
+    /// Number of the first request; runs that must not mistake each other's answers start at different ones.
+    pub first_request: u64,
+    /// Seed of the intervals.
+    pub seed: u64,
+    /// Once set, no more requests begin.
+    pub interrupted: Arc<AtomicBool>,
+}
+
+/// A whole answer, its body digested.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Answer {
+    /// The status code.
+    pub status: u16,
+    /// The header fields.
+    pub headers: Headers,
+    /// Length of the body, with content codings and without chunk framing.
+    pub length: u64,
+    /// Digest of the body without codings.
+    pub digest: u128,
+    /// Whether the content coding could be undone.
+    pub intact: bool,
+    /// Whether it came from the proxy's cache, where that can be known.
+    pub hit: Option<bool>,
+}
+
+impl Answer {
+    /// What makes it the same to a user as another.
+    #[must_use]
+    pub const fn fingerprint(&self) -> Fingerprint {
+        Fingerprint { status: self.status, digest: self.digest }
+    }
+}

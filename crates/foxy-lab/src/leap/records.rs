@@ -1,0 +1,78 @@
+//! The run records that a replay becomes.
+
+use super::exchange::Failure;
+use super::report::{LeapReport, PairedDifference, PathReport, noise_floor};
+use super::verdict::Verdict;
+use foxy_report::{Measure, Record};
+
+impl LeapReport {
+    /// The replay as records; `differences` are its own.
+    #[must_use]
+    #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
+    pub fn records(&self, differences: &[PairedDifference]) -> Vec<Record> {
+        let mut records: Vec<Record> = self.paths.iter().flat_map(of_path).collect();
+        for pair in differences {
+            let (first, second) = (&self.paths[pair.paths.0].name, &self.paths[pair.paths.1].name);
+            for (name, found) in
+                [("latency_difference_p50_us", pair.median), ("latency_difference_mean_us", pair.mean)]
+            {
+                let measure = Measure::once(&format!("{name}_to_{second}"), first, found.value, "us");
+                records.push(Record::Measure(Measure { low: found.low, high: found.high, ..measure }));
+            }
+        }
+        let whole = [
+            ("requests", self.requests as f64, "requests"),
+            ("refused", self.refused as f64, "requests"),
+            ("asked_again", self.asked_again as f64, "requests"),
+            ("generator_busiest_thread", self.busy(), "share"),
+        ];
+        let floor = noise_floor(differences).map(|floor| ("noise_floor_us", floor, "us"));
+        let late =
+            (self.late.count() > 0).then(|| ("generator_late_p99_us", self.late.at(0.99) as f64, "us"));
+        for (name, value, unit) in whole.into_iter().chain(floor).chain(late) {
+            records.push(Record::Measure(Measure::once(name, "leap", value, unit)));
+        }
+        records
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
+fn of_path(path: &PathReport) -> Vec<Record> {
+    let mut values = vec![
+        ("answers".to_owned(), path.latencies.count() as f64, "requests"),
+        ("errors".to_owned(), path.failed() as f64, "requests"),
+        ("latency_mean_us".to_owned(), path.latencies.mean(), "us"),
+        ("latency_mean_with_errors_us".to_owned(), path.with_errors.mean(), "us"),
+    ];
+    for (name, quantile) in [("p50", 0.5), ("p90", 0.9), ("p99", 0.99)] {
+        values.push((format!("latency_{name}_us"), path.latencies.at(quantile) as f64, "us"));
+    }
+    for (name, latencies) in
+        [("connect", &path.connect), ("first_byte", &path.first_byte), ("transfer", &path.transfer)]
+    {
+        values.push((format!("{name}_p50_us"), latencies.at(0.5) as f64, "us"));
+    }
+    if let Some((hits, bytes)) = path.hit_ratios() {
+        values.push(("hit_ratio".into(), hits, "share"));
+        values.push(("byte_hit_ratio".into(), bytes, "share"));
+    }
+    for verdict in Verdict::ALL {
+        let name = format!("verdict_{}", verdict.name().to_ascii_lowercase());
+        values.push((name, path.count(verdict) as f64, "answers"));
+    }
+    values.push(("unjudged".into(), path.unjudged as f64, "answers"));
+    for failure in Failure::ALL.into_iter().filter(|&failure| path.failures[failure as usize] > 0) {
+        values.push((
+            format!("errors_{}", failure.name()),
+            path.failures[failure as usize] as f64,
+            "requests",
+        ));
+    }
+    let measure = |(name, value, unit): (String, f64, &str)| {
+        Record::Measure(Measure::once(&name, &path.name, value, unit))
+    };
+    let mut records: Vec<Record> = values.into_iter().map(measure).collect();
+    let (name, subject) = ("latency".into(), path.name.clone());
+    records.push(Record::Histogram { name, subject, quantiles: path.latencies.quantiles(), workload: None });
+    records
+}

@@ -1,0 +1,110 @@
+//! What is asked for: the objects of a workload, or the gets of a trace.
+
+use foxy_workload::{Content, Object, RequestStream, Trace, Workload};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// One request, the same for every path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Asked {
+    /// The server's name, with its port if it is not 80.
+    pub authority: Arc<str>,
+    /// Path and query.
+    pub path: String,
+    /// A header line besides the usual ones, without its end.
+    pub line: Option<Arc<str>>,
+    /// When it is recorded to begin, after the first.
+    pub at: Duration,
+}
+
+impl Asked {
+    /// The URL.
+    #[must_use]
+    pub fn url(&self) -> String {
+        format!("http://{}{}", self.authority, self.path)
+    }
+
+    /// What answers must agree about: the URL and the line.
+    pub(super) fn key(&self) -> String {
+        format!("{} {}", self.url(), self.line.as_deref().unwrap_or(""))
+    }
+}
+
+/// The first `count` requests of a workload of objects at the verifying origin `authority`; `None` when it has requests other
+/// than plain gets of one server.
+pub fn of_workload(
+    workload: &Workload,
+    seed: u64,
+    count: u64,
+    authority: Arc<str>,
+) -> Option<impl Iterator<Item = Asked> + use<>> {
+    workload.objects()?;
+    let mut stream = RequestStream::new(workload, seed);
+    Some((0..count).map(move |_| {
+        let path = stream.next_request().content.to_string();
+        Asked { authority: Arc::clone(&authority), path, line: None, at: Duration::ZERO }
+    }))
+}
+
+/// The gets of a trace as objects of the recorded sizes at the verifying origin `authority`: each URL is one object, and one
+/// with another size is another.
+pub fn of_trace(trace: &Trace, authority: Arc<str>) -> impl Iterator<Item = Asked> + '_ {
+    trace.gets.iter().map(move |get| {
+        let object = Object { id: u64::from(get.url), size: get.size, version: 1 };
+        let path = Content::Object(object, Duration::ZERO).to_string();
+        Asked { authority: Arc::clone(&authority), path, line: None, at: Duration::from_micros(get.time) }
+    })
+}
+
+/// The gets of a trace at the servers that it names; those that are not `http` are left out.
+pub fn live(trace: &Trace) -> impl Iterator<Item = Asked> + '_ {
+    trace.gets.iter().filter_map(|get| {
+        let url = trace.url_text(get.url);
+        let rest = url.strip_prefix("http://")?;
+        let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+        let (authority, path) = rest.split_at(end);
+        let path = path.split('#').next().unwrap_or("");
+        let slash = if path.starts_with('/') { "" } else { "/" };
+        let clean = |text: &str| text.bytes().all(|byte| byte.is_ascii_graphic());
+        (!authority.is_empty() && clean(authority) && clean(path)).then(|| Asked {
+            authority: authority.into(),
+            path: format!("{slash}{path}"),
+            line: None,
+            at: Duration::from_micros(get.time),
+        })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use foxy_workload::trace::{Format, read};
+
+    fn trace(urls: &[&str]) -> Trace {
+        let line = |(number, url): (usize, &&str)| {
+            format!(
+                "{}.500 3 10.0.0.1 TCP_MISS/200 {} GET {url} - DIRECT/- text/html\n",
+                100 + number,
+                50 + number
+            )
+        };
+        let text: String = urls.iter().enumerate().map(line).collect();
+        read(text.as_bytes(), Some(Format::Squid), &mut |_| {}).expect("a log").0
+    }
+
+    #[test]
+    fn live_requests_are_what_the_log_names() {
+        let trace = trace(&["http://a.test/x?y=1", "http://b.test:81"]);
+        let asked: Vec<Asked> = live(&trace).collect();
+        let urls: Vec<String> = asked.iter().map(Asked::url).collect();
+        assert_eq!(urls, ["http://a.test/x?y=1", "http://b.test:81/"]);
+        assert_eq!(asked[1].at, Duration::from_secs(1));
+    }
+
+    #[test]
+    fn without_live_servers_each_url_is_an_object_of_its_size() {
+        let trace = trace(&["http://a.test/x", "http://b.test/y"]);
+        let urls: Vec<String> = of_trace(&trace, "o.test".into()).map(|asked| asked.url()).collect();
+        assert_eq!(urls, ["http://o.test/o/0/50/1", "http://o.test/o/1/51/1"]);
+    }
+}

@@ -1,0 +1,224 @@
+//! What a proxy's answer is worth beside the reference answer to the same request (R112). Pure: no socket, no clock.
+
+use super::fields::{self, Difference};
+use super::{Answer, Failure};
+use std::fmt;
+
+/// What comes of one answer. The names are those of the paper's log (002, Fig 3), and three more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// Like the reference.
+    Ok,
+    /// Another status code.
+    StatusCodeMismatch,
+    /// A field of the reference is missing or says something else, or one that steers caches or clients was added.
+    HeaderMismatch,
+    /// Another body.
+    BodyMismatch,
+    /// No connection, or it ended within the answer, or what came is not HTTP.
+    Incomplete,
+    /// Not whole within the time limit.
+    Timeout,
+    /// What the reference was before.
+    Stale,
+}
+
+impl Verdict {
+    /// Every verdict, in the order of a report's counts.
+    pub const ALL: [Self; 7] = [
+        Self::Ok,
+        Self::StatusCodeMismatch,
+        Self::HeaderMismatch,
+        Self::BodyMismatch,
+        Self::Incomplete,
+        Self::Timeout,
+        Self::Stale,
+    ];
+
+    /// Its name in logs, tables and records.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Ok => "OK",
+            Self::StatusCodeMismatch => "STATUS_CODE_MISMATCH",
+            Self::HeaderMismatch => "HEADER_MISMATCH",
+            Self::BodyMismatch => "BODY_MISMATCH",
+            Self::Incomplete => "INCOMPLETE",
+            Self::Timeout => "TIMEOUT",
+            Self::Stale => "STALE",
+        }
+    }
+
+    /// The verdict of that name.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|verdict| verdict.name() == name)
+    }
+}
+
+/// A status and a body: what makes two answers the same to a user.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Fingerprint {
+    /// The status code.
+    pub status: u16,
+    /// Digest of the body without its transfer and content codings.
+    pub digest: u128,
+}
+
+/// What is known when an answer is judged.
+#[derive(Debug)]
+pub struct Reference<'a> {
+    /// The answer that holds as right.
+    pub answer: &'a Answer,
+    /// Whether its header fields hold as right too.
+    pub fields: bool,
+    /// What the reference was at earlier requests for the same URL.
+    pub earlier: &'a [Fingerprint],
+}
+
+/// Why an answer is not OK.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Detail {
+    /// Nothing to say.
+    None,
+    /// How the exchange ended.
+    Failed(Failure),
+    /// The reference's status, and the answer's.
+    Status(u16, u16),
+    /// Which field differs, and how.
+    Field(Difference),
+    /// The lengths of the reference's body and of the answer's.
+    Body(u64, u64),
+    /// The body is the one that another URL has.
+    BodyOf(String),
+    /// The content coding cannot be undone: its bytes are broken.
+    BrokenCoding,
+    /// It is what the reference answered before.
+    SeenBefore,
+    /// Its Last-Modified is older than the reference's.
+    OlderThanReference,
+}
+
+impl fmt::Display for Detail {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::None => Ok(()),
+            Self::Failed(failure) => f.write_str(failure.name()),
+            Self::Status(expected, found) => write!(f, "{found} instead of {expected}"),
+            Self::Field(difference) => difference.fmt(f),
+            Self::Body(expected, found) if expected == found => {
+                write!(f, "other bytes, {found} as they should be")
+            }
+            Self::Body(expected, found) => write!(f, "{found} bytes instead of {expected}"),
+            Self::BodyOf(url) => write!(f, "the body of {url}"),
+            Self::BrokenCoding => f.write_str("the content coding is broken"),
+            Self::SeenBefore => f.write_str("what the reference answered before"),
+            Self::OlderThanReference => f.write_str("Last-Modified is older than the reference's"),
+        }
+    }
+}
+
+/// A verdict with its reason.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// The verdict.
+    pub verdict: Verdict,
+    /// Why.
+    pub detail: Detail,
+}
+
+/// Judges an outcome; `None` when it is whole but there is nothing to judge it by. `ignored` says which fields, in lower case,
+/// mean nothing. Of several faults the gravest is named: an old answer, the status, the body, the fields.
+#[must_use]
+pub fn judge(
+    outcome: &Result<Answer, Failure>,
+    reference: Option<&Reference<'_>>,
+    ignored: &dyn Fn(&str) -> bool,
+) -> Option<Finding> {
+    let answer = match outcome {
+        Ok(answer) => answer,
+        Err(failure) => {
+            let verdict = if *failure == Failure::Timeout { Verdict::Timeout } else { Verdict::Incomplete };
+            return Some(Finding { verdict, detail: Detail::Failed(*failure) });
+        }
+    };
+    let reference = reference?;
+    let right = reference.answer;
+    let found = |verdict, detail| Some(Finding { verdict, detail });
+    let (own, expected) = (answer.fingerprint(), right.fingerprint());
+    if own != expected && reference.earlier.contains(&own) {
+        return found(Verdict::Stale, Detail::SeenBefore);
+    }
+    if own.digest != expected.digest && own.status == expected.status && is_older(answer, right) {
+        return found(Verdict::Stale, Detail::OlderThanReference);
+    }
+    if own.status != expected.status {
+        return found(Verdict::StatusCodeMismatch, Detail::Status(expected.status, own.status));
+    }
+    if !answer.intact && right.intact {
+        return found(Verdict::BodyMismatch, Detail::BrokenCoding);
+    }
+    if own.digest != expected.digest {
+        return found(Verdict::BodyMismatch, Detail::Body(right.length, answer.length));
+    }
+    match fields::difference(&right.headers, &answer.headers, ignored).filter(|_| reference.fields) {
+        Some(difference) => found(Verdict::HeaderMismatch, Detail::Field(difference)),
+        None => found(Verdict::Ok, Detail::None),
+    }
+}
+
+/// Whether both say when they were last changed, and the answer's was before the other's.
+fn is_older(answer: &Answer, right: &Answer) -> bool {
+    let changed = |answer: &Answer| {
+        answer.headers.get_str("last-modified").and_then(|date| httpdate::parse_http_date(date).ok())
+    };
+    matches!((changed(answer), changed(right)), (Some(own), Some(other)) if own < other)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::leap::tests::answer;
+
+    fn check(own: &Answer, right: &Answer, earlier: &[Fingerprint], expected: Verdict) {
+        let reference = Reference { answer: right, fields: true, earlier };
+        let finding = judge(&Ok(own.clone()), Some(&reference), &|_| false).expect("judged");
+        assert_eq!(finding.verdict, expected, "{}", finding.detail);
+    }
+
+    #[test]
+    fn of_several_faults_the_gravest_is_named() {
+        let right = answer(200, b"new", &[("ETag", "\"2\"")]);
+        let old = answer(200, b"old", &[("ETag", "\"1\"")]);
+        check(&right, &right, &[], Verdict::Ok);
+        check(&old, &right, &[], Verdict::BodyMismatch);
+        check(&old, &right, &[old.fingerprint()], Verdict::Stale);
+        check(&answer(200, b"new", &[]), &right, &[], Verdict::HeaderMismatch);
+        check(&answer(404, b"gone", &[]), &right, &[], Verdict::StatusCodeMismatch);
+        check(&right, &right, &[right.fingerprint()], Verdict::Ok);
+    }
+
+    #[test]
+    fn another_body_that_says_it_is_older_is_stale() {
+        let dated = |body: &[u8], day| {
+            answer(200, body, &[("Last-Modified", &format!("Tue, 0{day} Nov 1994 08:49:37 GMT"))])
+        };
+        check(&dated(b"a", 1), &dated(b"b", 8), &[], Verdict::Stale);
+        check(&dated(b"b", 8), &dated(b"a", 1), &[], Verdict::BodyMismatch);
+    }
+
+    #[test]
+    fn a_failure_needs_no_reference_and_an_answer_does() {
+        let verdict = |failure| judge(&Err(failure), None, &|_| false).map(|finding| finding.verdict);
+        assert_eq!(verdict(Failure::Timeout), Some(Verdict::Timeout));
+        assert_eq!(verdict(Failure::Closed), Some(Verdict::Incomplete));
+        assert_eq!(judge(&Ok(answer(200, b"", &[])), None, &|_| false), None);
+    }
+
+    #[test]
+    fn names_read_back() {
+        for (index, verdict) in Verdict::ALL.into_iter().enumerate() {
+            assert_eq!((verdict as usize, Verdict::named(verdict.name())), (index, Some(verdict)));
+        }
+    }
+}
