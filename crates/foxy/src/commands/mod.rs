@@ -8,6 +8,7 @@ pub mod disk_helper;
 pub mod explain;
 pub mod figure;
 pub mod fsck;
+pub mod leap;
 pub mod load;
 pub mod origin;
 pub mod peak;
@@ -39,6 +40,7 @@ const COMMANDS: &[Entry] = &[
     Entry { command: fsck::command, run: fsck::run },
     Entry { command: figure::command, run: figure::run },
     Entry { command: disk_helper::command, run: disk_helper::run },
+    Entry { command: leap::command, run: leap::run },
     Entry { command: load::command, run: load::run },
     Entry { command: compare::command, run: compare::run },
     Entry { command: origin::command, run: origin::run },

@@ -1,0 +1,197 @@
+//! The arguments of `foxy leap`, and what those say that stand for themselves.
+
+use crate::commands::load::arguments::option;
+use crate::failure::Failure;
+use crate::lab::bars::Bar;
+use crate::lab::{logs, records, seed, workloads};
+use crate::settings::units::parse_duration;
+use clap::{Arg, ArgAction, ArgGroup, ArgMatches, Command, value_parser};
+use foxy_lab::leap::Pace;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+const LONG: &str = "Sends each request of a workload or a trace to every proxy, and to the origin itself, and judges the answers beside \
+each other: LEAP's Multiplier (Davison and Wu) as a replay. The order turns from request to request, the copies are sent a little \
+after each other, each on a connection of its own. Verdicts: OK, STATUS_CODE_MISMATCH, HEADER_MISMATCH, BODY_MISMATCH, INCOMPLETE, \
+TIMEOUT, STALE, by the origin's own answer; with --origin, by what more than half of the proxies agree about.\n\n\
+Without --origin and --direct an origin is started here; a trace's URLs are then objects of the recorded sizes at it, so that nothing \
+goes to the network. A proxy must let clients reach 127.0.0.1 (foxy: --allow-destination 127.0.0.0/8). --live asks for what the \
+trace names instead: GETs only, 10 a second unless told otherwise. Give one address under two names to see what is noise.";
+
+/// Requests of a workload, unless told otherwise.
+pub const REQUESTS: u64 = 1000;
+/// Requests a second to live origins, unless told otherwise.
+const LIVE_RATE: f64 = 10.0;
+
+/// All of them.
+pub fn command() -> Command {
+    Command::new("leap")
+        .about("Send the same requests to several proxies at once, and judge their answers beside each other")
+        .long_about(LONG)
+        .args(whom())
+        .args(what())
+        .args(how())
+        .group(ArgGroup::new("stream").args(["trace", "workload"]))
+        .after_help(workloads::help())
+}
+
+fn switch(name: &'static str, help: &'static str) -> Arg {
+    Arg::new(name).long(name).action(ArgAction::SetTrue).help(help)
+}
+
+fn whom() -> Vec<Arg> {
+    let address = || value_parser!(SocketAddr);
+    vec![
+        option("proxy", "NAME=ADDRESS:PORT", "A proxy; can be repeated")
+            .required(true)
+            .action(ArgAction::Append)
+            .value_parser(value_parser!(Named)),
+        switch("reverse", "Send origin-form requests, as to reverse proxies"),
+        option("direct", "ADDRESS:PORT", "The origin, such as `foxy origin`, which is asked itself too")
+            .value_parser(address()),
+        option("origin", "ADDRESS:PORT", "The origin that requests name; it is not asked itself")
+            .value_parser(address())
+            .conflicts_with("direct"),
+    ]
+}
+
+fn what() -> Vec<Arg> {
+    vec![
+        workloads::argument().default_value("zipf"),
+        option("trace", "FILE", "Ask for the gets of this log, - for the standard input")
+            .value_parser(value_parser!(PathBuf)),
+        logs::format().requires("trace"),
+        switch("live", "Ask the servers that the trace names, through the network")
+            .requires("trace")
+            .conflicts_with_all(["direct", "origin", "reverse"]),
+        option("requests", "N", "Stop after this many (1000 of a workload, all of a trace)")
+            .value_parser(value_parser!(u64).range(1..)),
+        seed::argument("Seed of the workload and of the intervals"),
+    ]
+}
+
+fn how() -> Vec<Arg> {
+    vec![
+        option("rate", "N", "Begin so many requests a second, whether or not answers come")
+            .value_parser(positive)
+            .conflicts_with_all(["recorded", "clients"]),
+        option("recorded", "TIMES", "Begin requests as the trace recorded them, so many times as fast")
+            .num_args(0..=1)
+            .default_missing_value("1")
+            .value_parser(positive)
+            .requires("trace")
+            .conflicts_with("clients"),
+        option("clients", "N", "Otherwise so many requests at a time, the next when all paths are done (1)")
+            .value_parser(value_parser!(u32).range(1..=10_000)),
+        option("stagger", "TIME", "How long after each other the copies of a request are sent")
+            .default_value("1ms")
+            .value_parser(parse_duration),
+        option("time-limit", "TIME", "After how long an answer counts as missing")
+            .default_value("30s")
+            .value_parser(parse_duration),
+        option(
+            "most-in-flight",
+            "N",
+            "Requests under way at once; one that comes beyond is refused, and counted",
+        )
+        .default_value("256")
+        .value_parser(value_parser!(u32).range(1..=10_000)),
+        option("log", "FILE", "Write a line for each answer, as the paper's Multiplier does")
+            .value_parser(value_parser!(PathBuf)),
+        records::argument(),
+        option("html", "FILE", "Where a page with the figures goes").value_parser(value_parser!(PathBuf)),
+        option("fail-if", "BAR", "End with code 1 if this holds, such as verdict_stale>0; can be repeated")
+            .value_parser(value_parser!(Bar))
+            .action(ArgAction::Append),
+    ]
+}
+
+fn positive(text: &str) -> Result<f64, String> {
+    let number = text.parse().ok().filter(|number: &f64| number.is_finite() && *number >= 0.001);
+    number.ok_or_else(|| format!("{text:?} is not a number from 0.001 on"))
+}
+
+/// A proxy with its name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Named {
+    pub name: String,
+    pub address: SocketAddr,
+}
+
+impl FromStr for Named {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let refuse =
+            |what: &str| format!("{text:?} {what}; write NAME=ADDRESS:PORT, such as squid=127.0.0.1:3128");
+        let (name, address) = text.split_once('=').ok_or_else(|| refuse("has no name"))?;
+        let usable = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
+        if name.is_empty() || !name.bytes().all(usable) {
+            return Err(refuse("has a name of other than letters, digits, '-', '_' and '.'"));
+        }
+        if matches!(name, "direct" | "leap") {
+            return Err(refuse("has a name that means something else here"));
+        }
+        let address = address.parse().map_err(|_| refuse("has no address with a port"))?;
+        Ok(Self { name: name.into(), address })
+    }
+}
+
+/// The proxies, no two of one name.
+///
+/// # Errors
+/// When two have the same name.
+pub fn proxies(matches: &ArgMatches) -> Result<Vec<Named>, Failure> {
+    let mut proxies: Vec<Named> = Vec::new();
+    for proxy in matches.get_many::<Named>("proxy").into_iter().flatten() {
+        if proxies.iter().any(|known| known.name == proxy.name) {
+            let name = &proxy.name;
+            let what = format!("--proxy {name}=…: there are two of that name; give each its own");
+            return Err(Failure::Unusable(what));
+        }
+        proxies.push(proxy.clone());
+    }
+    Ok(proxies)
+}
+
+/// When requests begin.
+pub fn pace(matches: &ArgMatches) -> Pace {
+    let given = |name| matches.get_one::<f64>(name).copied();
+    match (given("rate"), given("recorded"), matches.get_one::<u32>("clients")) {
+        (Some(rate), _, _) => Pace::Rate(rate),
+        (_, Some(times), _) => Pace::Recorded(times),
+        (_, _, Some(&clients)) => Pace::Closed(usize::try_from(clients).unwrap_or(1)),
+        _ if matches.get_flag("live") => Pace::Rate(LIVE_RATE),
+        _ => Pace::Closed(1),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn proxies_have_a_name_and_an_address() {
+        let named = "squid-5.7=127.0.0.1:3128".parse::<Named>().expect("one");
+        assert_eq!((named.name.as_str(), named.address.port()), ("squid-5.7", 3128));
+        for wrong in
+            ["127.0.0.1:1", "=127.0.0.1:1", "a b=127.0.0.1:1", "direct=127.0.0.1:1", "a=127.0.0.1", ""]
+        {
+            let text = wrong.parse::<Named>().expect_err(wrong);
+            assert!(text.contains("write NAME=ADDRESS:PORT") && !text.contains('\n'), "{text}");
+        }
+    }
+
+    #[test]
+    fn live_origins_get_ten_requests_a_second_unless_told_otherwise() {
+        let pace_of = |more: &[&str]| {
+            let words = [&["leap", "--proxy", "a=127.0.0.1:1", "--trace", "-", "--live"], more].concat();
+            pace(&command().try_get_matches_from(words).expect("usable"))
+        };
+        assert_eq!(pace_of(&[]), Pace::Rate(10.0));
+        assert_eq!(pace_of(&["--rate", "0.5"]), Pace::Rate(0.5));
+        assert_eq!(pace_of(&["--recorded"]), Pace::Recorded(1.0));
+        assert_eq!(pace_of(&["--clients", "3"]), Pace::Closed(3));
+    }
+}

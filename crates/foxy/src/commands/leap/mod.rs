@@ -1,0 +1,174 @@
+//! `foxy leap`: the same requests to several proxies at once, timed and judged beside each other.
+
+mod arguments;
+mod log;
+mod report;
+
+use crate::failure::Failure;
+use crate::lab::bars::{self, Bar};
+use crate::lab::progress::Progress;
+use crate::lab::{logs, records, seed, workloads};
+use crate::signals::once_signalled;
+use crate::terminal::{self, Level};
+pub use arguments::command;
+use arguments::{Named, REQUESTS};
+use clap::ArgMatches;
+use foxy_base::clock;
+use foxy_lab::leap::{self, Asked, LeapReport, LeapRun, Manner, Path, requests};
+use foxy_lab::{Origin, OriginOptions};
+use foxy_workload::{Object, Trace};
+use log::Log;
+use report::Outcome;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::Duration;
+
+/// Runs it.
+///
+/// # Errors
+/// Arguments or a trace that cannot be used, no proxy that answers, a signal, a file that cannot be written, a missed bar.
+pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
+    let proxies = arguments::proxies(matches)?;
+    let trace = match matches.get_one::<PathBuf>("trace") {
+        Some(path) => Some(logs::read_log(matches, "--trace ", path)?),
+        None => None,
+    };
+    if let Some((_, read)) = &trace {
+        for example in logs::examples(read) {
+            terminal::report(Level::Warning, &format!("leap: {example}"));
+        }
+    }
+    let (_started, origin) = origin(matches)?;
+    let interrupted = Arc::new(AtomicBool::new(false));
+    let flag = Arc::clone(&interrupted);
+    once_signalled(move || flag.store(true, Relaxed))?;
+    let replay = replay_of(matches, &proxies, origin, &interrupted);
+    let stream = stream(matches, trace.as_ref().map(|(trace, _)| trace), origin)?;
+    let mut log = Log::create(matches.get_one("log"))?;
+    let mut progress = Progress::new("leap", stream.count);
+    let mut requests = stream.requests;
+    let report =
+        leap::run(&replay, &stream.probe, &mut *requests, &mut |line| log.write(line), &mut |begun| {
+            progress.update(begun)
+        });
+    drop(progress);
+    let report = report.map_err(|error| Failure::Failed(format!("leap: {error}")))?;
+    if let Some(stopped) = log.finish() {
+        terminal::report(Level::Warning, &format!("leap: {stopped}"));
+    }
+    let stopped = interrupted.load(Relaxed).then_some("stopped by a signal");
+    finish(matches, &report, stopped)
+}
+
+/// Where the origin is, started here unless it is given; none when the trace's own servers are asked.
+fn origin(matches: &ArgMatches) -> Result<(Option<Origin>, Option<SocketAddr>), Failure> {
+    let given = matches.get_one("direct").or_else(|| matches.get_one("origin")).copied();
+    if given.is_some() || matches.get_flag("live") {
+        return Ok((None, given));
+    }
+    let listen = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+    let origin = Origin::start(OriginOptions { listen, threads: 1 })
+        .map_err(|error| Failure::Failed(format!("leap: its origin cannot listen: {error}")))?;
+    let address = origin.address();
+    Ok((Some(origin), Some(address)))
+}
+
+fn replay_of(
+    matches: &ArgMatches,
+    proxies: &[Named],
+    origin: Option<SocketAddr>,
+    interrupted: &Arc<AtomicBool>,
+) -> LeapRun {
+    let manner = if matches.get_flag("reverse") { Manner::Reverse } else { Manner::Forward };
+    let direct = origin.filter(|_| !matches.contains_id("origin"));
+    let direct = direct.map(|address| Path { name: "direct".into(), address, manner: Manner::Direct });
+    let proxies =
+        proxies.iter().map(|Named { name, address }| Path { name: name.clone(), address: *address, manner });
+    let time = |name| *matches.get_one::<Duration>(name).expect("has a default");
+    let most = *matches.get_one::<u32>("most-in-flight").expect("has a default");
+    LeapRun {
+        paths: direct.into_iter().chain(proxies).collect(),
+        pace: arguments::pace(matches),
+        stagger: time("stagger"),
+        time_limit: time("time-limit"),
+        most_in_flight: usize::try_from(most).unwrap_or(usize::MAX),
+        numbered: origin.is_some(),
+        first_request: clock::wall().seconds() << 24,
+        seed: seed::of(matches),
+        interrupted: Arc::clone(interrupted),
+    }
+}
+
+/// What is asked for.
+struct Stream<'a> {
+    /// What everyone is asked for twice beforehand.
+    probe: Asked,
+    requests: Box<dyn Iterator<Item = Asked> + 'a>,
+    count: Option<u64>,
+}
+
+fn stream<'a>(
+    matches: &ArgMatches,
+    trace: Option<&'a Trace>,
+    origin: Option<SocketAddr>,
+) -> Result<Stream<'a>, Failure> {
+    let limit = matches.get_one::<u64>("requests").copied();
+    let authority: Arc<str> = origin.map(|origin| origin.to_string()).unwrap_or_default().into();
+    let path = Object { id: u64::MAX, size: 1000, version: 1 }.to_string();
+    let probe = Asked { authority: Arc::clone(&authority), path, line: None, at: Duration::ZERO };
+    let Some(trace) = trace else {
+        let (workload, count) = (workloads::named(matches)?, limit.unwrap_or(REQUESTS));
+        let requests = requests::of_workload(&workload, seed::of(matches), count, authority);
+        let requests = requests.ok_or_else(|| {
+            let name = &workload.name;
+            Failure::Unusable(format!(
+                "--workload {name}: has more than plain gets of one server, which leap cannot send yet; name one of model objects/1"
+            ))
+        })?;
+        return Ok(Stream { probe, requests: Box::new(requests), count: Some(count) });
+    };
+    let most = usize::try_from(limit.unwrap_or(u64::MAX)).unwrap_or(usize::MAX);
+    let count = Some(trace.gets.len().min(most) as u64);
+    if origin.is_some() {
+        let requests = Box::new(requests::of_trace(trace, authority).take(most));
+        return Ok(Stream { probe, requests, count });
+    }
+    let probe = requests::live(trace).next().ok_or_else(|| {
+        Failure::Unusable("--live: the trace names no http:// URL; give one that does".into())
+    })?;
+    Ok(Stream { probe, requests: Box::new(requests::live(trace).take(most)), count })
+}
+
+/// Says and writes what was found.
+fn finish(matches: &ArgMatches, report: &LeapReport, stopped: Option<&str>) -> Result<(), Failure> {
+    let setup = records::setup(seed::of(matches));
+    let differences = report.differences();
+    let outcome = Outcome { report, differences: &differences };
+    terminal::print(outcome.text().trim_end());
+    for warning in outcome.warnings() {
+        terminal::report(Level::Warning, &format!("leap: {warning}"));
+    }
+    let silent = report.paths.iter().all(|path| path.name == "direct" || path.latencies.count() == 0);
+    let failed = stopped
+        .or(silent.then_some("no proxy answered any request"))
+        .map(|reason| Failure::Failed(format!("leap: {reason}; what was measured stands above")));
+    let found = report.records(&differences);
+    let missed = match &failed {
+        Some(_) => Vec::new(),
+        None => bars::missed(matches.get_many::<Bar>("fail-if").into_iter().flatten(), &found)?,
+    };
+    if let Some(file) = matches.get_one::<PathBuf>("html") {
+        std::fs::write(file, outcome.page(&setup, stopped)).map_err(|error| {
+            let file = file.display();
+            Failure::Failed(format!("{file}: the page cannot be written: {error}; name another place"))
+        })?;
+    }
+    records::write(matches, setup, found, failed.is_none() && missed.is_empty())?;
+    match failed {
+        Some(failure) => Err(failure),
+        None if missed.is_empty() => Ok(()),
+        None => Err(Failure::Missed(missed.join("\n"))),
+    }
+}

@@ -1,0 +1,249 @@
+//! What `foxy leap` found, for people: tables, warnings, and a page.
+
+use foxy_base::ByteSize;
+use foxy_lab::leap::{Failure, LeapReport, PairedDifference, Verdict, noise_floor};
+use foxy_report::chart::{Axis, Chart, Line, Look, Plot, Provenance, Value};
+use foxy_report::number::readable;
+use foxy_report::{Interval, Page, Place, Setup, Table};
+
+/// The share of its time from which on the replay's thread was the limit.
+const BUSY: f64 = 0.9;
+/// From how many microseconds on one request in a hundred began late.
+const LATE: u64 = 10_000;
+
+/// A replay that has ended.
+pub struct Outcome<'a> {
+    pub report: &'a LeapReport,
+    pub differences: &'a [PairedDifference],
+}
+
+fn milliseconds(microseconds: f64) -> String {
+    readable(microseconds / 1000.0)
+}
+
+impl Outcome<'_> {
+    /// By what answers were judged, and how much was asked.
+    fn setting(&self) -> String {
+        let report = self.report;
+        let judge = if report.by_origin {
+            "the origin's own answers"
+        } else {
+            "what more than half of the proxies agree about"
+        };
+        format!(
+            "{} requests, {} refused for want of room; judged by {judge}; the origin asked again after {}; times in ms",
+            report.requests, report.refused, report.asked_again
+        )
+    }
+
+    /// What paths differ by when nothing does, if an address was given twice.
+    fn floor(&self) -> String {
+        match noise_floor(self.differences) {
+            Some(floor) => format!("noise floor (one address twice): {} ms", milliseconds(floor)),
+            None => "noise floor: unknown; give one address under two names".into(),
+        }
+    }
+
+    /// The tables.
+    pub fn text(&self) -> String {
+        let mut text =
+            format!("{}\n{}\n{}\n", self.setting(), self.times().render(), self.verdicts().render());
+        for table in [self.errors(), self.examples()].into_iter().flatten() {
+            text.push_str(&format!("{}\n", table.render()));
+        }
+        text.push_str(&format!("{}\n{}\n", self.pairs().render(), self.floor()));
+        for (path, names) in self.noisy() {
+            text.push_str(&format!("learned to be noise on {path}: {names}\n"));
+        }
+        text
+    }
+
+    fn times(&self) -> Table {
+        let heads = ["path", "answers", "mean", "errors in", "median", "p90", "p99", "connect", "first byte"];
+        let mut table = Table::new(&[&heads[..], &["transfer", "hits", "byte hits", "fetched"]].concat());
+        for path in &self.report.paths {
+            let at = |latencies: &foxy_report::Latencies, quantile| {
+                if latencies.count() == 0 {
+                    "–".into()
+                } else {
+                    milliseconds(latencies.at(quantile) as f64)
+                }
+            };
+            let mean = |latencies: &foxy_report::Latencies| {
+                if latencies.count() == 0 { "–".into() } else { milliseconds(latencies.mean()) }
+            };
+            let share = |value: Option<f64>| value.map_or_else(|| "–".into(), |value| format!("{value:.3}"));
+            let hits = path.hit_ratios();
+            table.row(&[
+                path.name.clone(),
+                path.latencies.count().to_string(),
+                mean(&path.latencies),
+                mean(&path.with_errors),
+                at(&path.latencies, 0.5),
+                at(&path.latencies, 0.9),
+                at(&path.latencies, 0.99),
+                at(&path.connect, 0.5),
+                at(&path.first_byte, 0.5),
+                at(&path.transfer, 0.5),
+                share(hits.map(|(requests, _)| requests)),
+                share(hits.map(|(_, bytes)| bytes)),
+                ByteSize(path.bytes).to_string(),
+            ]);
+        }
+        table
+    }
+
+    fn verdicts(&self) -> Table {
+        let names: Vec<&str> = Verdict::ALL.iter().map(|verdict| verdict.name()).collect();
+        let mut table = Table::new(&[&["path"][..], &names, &["not judged"]].concat());
+        for path in &self.report.paths {
+            let mut row = vec![path.name.clone()];
+            row.extend(Verdict::ALL.map(|verdict| path.count(verdict).to_string()));
+            row.push(path.unjudged.to_string());
+            table.row(&row);
+        }
+        table
+    }
+
+    /// Errors by cause; none when there were none.
+    fn errors(&self) -> Option<Table> {
+        let mut table = Table::new(&["path", "error", "requests"]);
+        let mut any = false;
+        for path in &self.report.paths {
+            for (failure, count) in Failure::ALL.iter().zip(path.failures).filter(|(_, count)| *count > 0) {
+                any = true;
+                table.row(&[path.name.clone(), failure.name().into(), count.to_string()]);
+            }
+        }
+        any.then_some(table)
+    }
+
+    /// Answers that were not OK; none when all were.
+    fn examples(&self) -> Option<Table> {
+        let mut table = Table::new(&["path", "verdict", "why", "for example"]);
+        let mut any = false;
+        for path in &self.report.paths {
+            for example in &path.examples {
+                any = true;
+                let (why, url) = (example.why.clone(), example.url.clone());
+                table.row(&[path.name.clone(), example.verdict.name().into(), why, url]);
+            }
+        }
+        any.then_some(table)
+    }
+
+    /// Paired differences with their intervals, and whether they are more than noise.
+    fn pairs(&self) -> Table {
+        let mut table = Table::new(&["difference", "requests", "median", "95 %", "mean", "95 %", "noise"]);
+        let floor = noise_floor(self.differences);
+        let interval =
+            |found: Interval| format!("{} … {}", milliseconds(found.low), milliseconds(found.high));
+        for pair in self.differences {
+            let name = |path: usize| &self.report.paths[path].name;
+            let noise = match floor {
+                _ if pair.same => "this is noise",
+                _ if !pair.median.excludes_zero() => "may be zero",
+                None => "unknown",
+                Some(floor) if pair.median.value.abs() <= floor => "within",
+                Some(_) => "beyond",
+            };
+            table.row(&[
+                format!("{} less {}", name(pair.paths.0), name(pair.paths.1)),
+                pair.requests.to_string(),
+                milliseconds(pair.median.value),
+                interval(pair.median),
+                milliseconds(pair.mean.value),
+                interval(pair.mean),
+                noise.into(),
+            ]);
+        }
+        table
+    }
+
+    fn noisy(&self) -> impl Iterator<Item = (&str, String)> {
+        let paths = self.report.paths.iter().zip(&self.report.noise);
+        paths.filter(|(_, names)| !names.is_empty()).map(|(path, names)| (&*path.name, names.join(", ")))
+    }
+
+    /// What a reader must know before believing the figures.
+    pub fn warnings(&self) -> Vec<String> {
+        let (report, mut warnings) = (self.report, Vec::new());
+        if report.refused > 0 {
+            warnings.push(format!(
+                "{} requests were refused because too many were under way; lower --rate, or raise --most-in-flight",
+                report.refused
+            ));
+        }
+        if report.busy() >= BUSY {
+            warnings.push(format!(
+                "the replay, not the proxies, was the limit: its thread ran {:.0} % of the time; lower --rate or --clients",
+                report.busy() * 100.0
+            ));
+        }
+        let late = report.late.at(0.99);
+        if late >= LATE {
+            warnings.push(format!("1 % of the requests began more than {late} us late; lower --rate"));
+        }
+        warnings
+    }
+
+    /// All of it on one page.
+    pub fn page(&self, setup: &Setup, stopped: Option<&str>) -> String {
+        let mut page = Page::new("The same requests to several proxies");
+        page.setup(setup);
+        page.paragraph(&self.setting());
+        if let Some(reason) = stopped {
+            page.paragraph(&format!("Incomplete: {reason}."));
+        }
+        for warning in self.warnings() {
+            page.paragraph(&format!("Warning: {warning}."));
+        }
+        page.chart(&self.distribution());
+        page.table(
+            "Response times of whole answers in milliseconds; connect, first byte and transfer are medians",
+            &self.times(),
+        );
+        page.table("Verdicts", &self.verdicts());
+        if let Some(errors) = self.errors() {
+            page.table("Errors by cause", &errors);
+        }
+        if let Some(examples) = self.examples() {
+            page.table("Examples", &examples);
+        }
+        page.table(
+            "Paired differences of response times in milliseconds, with bootstrap intervals",
+            &self.pairs(),
+        );
+        page.paragraph(&self.floor());
+        for (path, names) in self.noisy() {
+            page.paragraph(&format!("Learned to be noise on {path}: {names}."));
+        }
+        page.html()
+    }
+
+    fn distribution(&self) -> Chart {
+        let line = |path: &foxy_lab::leap::PathReport| Line {
+            name: path.name.clone(),
+            look: if path.name == "direct" { Look::Dashed } else { Look::Solid },
+            points: path
+                .latencies
+                .quantiles()
+                .into_iter()
+                .map(|(quantile, time)| ((time as f64).max(1.0), Value::exact(quantile)))
+                .collect(),
+        };
+        let answered = self.report.paths.iter().filter(|path| path.latencies.count() > 0);
+        Chart {
+            title: "Distribution of response times".into(),
+            provenance: Provenance {
+                source: "002 Fig 9".into(),
+                place: Place::Measured,
+                scale: 1.0,
+                seeds: 1,
+            },
+            x: Axis::logarithmic("response time", "µs"),
+            y: Axis::linear("share at most that", "").showing(0.0).showing(1.0),
+            plot: Plot::Lines(answered.map(line).collect()),
+        }
+    }
+}

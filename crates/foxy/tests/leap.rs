@@ -1,0 +1,175 @@
+//! `foxy leap` as users run it: the tables, the records, the page, the log, a proxy that lies, and what is refused.
+
+use foxy_lab::leap::Line;
+use serde_json::Value;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpListener;
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+
+/// A caching proxy that is ended when dropped. With two phases it would serve halves of what another process is copying.
+struct Proxy {
+    child: Child,
+    address: String,
+}
+
+impl Proxy {
+    fn start(store: &Path) -> Self {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_foxy"));
+        command
+            .args(["reference", "prefork", "--one-phase", "--listen", "127.0.0.1:0", "--store"])
+            .arg(store);
+        let mut child = command.stdout(Stdio::piped()).spawn().expect("it runs");
+        let mut line = String::new();
+        BufReader::new(child.stdout.as_mut().expect("piped")).read_line(&mut line).expect("a line");
+        let address =
+            line.split("http://").nth(1).and_then(|rest| rest.split('/').next()).expect("an address");
+        Self { child, address: address.to_owned() }
+    }
+}
+
+impl Drop for Proxy {
+    fn drop(&mut self) {
+        let _ended_already = self.child.kill();
+        let _ended_already = self.child.wait();
+    }
+}
+
+fn leap(arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_foxy"));
+    command.arg("leap").args(arguments).output().expect("the binary runs")
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// A proxy that answers everything with the same body.
+fn liar() -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("bound");
+    let address = listener.local_addr().expect("an address").to_string();
+    std::thread::spawn(move || {
+        for mut client in listener.incoming().flatten() {
+            let (mut request, mut byte) = (Vec::new(), [0]);
+            while !request.ends_with(b"\r\n\r\n") && client.read(&mut byte).is_ok_and(|read| read == 1) {
+                request.push(byte[0]);
+            }
+            let _gone_already = client.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi");
+        }
+    });
+    address
+}
+
+#[test]
+fn two_names_for_one_proxy_give_tables_records_a_page_a_log_and_a_noise_floor() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let proxy = Proxy::start(&folder.path().join("store"));
+    let (a, b) = (format!("a={}", proxy.address), format!("b={}", proxy.address));
+    let file = |name: &str| folder.path().join(name).to_str().expect("UTF-8").to_owned();
+    let (json, html, log) = (file("json"), file("html"), file("log"));
+    let output = leap(&[
+        "--proxy",
+        &a,
+        "--proxy",
+        &b,
+        "--requests",
+        "30",
+        "--json",
+        &json,
+        "--html",
+        &html,
+        "--log",
+        &log,
+        "--fail-if",
+        "verdict_body_mismatch>0",
+    ]);
+    let out = text(&output.stdout);
+    assert_eq!(output.status.code(), Some(0), "{out}{}", text(&output.stderr));
+    assert!(out.contains("a less b") && out.contains("noise floor (one address twice): "), "{out}");
+    let records = std::fs::read_to_string(json).expect("records");
+    let records: Vec<Value> = records.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    let value = |subject: &str, name: &str| {
+        let of_it = |record: &&Value| record["subject"] == subject && record["name"] == name;
+        records.iter().find(of_it).and_then(|record| record["value"].as_f64())
+    };
+    for path in ["direct", "a", "b"] {
+        assert_eq!(value(path, "verdict_ok"), Some(30.0), "{path}: {out}");
+        assert_eq!(value(path, "answers"), Some(30.0), "{path}: {out}");
+    }
+    assert_eq!(value("direct", "hit_ratio"), Some(0.0));
+    let hits = value("a", "hit_ratio").expect("known") + value("b", "hit_ratio").expect("known");
+    assert!(hits > 0.0, "each of two requests for one URL missed: {out}");
+    assert!(value("leap", "noise_floor_us").is_some());
+    assert_eq!(records.last().map(|record| &record["held"]), Some(&Value::Bool(true)));
+    let log = std::fs::read_to_string(log).expect("a log");
+    let paths: Vec<String> = log.lines().map(|line| Line::parse(line).expect(line).path).collect();
+    assert_eq!(paths.len(), 90);
+    assert_eq!(paths.iter().filter(|path| *path == "b").count(), 30);
+    let html = std::fs::read_to_string(html).expect("a page");
+    assert!(html.contains("Distribution of response times") && !html.contains("src="));
+}
+
+#[test]
+fn a_proxy_that_lies_is_named_and_misses_the_bar_and_a_full_disk_stops_the_log_alone() {
+    let proxy = format!("liar={}", liar());
+    let output = leap(&[
+        "--proxy",
+        &proxy,
+        "--requests",
+        "4",
+        "--log",
+        "/dev/full",
+        "--fail-if",
+        "liar/verdict_body_mismatch>0",
+    ]);
+    let (out, err) = (text(&output.stdout), text(&output.stderr));
+    assert_eq!(output.status.code(), Some(1), "{out}{err}");
+    assert!(out.contains("BODY_MISMATCH  2 bytes instead of"), "{out}");
+    assert!(
+        err.contains("liar/verdict_body_mismatch>0") && err.contains("/dev/full: the log stops here: "),
+        "{err}"
+    );
+}
+
+#[test]
+fn a_trace_is_replayed_as_objects_of_its_sizes() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let proxy = Proxy::start(&folder.path().join("store"));
+    let trace = folder.path().join("access.log");
+    let line = |number: u32| {
+        format!(
+            "{}.000 3 10.0.0.1 TCP_MISS/200 {} GET http://h.test/{number} - DIRECT/- text/html\n",
+            100,
+            50 + number
+        )
+    };
+    std::fs::write(&trace, format!("{}{}broken\n", line(1), line(2))).expect("written");
+    let proxy = format!("p={}", proxy.address);
+    let trace = trace.to_str().expect("UTF-8");
+    let output = leap(&["--proxy", &proxy, "--trace", trace, "--recorded", "--fail-if", "p/verdict_ok<2"]);
+    let (out, err) = (text(&output.stdout), text(&output.stderr));
+    assert_eq!(output.status.code(), Some(0), "{out}{err}");
+    assert!(out.contains("103 B") && err.contains("line 3: "), "{out}{err}");
+}
+
+#[test]
+fn what_cannot_be_used_is_refused_in_one_line() {
+    let refused = |arguments: &[&str], code: i32, part: &str| {
+        let output = leap(arguments);
+        let err = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(code), "{arguments:?}: {err}");
+        assert!(err.contains(part), "{arguments:?}: {err}");
+    };
+    let one = "a=127.0.0.1:1";
+    refused(&["--proxy", "127.0.0.1:1"], 2, "write NAME=ADDRESS:PORT");
+    refused(&["--proxy", one, "--proxy", one], 2, "there are two of that name");
+    refused(&["--proxy", one, "--workload", "polymix-4"], 2, "leap cannot send yet");
+    refused(&["--proxy", one, "--live"], 2, "--trace");
+    refused(&["--proxy", one, "--rate", "0"], 2, "not a number from 0.001 on");
+    refused(
+        &["--proxy", one, "--log", "/no/such/folder/log"],
+        2,
+        "--log /no/such/folder/log: cannot be made",
+    );
+    refused(&["--proxy", one, "--requests", "2"], 3, "no proxy answered any request");
+}
