@@ -1,18 +1,14 @@
 //! `foxy store bench engine`: what the default engine costs in memory, writes, reads and processor time, and how soon it answers
 //! after it was killed, each beside its bar. Only the last needs a disk.
 
+use super::restart;
 use crate::failure::Failure;
-use crate::lab::folder::{store_lock, words};
-use crate::lab::leftovers::SIM_PREFIX;
 use crate::lab::progress::Progress;
-use crate::lab::temporary::Temporary;
 use crate::lab::{records, seed};
 use crate::serve::process;
 use crate::terminal;
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
-use foxy_base::clock;
-use foxy_device::{Blocking, DirectIo, Root};
-use foxy_lab::store_bench::engine::{self, Store};
+use foxy_lab::store_bench::engine;
 use foxy_report::{Measure, Record, Table};
 use foxy_store::StoreStatus;
 use std::path::PathBuf;
@@ -20,8 +16,8 @@ use std::path::PathBuf;
 const ABOUT: &str = "\
 Runs the default engine in one thread. Memory and processor time come from a fill of a device that keeps nothing; bytes \
 written from a store in memory that is turned over three times; reads from gets of every small record; the time of a start \
-from a store in a folder, filled and then left as a killed process leaves it, in the page cache. Tails of reads under writes need \
-a quiet machine and are not measured here.";
+from stores in a folder, filled and then left as a killed process leaves them, in the page cache: one full of records, and one of a \
+tebibyte of which most is holes. Tails of reads under writes need a quiet machine and are not measured here.";
 
 /// Its arguments.
 pub fn command() -> Command {
@@ -41,20 +37,20 @@ pub fn command() -> Command {
 }
 
 /// What a value is held against.
-enum Bar {
+pub(super) enum Bar {
     AtMost(f64),
     AtLeast(f64),
 }
 
 /// A measure with its bar.
-struct Row {
+pub(super) struct Row {
     measure: Measure,
     bar: Bar,
     note: String,
 }
 
 impl Row {
-    fn new(name: &str, value: f64, unit: &str, bar: Bar, note: String) -> Self {
+    pub(super) fn new(name: &str, value: f64, unit: &str, bar: Bar, note: String) -> Self {
         Self { measure: Measure::once(name, "webcosm", value, unit), bar, note }
     }
 
@@ -84,7 +80,7 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     let mut rows = memory_and_time(scale).map_err(refused)?;
     rows.extend(writes(scale, seed).map_err(refused)?);
     rows.extend(small_records(scale, seed).map_err(refused)?);
-    rows.extend(killed(matches, scale, seed)?);
+    rows.extend(restart::rows(matches, scale, seed)?);
     let mut table = Table::new(&["measure", "value", "bar", "", "what was run"]);
     for row in &rows {
         table.row(&row.cells());
@@ -157,48 +153,5 @@ fn small_records(scale: u32, seed: u64) -> Result<Vec<Row>, StoreStatus> {
         Row::new("small_object_space_ratio", small.space, "bytes", Bar::AtMost(1.05), note()),
         Row::new("small_object_reads_per_hit", small.reads, "reads", Bar::AtMost(1.0), note()),
         Row::new("small_object_read_bytes_per_hit", small.read_bytes, "bytes", Bar::AtMost(4096.0), note()),
-    ])
-}
-
-#[expect(clippy::cast_precision_loss, reason = "measures")]
-fn killed(matches: &ArgMatches, scale: u32, seed: u64) -> Result<Vec<Row>, Failure> {
-    let parent = matches.get_one::<PathBuf>("folder").cloned().unwrap_or_else(std::env::temp_dir);
-    let failed = |text: &str| {
-        Failure::Failed(format!(
-            "{}: {text}; name a folder that can be written to with --folder",
-            parent.display()
-        ))
-    };
-    let _lock = store_lock(&parent).map_err(|error| failed(&words(&error)))?;
-    let folder = Temporary::new(parent.join(format!("{SIM_PREFIX}{}-0", std::process::id())));
-    let size = (4 << 30) >> scale.min(4);
-    let refused = |status: StoreStatus| failed(&format!("the store does not serve: {status:?}"));
-    let device = || {
-        let root = Root::open(folder.path()).map_err(|error| failed(&words(&error)))?;
-        Ok::<_, Failure>(Blocking::new(&root, DirectIo::Off))
-    };
-    let mut store = Store::open(size, seed, device()?).map_err(refused)?;
-    let count = size / 5 * 4 / (16 << 10);
-    let mut progress = Progress::new("killed store", Some(count));
-    for number in 0..count {
-        store.put(number, &engine::record(number, 16 << 10));
-        progress.update(number);
-    }
-    drop(progress);
-    store.flush();
-    drop(store.kill());
-    let begun = clock::monotonic();
-    let mut store = Store::start(size, seed, device()?);
-    let newest = engine::record(count - 1, 16 << 10);
-    let hit = engine::first_hit(&mut store, count - 1, &newest, 100_000);
-    let first = clock::monotonic().since(begun);
-    store.run();
-    let all = clock::monotonic().since(begun);
-    let back = (0..count).filter(|&number| store.holds(number, &engine::record(number, 16 << 10))).count();
-    let note = format!("{count} records of 16 KiB; all known after {:.0} ms", all.as_secs_f64() * 1e3);
-    let first = if hit { first.as_secs_f64() * 1e3 } else { f64::INFINITY };
-    Ok(vec![
-        Row::new("first_hit_after_kill_ms", first, "ms", Bar::AtMost(100.0), note.clone()),
-        Row::new("objects_back_share", back as f64 / count as f64, "share", Bar::AtLeast(0.999), note),
     ])
 }

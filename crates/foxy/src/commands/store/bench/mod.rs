@@ -2,6 +2,7 @@
 
 mod engine;
 mod misses;
+mod restart;
 
 use crate::failure::Failure;
 use clap::{ArgMatches, Command};

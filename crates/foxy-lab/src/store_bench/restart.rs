@@ -1,0 +1,220 @@
+//! How soon a store answers after its process was killed: opened on a thread of its own, as the proxy does it, and asked for a
+//! record until that is there. And a device that leaves holes, to make a store larger than the disk under it.
+
+use super::engine::{Store, key, record};
+use foxy_base::clock::monotonic;
+use foxy_base::{Instant, Random};
+use foxy_device::{BlockingDevice, Device, IoDone, IoId, IoOp, IoOutput, Memory};
+use foxy_store::shard::ShardSettings;
+use foxy_store::{Answer, Observer, Record, SchemeName, Shard, StoreHandle, StoreSettings, StoreStatus};
+use std::sync::mpsc;
+use std::time::Duration;
+
+/// Between two questions to a store that does not have the answer yet.
+const PAUSE: Duration = Duration::from_micros(200);
+
+/// Virtual time between two requests of a stream.
+const BETWEEN_REQUESTS: Duration = Duration::from_micros(500);
+
+/// A store that was opened again.
+pub struct Restarted {
+    shard: Shard,
+    handle: StoreHandle,
+    begun: Instant,
+}
+
+impl Restarted {
+    /// Begins to open the store of `size` bytes on that device.
+    ///
+    /// # Errors
+    /// When the system gives no thread.
+    pub fn start(size: u64, seed: u64, device: Box<dyn BlockingDevice>) -> std::io::Result<Self> {
+        let begun = monotonic();
+        let observer = Observer::default();
+        let settings = StoreSettings { seed, record_limit: u32::MAX, ..StoreSettings::with_size(size) };
+        let scheme = SchemeName::Webcosm.make(&settings, observer.clone());
+        let shard = Shard::start(scheme, device, observer, ShardSettings::new(monotonic))?;
+        let handle = shard.handle();
+        Ok(Self { shard, handle, begun })
+    }
+
+    /// Whether the store holds that record now.
+    #[must_use]
+    pub fn holds(&self, number: u64, record: &Record) -> bool {
+        let (sender, receiver) = mpsc::sync_channel(1);
+        self.handle.get(key(number), Box::new(move |answer| sender.try_send(answer).unwrap_or(())));
+        matches!(receiver.recv(), Ok(Answer::Found(found)) if found == *record)
+    }
+
+    /// Time from the beginning until the store had that record; `None` when it does not have it within `patience`.
+    #[must_use]
+    pub fn first_hit(&self, number: u64, record: &Record, patience: Duration) -> Option<Duration> {
+        self.wait(patience, || self.holds(number, record))
+    }
+
+    /// Time from the beginning until all records were known again.
+    #[must_use]
+    pub fn all_known(&self, patience: Duration) -> Option<Duration> {
+        self.wait(patience, || self.handle.observer().status.get() == StoreStatus::Serving)
+    }
+
+    fn wait(&self, patience: Duration, happened: impl Fn() -> bool) -> Option<Duration> {
+        loop {
+            if happened() {
+                return Some(monotonic().since(self.begun));
+            }
+            if monotonic().since(self.begun) > patience {
+                return None;
+            }
+            std::thread::sleep(PAUSE);
+        }
+    }
+
+    /// Records that the store knows.
+    #[must_use]
+    pub fn records(&self) -> u64 {
+        self.handle.observer().statistics.records.get()
+    }
+
+    /// Closes it.
+    pub fn close(self) {
+        drop(self.shard);
+    }
+}
+
+/// The share of requests that are hits in a stream in which few records are asked for often; the store of `size` bytes is
+/// killed that many times meanwhile, each time in the middle of what it does.
+///
+/// # Errors
+/// The status of a store that does not serve.
+pub fn hit_ratio(
+    size: u64,
+    requests: u64,
+    kills: u64,
+    seed: u64,
+    progress: &mut dyn FnMut(u64),
+) -> Result<f64, StoreStatus> {
+    let mut store = Store::open(size, seed, Memory::default())?;
+    let mut random = Random::new(seed);
+    let catalogue = (size / 3_000) as f64;
+    let body = record(seed, 20_000);
+    let mut hits = 0_u64;
+    for request in 1..=requests {
+        let number = (catalogue.powf(random.unit()) - 1.0) as u64;
+        let length = 2_000 + (number % 7) as usize * 3_000;
+        let content = Record { head: body.head.clone(), body: body.body.slice(..length - body.head.len()) };
+        if store.holds(number, &content) {
+            hits += 1;
+        } else {
+            store.put(number, &content);
+        }
+        store.pass(BETWEEN_REQUESTS);
+        if request.is_multiple_of(requests / (kills + 1)) && request < requests {
+            let mut device = store.kill();
+            device.close_all();
+            store = Store::open(size, seed, device)?;
+        }
+        progress(request);
+    }
+    Ok(hits as f64 / requests as f64)
+}
+
+/// A device whose files take no room before they are written to (so they must be made as long as they should be before they are
+/// opened again), and which keeps no write longer than `longest`.
+pub struct Hollow<D> {
+    inner: D,
+    longest: usize,
+    done: Vec<IoDone>,
+}
+
+impl<D: Device> Hollow<D> {
+    /// A device that drops longer writes.
+    #[must_use]
+    pub const fn new(inner: D, longest: usize) -> Self {
+        Self { inner, longest, done: Vec::new() }
+    }
+
+    /// Changes how long a write may be to be kept.
+    pub const fn keep(&mut self, longest: usize) {
+        self.longest = longest;
+    }
+}
+
+impl<D: Device> Device for Hollow<D> {
+    fn submit(&mut self, id: IoId, op: IoOp, now: Instant) {
+        match op {
+            IoOp::Write { buffer, .. } if buffer.len() > self.longest => {
+                let result = Ok(IoOutput::Moved { count: buffer.len() });
+                self.done.push(IoDone { id, result, buffer: Some(buffer) });
+            }
+            IoOp::Create { file, path, .. } => {
+                self.inner.submit(id, IoOp::Create { file, path, size: 0 }, now)
+            }
+            other => self.inner.submit(id, other, now),
+        }
+    }
+
+    fn reap(&mut self, now: Instant, done: &mut Vec<IoDone>) {
+        done.append(&mut self.done);
+        self.inner.reap(now, done);
+    }
+
+    fn next_completion(&self) -> Option<Instant> {
+        self.inner.next_completion()
+    }
+
+    fn in_flight(&self) -> usize {
+        self.inner.in_flight() + self.done.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use foxy_device::{FileId, IoBuffer, StorePath};
+    use foxy_store::schemes::webcosm::FILE_NAME;
+
+    /// Makes the store's file as long as it says it is.
+    fn lengthen(device: &mut Memory, size: u64) {
+        let (file, path) = (FileId(900), StorePath::new(FILE_NAME));
+        let buffer = IoBuffer::zeroed(4096);
+        let ops = [
+            IoOp::Open { file, path },
+            IoOp::Write { file, offset: size - 4096, buffer },
+            IoOp::Close { file },
+        ];
+        for (id, op) in (1..).zip(ops) {
+            device.submit(IoId(id), op, Instant::ZERO);
+        }
+        let mut done = Vec::new();
+        device.reap(Instant::ZERO, &mut done);
+        assert!(done.iter().all(|done| done.result.is_ok()));
+    }
+
+    #[test]
+    fn a_store_with_holes_knows_all_records_and_holds_those_that_were_kept() {
+        let size = 64 << 20;
+        let mut store = Store::open(size, 1, Hollow::new(Memory::default(), 64 << 10)).expect("it serves");
+        let put = |store: &mut Store<_>, number| assert!(store.put(number, &record(number, 100_000)));
+        (0..300).for_each(|number| put(&mut store, number));
+        store.flush();
+        store.device().keep(usize::MAX);
+        (300..310).for_each(|number| put(&mut store, number));
+        store.flush();
+        let Hollow { inner: mut device, .. } = store.kill();
+        device.close_all();
+        lengthen(&mut device, size);
+        let store = Restarted::start(size, 1, Box::new(device)).expect("a thread");
+        let patience = Duration::from_secs(30);
+        assert!(store.first_hit(309, &record(309, 100_000), patience).is_some());
+        assert!(store.all_known(patience).is_some() && !store.holds(5, &record(5, 100_000)));
+        store.close();
+    }
+
+    #[test]
+    fn kills_cost_few_hits() {
+        let hit_ratio = |kills| hit_ratio(32 << 20, 40_000, kills, 1, &mut |_| {}).expect("it serves");
+        let (never, often) = (hit_ratio(0), hit_ratio(2));
+        assert!(never > 0.5 && never - often < 0.02, "{never} {often}");
+    }
+}

@@ -1,0 +1,127 @@
+//! The part of `foxy store bench engine` that needs a disk: how soon a store answers after it was killed. One store is full of
+//! records; another is as large as a disk of a terabyte and keeps of most records only that they are there.
+
+use super::engine::{Bar, Row};
+use crate::failure::Failure;
+use crate::lab::folder::{store_lock, words};
+use crate::lab::leftovers::SIM_PREFIX;
+use crate::lab::progress::Progress;
+use crate::lab::temporary::Temporary;
+use clap::ArgMatches;
+use foxy_device::{Blocking, DeviceSettings, DirectIo, Root, open_device};
+use foxy_lab::store_bench::engine::{self, Store};
+use foxy_lab::store_bench::restart::{self, Hollow, Restarted};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// How long a first hit is waited for.
+const PATIENCE: Duration = Duration::from_secs(300);
+
+/// Writes that the large store keeps: summaries and all that is not a batch of records.
+const KEPT: usize = 128 << 10;
+
+/// Its last records, which it keeps whole.
+const WHOLE: u64 = 1000;
+
+/// A store to be filled and killed.
+struct Case {
+    size: u64,
+    length: usize,
+    hollow: bool,
+}
+
+/// Measures both.
+pub fn rows(matches: &ArgMatches, scale: u32, seed: u64) -> Result<Vec<Row>, Failure> {
+    let full = Case { size: (4 << 30) >> scale.min(4), length: 16 << 10, hollow: false };
+    let large = Case { size: (1 << 40) >> scale, length: 256 << 10, hollow: true };
+    let mut rows = killed(matches, &full, seed)?;
+    rows.extend(killed(matches, &large, seed)?);
+    rows.push(hits_lost(scale, seed)?);
+    Ok(rows)
+}
+
+/// The hits that three kills cost, in virtual time.
+fn hits_lost(scale: u32, seed: u64) -> Result<Row, Failure> {
+    let refused = |status| Failure::Failed(format!("the store does not serve: {status:?}"));
+    let (size, requests) = ((1 << 30) >> scale, 4_000_000 >> scale);
+    let mut progress = Progress::new("hits", Some(2 * requests));
+    let never =
+        restart::hit_ratio(size, requests, 0, seed, &mut |done| progress.update(done)).map_err(refused)?;
+    let often = restart::hit_ratio(size, requests, 3, seed, &mut |done| progress.update(requests + done))
+        .map_err(refused)?;
+    drop(progress);
+    let note = format!("{requests} requests to {} MiB, three kills; {never:.4} without", size >> 20);
+    Ok(Row::new("hit_ratio_lost_by_kills", never - often, "share", Bar::AtMost(0.001), note))
+}
+
+/// Fills a store, leaves it as a killed process does, and opens it on the device that the proxy would use.
+#[expect(clippy::cast_precision_loss, reason = "measures")]
+fn killed(matches: &ArgMatches, case: &Case, seed: u64) -> Result<Vec<Row>, Failure> {
+    let parent = matches.get_one::<PathBuf>("folder").cloned().unwrap_or_else(std::env::temp_dir);
+    let failed = |text: &str| {
+        Failure::Failed(format!(
+            "{}: {text}; name a folder that can be written to with --folder",
+            parent.display()
+        ))
+    };
+    let _lock = store_lock(&parent).map_err(|error| failed(&words(&error)))?;
+    let folder = Temporary::new(parent.join(format!("{SIM_PREFIX}{}-0", std::process::id())));
+    let count = case.size / 5 * 4 / case.length as u64;
+    fill(case, seed, count, folder.path()).map_err(|text| failed(&text))?;
+    let root = Root::open(folder.path()).map_err(|error| failed(&words(&error)))?;
+    let (device, kind) =
+        open_device(&root, DeviceSettings::default()).map_err(|error| failed(&error.to_string()))?;
+    let store = Restarted::start(case.size, seed, device).map_err(|error| failed(&error.to_string()))?;
+    let newest = engine::record(count - 1, case.length);
+    let first = store.first_hit(count - 1, &newest, PATIENCE);
+    let all = store.all_known(PATIENCE);
+    let milliseconds = |time: Option<Duration>| time.map_or(f64::INFINITY, |time| time.as_secs_f64() * 1e3);
+    let note = format!(
+        "{} GiB{}, {count} records of {} KiB, {kind}; all known after {:.0} ms",
+        case.size >> 30,
+        if case.hollow { " with holes" } else { "" },
+        case.length >> 10,
+        milliseconds(all)
+    );
+    let mut rows = vec![Row::new(
+        "first_hit_after_kill_ms",
+        milliseconds(first),
+        "ms",
+        Bar::AtMost(100.0),
+        note.clone(),
+    )];
+    let back = if case.hollow {
+        store.records()
+    } else {
+        let holds = |&number: &u64| store.holds(number, &engine::record(number, case.length));
+        (0..count).filter(holds).count() as u64
+    };
+    let share = back as f64 / count as f64;
+    rows.push(Row::new("objects_back_share", share, "share", Bar::AtLeast(0.999), note));
+    store.close();
+    Ok(rows)
+}
+
+fn fill(case: &Case, seed: u64, count: u64, folder: &Path) -> Result<(), String> {
+    let root = Root::open(folder).map_err(|error| words(&error))?;
+    let kept = if case.hollow { KEPT } else { usize::MAX };
+    let store = Store::open(case.size, seed, Hollow::new(Blocking::new(&root, DirectIo::Off), kept));
+    let mut store = store.map_err(|status| format!("the store does not serve: {status:?}"))?;
+    let mut progress = Progress::new("killed store", Some(count));
+    let same = engine::record(0, case.length);
+    for number in 0..count {
+        if number + WHOLE == count {
+            store.flush();
+            store.device().keep(usize::MAX);
+        }
+        let is_kept = !case.hollow || number + WHOLE >= count;
+        let record = if is_kept { engine::record(number, case.length) } else { same.clone() };
+        store.put(number, &record);
+        progress.update(number);
+    }
+    store.flush();
+    drop(store.kill());
+    let file = folder.join(foxy_store::schemes::webcosm::FILE_NAME);
+    let whole = std::fs::OpenOptions::new().write(true).open(&file).and_then(|file| file.set_len(case.size));
+    whole.map_err(|error| format!("{}: {error}", file.display()))
+}
