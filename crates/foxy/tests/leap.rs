@@ -6,6 +6,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpListener;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::mpsc::{Receiver, channel};
 
 /// A caching proxy that is ended when dropped. With two phases it would serve halves of what another process is copying.
 struct Proxy {
@@ -44,20 +45,22 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// A proxy that answers everything with the same body.
-fn liar() -> String {
+/// A proxy that answers everything with the same body, and hands out what it was asked.
+fn same_for_all() -> (String, Receiver<String>) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("bound");
     let address = listener.local_addr().expect("an address").to_string();
+    let (asked, requests) = channel();
     std::thread::spawn(move || {
         for mut client in listener.incoming().flatten() {
             let (mut request, mut byte) = (Vec::new(), [0]);
             while !request.ends_with(b"\r\n\r\n") && client.read(&mut byte).is_ok_and(|read| read == 1) {
                 request.push(byte[0]);
             }
+            let _nobody_listens = asked.send(text(&request));
             let _gone_already = client.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi");
         }
     });
-    address
+    (address, requests)
 }
 
 #[test]
@@ -111,7 +114,7 @@ fn two_names_for_one_proxy_give_tables_records_a_page_a_log_and_a_noise_floor() 
 
 #[test]
 fn a_proxy_that_lies_is_named_and_misses_the_bar_and_a_full_disk_stops_the_log_alone() {
-    let proxy = format!("liar={}", liar());
+    let proxy = format!("liar={}", same_for_all().0);
     let output = leap(&[
         "--proxy",
         &proxy,
@@ -150,6 +153,29 @@ fn a_trace_is_replayed_as_objects_of_its_sizes() {
     let (out, err) = (text(&output.stdout), text(&output.stderr));
     assert_eq!(output.status.code(), Some(0), "{out}{err}");
     assert!(out.contains("103 B") && err.contains("line 3: "), "{out}{err}");
+}
+
+#[test]
+fn live_proxies_are_asked_for_what_the_trace_names_and_judged_by_most() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let trace = folder.path().join("access.log");
+    let line = |url: &str| format!("100.000 3 10.0.0.1 TCP_MISS/200 50 GET {url} - DIRECT/- text/html\n");
+    let urls = ["http://h.test/a?b", "https://h.test/secret", "http://h.test:81/c"];
+    std::fs::write(&trace, urls.map(line).concat()).expect("written");
+    let ((a, requests), (b, _)) = (same_for_all(), same_for_all());
+    let (a, b, trace) = (format!("a={a}"), format!("b={b}"), trace.to_str().expect("UTF-8"));
+    let bars = ["--fail-if", "verdict_ok<2", "--fail-if", "verdict_ok>2"];
+    let arguments = ["--proxy", &a, "--proxy", &b, "--trace", trace, "--live", "--rate", "100"];
+    let output = leap(&[&arguments[..], &bars].concat());
+    let out = text(&output.stdout);
+    assert_eq!(output.status.code(), Some(0), "{out}{}", text(&output.stderr));
+    assert!(out.contains("judged by what more than half of the proxies agree about"), "{out}");
+    assert!(text(&output.stderr).contains("1 gets of the trace are left out"), "{}", text(&output.stderr));
+    let asked: Vec<String> = requests.try_iter().collect();
+    let lines: Vec<&str> = asked.iter().filter_map(|request| request.lines().next()).collect();
+    let (first, last) = ("GET http://h.test/a?b HTTP/1.1", "GET http://h.test:81/c HTTP/1.1");
+    assert_eq!(lines, [first, first, first, last], "twice beforehand, to learn what is noise");
+    assert!(asked.iter().all(|request| !request.contains("X-Foxy-")), "{asked:?}");
 }
 
 #[test]

@@ -138,6 +138,14 @@ fn stream<'a>(
     let probe = requests::live(trace).next().ok_or_else(|| {
         Failure::Unusable("--live: the trace names no http:// URL; give one that does".into())
     })?;
+    let usable = requests::live(trace).count();
+    if usable < trace.gets.len() {
+        let left_out = trace.gets.len() - usable;
+        let what =
+            format!("leap: --live: {left_out} gets of the trace are left out: their URLs are not http://");
+        terminal::report(Level::Warning, &what);
+    }
+    let count = Some(usable.min(most) as u64);
     Ok(Stream { probe, requests: Box::new(requests::live(trace).take(most)), count })
 }
 
