@@ -121,6 +121,12 @@ impl Index {
         Tag(hash >> (64 - self.bits - FINGERPRINT_BITS))
     }
 
+    /// Whether a tag, such as one that was read from a disk, is one that keys can have here.
+    #[must_use]
+    pub const fn can_have(&self, tag: Tag) -> bool {
+        tag.0 >> (self.bits + FINGERPRINT_BITS) == 0
+    }
+
     /// Records it knows.
     #[must_use]
     pub const fn len(&self) -> u64 {
@@ -156,7 +162,7 @@ impl Index {
 
     /// Counts uses from before the store was opened.
     pub fn add_uses(&mut self, tag: Tag, uses: u8) {
-        if tag.0 >> FINGERPRINT_BITS >= self.partitions.len() as u64 {
+        if !self.can_have(tag) {
             return;
         }
         let (partition, at, found) = self.seek(tag);

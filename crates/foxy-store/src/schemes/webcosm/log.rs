@@ -59,6 +59,14 @@ impl Log {
         self.turn.segments(self.slots, self.tail)
     }
 
+    /// Whether its ends, which a disk may have made up, can be those of a log: no more segments than it has slots, and sequence
+    /// numbers enough left for all that will ever be written.
+    #[must_use]
+    pub fn is_possible(&self) -> bool {
+        let used = self.next.checked_sub(self.tail);
+        used.is_some_and(|used| used <= self.segments()) && self.next <= Sequence::MAX / 2
+    }
+
     /// One of its segments.
     #[must_use]
     pub const fn segment(&self, sequence: Sequence) -> Segment {

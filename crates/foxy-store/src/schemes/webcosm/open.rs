@@ -121,11 +121,20 @@ impl Webcosm {
         match content {
             Some(JournalContent { facts, .. }) => {
                 facts.iter().map(Fact::of_forget).for_each(|fact| self.adopt_fact(fact));
+                if !self.logs.iter().all(Log::is_possible) {
+                    return self.journal_lost(out);
+                }
                 self.enter(Phase::FindingHead);
                 self.find_head(LogName::Main, out);
             }
             None if self.finding.journal_tries < JOURNAL_TRIES => self.read_journal(out),
-            None if self.finding.resizing.is_some() => self.begin_anew(out),
+            None => self.journal_lost(out),
+        }
+    }
+
+    fn journal_lost(&mut self, out: &mut Outbox) {
+        match self.finding.resizing {
+            Some(_) => self.begin_anew(out),
             None => self.format(self.superblock.size, out),
         }
     }

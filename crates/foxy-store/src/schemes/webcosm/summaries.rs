@@ -110,6 +110,10 @@ impl Webcosm {
         found: Option<(u64, Summary)>,
         out: &mut Outbox,
     ) {
+        let found = found.filter(|(_, summary)| {
+            // A checksum proves where bytes come from, not that they were meant: the secret lies in the same file.
+            summary.records.iter().all(|listed| self.index.can_have(listed.tag))
+        });
         match purpose {
             Purpose::Rebuild => self.rebuild_summary_read(segment, found, out),
             Purpose::Reclaim => self.reclaim_records(segment, found.map(|(_, summary)| summary)),

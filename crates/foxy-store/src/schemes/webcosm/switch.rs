@@ -20,6 +20,8 @@ impl Webcosm {
         for log in LogName::ALL {
             let first = self.first_of_life(log);
             let log = &mut self.logs[log as usize];
+            // A log has no more segments than slots, whatever a superblock says.
+            let first = first.min(log.tail + log.segments());
             void.extend((log.next..first).map(|sequence| log.segment(sequence)));
             log.next = log.next.max(first);
         }

@@ -35,7 +35,7 @@ impl Walk<'_> {
             let byte = u64::from(listed.step) * 64;
             let page = u32::try_from(byte / PAGE as u64).expect("steps are small");
             let position = Position::new(met.segment, page);
-            let possible = page < met.content_pages && self.is_possible(listed.tag);
+            let possible = page < met.content_pages && self.index.can_have(listed.tag);
             let forgotten = self.facts.get(&listed.tag).is_some_and(|fact| fact.reaches(position));
             let standing = if forgotten || !possible {
                 Standing::Forgotten
@@ -71,7 +71,7 @@ impl Walk<'_> {
             let scan =
                 Scan { secret: &self.secret, geometry: &self.geometry, segment: met.segment, life: met.life };
             let salt = self.superblock.salt;
-            let whole = if self.is_possible(listed.tag) {
+            let whole = if self.index.can_have(listed.tag) {
                 scan.listed(content, *listed, |key| self.index.tag(key.hash(salt)))
             } else {
                 Err(Reason::EntryImpossible)

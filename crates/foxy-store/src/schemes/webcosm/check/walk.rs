@@ -2,7 +2,7 @@
 //! under a tag counts, as for an opening.
 
 use super::super::geometry::{Geometry, LogName, Segment};
-use super::super::index::{FINGERPRINT_BITS, Index, Tag};
+use super::super::index::{Index, Tag};
 use super::super::summary::{Fact, Summary};
 use super::Extent;
 use super::finding::{Finding, Findings, Level, Reason};
@@ -83,16 +83,13 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Whether the index can have a tag.
-    pub(super) fn is_possible(&self, tag: Tag) -> bool {
-        tag.0 >> (self.geometry.partition_bits + FINGERPRINT_BITS) == 0
-    }
-
     /// All segments of a log.
     pub(super) fn log(&mut self, log: LogName, journal: &JournalReport) {
         let tail = self.tail(log, journal);
         let mut doubted = false;
-        for sequence in (journal.tails[log as usize]..tail.next).rev() {
+        // A log has no more segments than slots, whatever a journal says.
+        let oldest = tail.next.saturating_sub(self.geometry.segments(log)).max(journal.tails[log as usize]);
+        for sequence in (oldest..tail.next).rev() {
             let segment = Segment { log, sequence };
             let slot = self.geometry.slot(segment);
             let in_tail = sequence >= journal.durable_ends[log as usize];
