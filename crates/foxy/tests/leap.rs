@@ -17,9 +17,7 @@ struct Proxy {
 impl Proxy {
     fn start(store: &Path) -> Self {
         let mut command = Command::new(env!("CARGO_BIN_EXE_foxy"));
-        command
-            .args(["reference", "prefork", "--one-phase", "--listen", "127.0.0.1:0", "--store"])
-            .arg(store);
+        command.args(["reference", "prefork", "--listen", "127.0.0.1:0", "--store"]).arg(store);
         let mut child = command.stdout(Stdio::piped()).spawn().expect("it runs");
         let mut line = String::new();
         BufReader::new(child.stdout.as_mut().expect("piped")).read_line(&mut line).expect("a line");

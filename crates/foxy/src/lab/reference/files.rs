@@ -80,7 +80,10 @@ impl Files {
     pub fn keep_in_two_phases(&self, wanted: &Wanted, answer: &[u8], expires: u64) -> io::Result<Vec<u8>> {
         let place = self.place(wanted);
         let temporary = self.write_temporary(&place, wanted, answer, expires)?;
-        fs::copy(&temporary, &place)?;
+        // The copy gets its name when it is whole: whoever wants the same URL meanwhile must not be given half of it.
+        let copy = temporary.with_extension("copy");
+        fs::copy(&temporary, &copy)?;
+        fs::rename(copy, &place)?;
         fs::remove_file(temporary)?;
         self.list(wanted, expires)?;
         let read = self.read(wanted, 0);
