@@ -81,7 +81,8 @@ impl Files {
         let place = self.place(wanted);
         let temporary = self.write_temporary(&place, wanted, answer, expires)?;
         // The copy gets its name when it is whole: whoever wants the same URL meanwhile must not be given half of it.
-        let copy = temporary.with_extension("copy");
+        let mut copy = temporary.clone().into_os_string();
+        copy.push("-copy");
         fs::copy(&temporary, &copy)?;
         fs::rename(copy, &place)?;
         fs::remove_file(temporary)?;
