@@ -4,6 +4,7 @@
 use crate::client::{Client, Wire};
 use crate::judge::judge;
 use crate::load::{LoadOptions, Pace, Stop};
+use crate::numbers;
 use crate::outcome::LoadReport;
 use foxy_base::{Instant, clock};
 use foxy_workload::{Request, RequestStream};
@@ -18,6 +19,8 @@ use tokio::sync::Semaphore;
 /// What the clients of one run share.
 struct Run {
     options: LoadOptions,
+    /// Number of the first request.
+    first: u64,
     wire: Wire,
     /// The requests, and the number of the next.
     stream: Mutex<(RequestStream, u64)>,
@@ -57,7 +60,7 @@ impl Run {
         self.taken.store(number + 1, Ordering::Relaxed);
         let intended = self.begins(number)?;
         let late = waited.then(|| clock::monotonic().since(intended));
-        Some(Due { request, number: self.options.first_request + number, intended, late })
+        Some(Due { request, number: self.first + number, intended, late })
     }
 
     /// When request `number` should start; `None` when it is beyond the end of the run.
@@ -96,6 +99,7 @@ pub fn run(options: &LoadOptions, progress: &mut dyn FnMut(u64)) -> io::Result<L
         wire: Wire::new(options.target, &options.mode, options.protocol, options.time_limit, servers),
         stream: Mutex::new((RequestStream::new(&options.workload, options.seed), 0)),
         options: options.clone(),
+        first: numbers::first_of_run(),
         taken: AtomicU64::new(0),
         started,
         due: Semaphore::new(0),

@@ -10,6 +10,7 @@ mod judge;
 pub mod leap;
 pub mod live;
 pub mod load;
+mod numbers;
 pub mod origin;
 pub mod outcome;
 pub mod peak;

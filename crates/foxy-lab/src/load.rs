@@ -120,8 +120,6 @@ pub struct LoadOptions {
     pub seed: u64,
     /// After how long an answer counts as missing.
     pub time_limit: Duration,
-    /// Number of the first request; runs that must not mistake each other's replies start at different ones.
-    pub first_request: u64,
     /// Once set, no more requests begin: the run ends when those under way have ended.
     pub interrupted: Arc<AtomicBool>,
 }
@@ -142,7 +140,6 @@ impl LoadOptions {
             stop: Stop::After(Duration::from_secs(10)),
             seed: 1,
             time_limit: Duration::from_secs(30),
-            first_request: 0,
             interrupted: Arc::default(),
         }
     }

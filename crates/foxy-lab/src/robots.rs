@@ -5,6 +5,7 @@ use crate::client::{Client, Wire};
 use crate::judge::judge;
 use crate::live::Live;
 use crate::load::LoadOptions;
+use crate::numbers;
 use crate::outcome::{ErrorCause, LoadReport};
 use crate::plan::Plan;
 use foxy_base::{Instant, Random, clock};
@@ -101,6 +102,7 @@ fn begin_all(
 ) -> u64 {
     let mut stream = RequestStream::new(&options.workload, options.seed);
     let mut random = Random::new(options.seed ^ 0x726f_626f_7473);
+    let first = numbers::first_of_run();
     let (mut next, mut starts, mut not_sent) = (started, 0, 0);
     loop {
         let seen = live.seen(stream.is_frozen());
@@ -121,7 +123,7 @@ fn begin_all(
         let active = (robots.count as f64 * step.share).ceil() as u64;
         let robot = random.below(active.clamp(1, robots.count.max(1) as u64)) as usize;
         let request = stream.next_request();
-        let number = options.first_request + starts * NUMBERS;
+        let number = first + starts * NUMBERS;
         starts += 1;
         if seen.begun - seen.ended >= MOST_OUTSTANDING {
             not_sent += 1;

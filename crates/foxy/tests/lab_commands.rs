@@ -144,6 +144,21 @@ fn hits_come_over_every_protocol() {
 }
 
 #[test]
+fn what_an_earlier_run_stored_counts_as_hits() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let foxy = support::Foxy::start(folder.path(), &[]);
+    let (_origin, origin) = origin();
+    for bar in ["hit_ratio>0.9", "hit_ratio<1"] {
+        let mut load = Command::new(env!("CARGO_BIN_EXE_foxy"));
+        load.args(["load", "--proxy", &foxy.proxy.to_string(), "--origin", &origin, "--no-warm-up"]);
+        load.args(["--objects", "20", "--size", "1K", "--requests", "100", "--clients", "1"]);
+        let output = load.args(["--fail-if", bar]).output().expect("the binary runs");
+        let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        assert_eq!(output.status.code(), Some(0), "{bar}: {out}{err}");
+    }
+}
+
+#[test]
 fn table_3_comes_at_random_times_from_a_file() {
     let lines =
         "model = \"table3/1\"\nabout = \"x\"\nclients = 5\nservers = 1\nthink-time = \"1 ms\"\nrate = 900\n";

@@ -3,6 +3,7 @@
 use super::exchange::{self, Copied};
 use super::fields::{self, Learned};
 use super::{Answer, Asked, LeapRun, Manner, Path};
+use crate::numbers;
 use foxy_base::{WallTime, clock};
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -49,7 +50,13 @@ impl Noise {
 }
 
 /// Asks on every path as request `number` of the run.
-pub async fn ask(run: Rc<LeapRun>, asked: Asked, number: u64, noise: Rc<RefCell<Noise>>) -> Group {
+pub async fn ask(
+    run: Rc<LeapRun>,
+    numbers: Numbers,
+    asked: Asked,
+    number: u64,
+    noise: Rc<RefCell<Noise>>,
+) -> Group {
     let (at, count) = (clock::wall(), run.paths.len());
     let asked = Rc::new(asked);
     let tasks: Vec<_> = (0..count)
@@ -60,7 +67,7 @@ pub async fn ask(run: Rc<LeapRun>, asked: Asked, number: u64, noise: Rc<RefCell<
                 if place > 0 {
                     sleep(run.stagger * place).await;
                 }
-                exchange::ask(&run, &run.paths[path], &asked, id(&run, number, path)).await
+                exchange::ask(&run, &run.paths[path], &asked, numbers.copy(number, path)).await
             })
         })
         .collect();
@@ -71,7 +78,7 @@ pub async fn ask(run: Rc<LeapRun>, asked: Asked, number: u64, noise: Rc<RefCell<
     let direct = direct(&run.paths).filter(|&direct| is_doubtful(&copies, direct, &noise.borrow()));
     let again = match direct {
         Some(direct) => {
-            let number = id(&run, number, count);
+            let number = numbers.second_asking(number);
             Some(exchange::ask(&run, &run.paths[direct], &asked, number).await)
         }
         None => None,
@@ -89,9 +96,34 @@ fn place(number: u64, path: usize, count: usize) -> u32 {
     u32::try_from(place).unwrap_or(u32::MAX)
 }
 
-/// The number that a copy carries: no two of a run are the same.
-fn id(run: &LeapRun, number: u64, path: usize) -> u64 {
-    run.first_request + number * (run.paths.len() as u64 + 1) + path as u64
+/// The numbers that copies carry: no two of a run are the same.
+#[derive(Clone, Copy, Debug)]
+pub struct Numbers {
+    first: u64,
+    paths: u64,
+}
+
+impl Numbers {
+    /// For a run of so many paths that begins now.
+    pub fn new(paths: usize) -> Self {
+        Self { first: numbers::first_of_run(), paths: paths as u64 }
+    }
+
+    /// The two that a path is probed with beforehand.
+    pub const fn probes(self, path: usize) -> [u64; 2] {
+        let first = self.first + 2 * path as u64;
+        [first, first + 1]
+    }
+
+    /// That of request `number` on a path.
+    const fn copy(self, number: u64, path: usize) -> u64 {
+        self.second_asking(number) + 1 + path as u64
+    }
+
+    /// That of request `number` when the origin is asked a second time.
+    const fn second_asking(self, number: u64) -> u64 {
+        self.first + 2 * self.paths + number * (self.paths + 1)
+    }
 }
 
 /// The path to the origin itself.

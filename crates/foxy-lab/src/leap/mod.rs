@@ -78,8 +78,6 @@ pub struct LeapRun {
     pub most_in_flight: usize,
     /// Whether requests carry numbers by which the verifying origin's answers show hits.
     pub numbered: bool,
-    /// Number of the first request; runs that must not mistake each other's answers start at different ones.
-    pub first_request: u64,
     /// Seed of the intervals.
     pub seed: u64,
     /// Once set, no more requests begin.

@@ -1,7 +1,7 @@
 //! The replay: begins requests at their times on one thread, and judges them as they end.
 
 use super::exchange;
-use super::group::{self, Group, Noise};
+use super::group::{self, Group, Noise, Numbers};
 use super::line::{Line, Result as Said};
 use super::past::Past;
 use super::report::LeapReport;
@@ -40,6 +40,7 @@ pub fn run(
         report: LeapReport::new(&run),
         past: Past::default(),
         noise: Rc::new(RefCell::new(noise)),
+        numbers: Numbers::new(run.paths.len()),
         run,
     };
     LocalSet::new().block_on(&runtime, async {
@@ -54,6 +55,7 @@ pub fn run(
 
 struct Judging {
     run: Rc<LeapRun>,
+    numbers: Numbers,
     report: LeapReport,
     past: Past,
     noise: Rc<RefCell<Noise>>,
@@ -64,11 +66,11 @@ impl Judging {
     async fn learn(&mut self, probe: &Asked) {
         let start = |path: usize| {
             let (run, probe) = (Rc::clone(&self.run), probe.clone());
+            let [first, second] = self.numbers.probes(path);
             tokio::task::spawn_local(async move {
-                let number = run.first_request.wrapping_sub(1 + 2 * path as u64);
-                let first = exchange::ask(&run, &run.paths[path], &probe, number).await;
+                let first = exchange::ask(&run, &run.paths[path], &probe, first).await;
                 let first = first.outcome.ok()?;
-                let second = exchange::ask(&run, &run.paths[path], &probe, number.wrapping_sub(1)).await;
+                let second = exchange::ask(&run, &run.paths[path], &probe, second).await;
                 Some((first, second.outcome.ok()?))
             })
         };
@@ -101,8 +103,9 @@ impl Judging {
                 self.late(started, &asked, number);
                 if in_flight < self.run.most_in_flight {
                     let (run, noise, ends) = (Rc::clone(&self.run), Rc::clone(&self.noise), ends.clone());
+                    let numbers = self.numbers;
                     tokio::task::spawn_local(async move {
-                        let group = group::ask(run, asked, number, noise).await;
+                        let group = group::ask(run, numbers, asked, number, noise).await;
                         // The receiver lives until every group has come.
                         let _ = ends.send(group);
                     });

@@ -69,7 +69,6 @@ fn run_of(paths: &[(&str, SocketAddr, Manner)]) -> LeapRun {
         time_limit: Duration::from_secs(2),
         most_in_flight: 64,
         numbered: false,
-        first_request: 1000,
         seed: 1,
         interrupted: Arc::default(),
     }

@@ -12,6 +12,7 @@ mod tests;
 pub use cause::Cause;
 pub use report::{Part, PartReport, PointReport};
 
+use crate::numbers;
 use foxy_base::clock;
 use foxy_workload::wpb::{Phase, Wpb, WpbClient};
 use std::cell::RefCell;
@@ -60,8 +61,6 @@ pub struct WpbRun {
     pub slow: Option<u64>,
     /// After how long an answer counts as missing; what a slow client needs to read it is added.
     pub time_limit: Duration,
-    /// Number of the first request; runs that must not mistake each other's answers start at different ones.
-    pub first_request: u64,
     /// Once set, no more requests begin.
     pub interrupted: Arc<AtomicBool>,
 }
@@ -75,10 +74,11 @@ pub struct WpbRun {
 /// When the runtime cannot be had. Failed requests are counted, not errors.
 pub fn run(run: &WpbRun, progress: &mut dyn FnMut(u64)) -> io::Result<PointReport> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let numbers = Rc::new(AtomicU64::new(run.first_request));
+    let begun = Rc::new(AtomicU64::new(0));
+    let first = numbers::first_of_run();
     let mut clients: Vec<WpbClient> = (0..run.clients).map(|n| WpbClient::new(&run.knobs, n)).collect();
     let mut part = |part: Part, clients: Vec<WpbClient>| {
-        let everyone = together(run, part, clients, Rc::clone(&numbers), progress);
+        let everyone = together(run, part, clients, (first, Rc::clone(&begun)), progress);
         LocalSet::new().block_on(&runtime, everyone)
     };
     let (control, _) = part(Part::Control, clients.clone())?;
@@ -97,28 +97,29 @@ pub fn probe(run: &WpbRun) -> io::Result<Result<(), Cause>> {
     let run = WpbRun { latency: Duration::ZERO, slow: None, ..run.clone() };
     let request = WpbClient::new(&run.knobs, u32::MAX).next_request();
     let Some(request) = request else { return Ok(Ok(())) };
-    Ok(runtime.block_on(exchange::ask(&run, &request, run.first_request, false)).map(|_| ()))
+    Ok(runtime.block_on(exchange::ask(&run, &request, numbers::first_of_run(), false)).map(|_| ()))
 }
 
-/// All clients through one part; gives them back as they stand at its end.
+/// All clients through one part; gives them back as they stand at its end. Requests are numbered from `first` on; `begun` counts
+/// them over all parts.
 async fn together(
     run: &WpbRun,
     part: Part,
     clients: Vec<WpbClient>,
-    numbers: Rc<AtomicU64>,
+    (first, begun): (u64, Rc<AtomicU64>),
     progress: &mut dyn FnMut(u64),
 ) -> io::Result<(PartReport, Vec<WpbClient>)> {
     let (started, used) = (clock::monotonic(), clock::thread_processor_time());
     let report = Rc::new(RefCell::new(PartReport::default()));
     let run = Rc::new(run.clone());
     let begin = |client| {
-        let (run, report, numbers) = (Rc::clone(&run), Rc::clone(&report), Rc::clone(&numbers));
-        tokio::task::spawn_local(through(run, part, client, numbers, report))
+        let (run, report, begun) = (Rc::clone(&run), Rc::clone(&report), Rc::clone(&begun));
+        tokio::task::spawn_local(through(run, part, client, (first, begun), report))
     };
     let tasks: Vec<_> = clients.into_iter().map(begin).collect();
     while !tasks.iter().all(tokio::task::JoinHandle::is_finished) {
         tokio::time::sleep(Duration::from_millis(2)).await;
-        progress(numbers.load(Ordering::Relaxed) - run.first_request);
+        progress(begun.load(Ordering::Relaxed));
     }
     let mut clients = Vec::new();
     for task in tasks {
@@ -134,13 +135,13 @@ async fn through(
     run: Rc<WpbRun>,
     part: Part,
     mut client: WpbClient,
-    numbers: Rc<AtomicU64>,
+    (first, begun): (u64, Rc<AtomicU64>),
     report: Rc<RefCell<PartReport>>,
 ) -> WpbClient {
     let phase = if part == Part::Second { Phase::Second } else { Phase::First };
     while client.phase() == Some(phase) && !run.interrupted.load(Ordering::Relaxed) {
         let Some(request) = client.next_request() else { break };
-        let number = numbers.fetch_add(1, Ordering::Relaxed);
+        let number = first + begun.fetch_add(1, Ordering::Relaxed);
         let began = clock::monotonic();
         let outcome = exchange::ask(&run, &request, number, part != Part::Control).await;
         report.borrow_mut().take(&request, outcome, clock::monotonic().since(began));

@@ -16,8 +16,6 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
-/// Numbers of measured requests start above those of the warm-up, so that its replies are known as hits.
-const MEASURED: u64 = 1 << 40;
 /// Requests over which system calls are counted.
 const COUNTED: u64 = 20_000;
 /// Points of the timeline of a run.
@@ -57,7 +55,7 @@ impl Measured<'_> {
         for &rate in &self.context.rates {
             let pace = Pace::Open { rate: f64::from(rate) };
             let stop = Stop::After(self.context.time);
-            let options = LoadOptions { pace, stop, first_request: 3 * MEASURED, ..self.options.clone() };
+            let options = LoadOptions { pace, stop, ..self.options.clone() };
             let Loaded { report, used, .. } = self.load(running, &options, &format!(" at {rate}/s"))?;
             let under = format!("{}{AT_RATE}{rate}", self.trial.scenario.workload);
             records.extend(self.labelled(report.records(self.trial.peer.name, Some(used.processor)), &under));
@@ -74,8 +72,7 @@ impl Measured<'_> {
         let workload = self.trial.scenario.workload;
         let origin = self.context.origin.requests();
         let device = usage::of_device(&self.cache);
-        let options = LoadOptions { first_request: MEASURED, ..self.options.clone() };
-        let Loaded { report, used, timeline } = self.load(running, &options, "")?;
+        let Loaded { report, used, timeline } = self.load(running, &self.options, "")?;
         let device = usage::of_device(&self.cache).zip(device);
         let mut found = report.records(name, Some(used.processor));
         let mut measure = |name_of: &str, value: f64, unit: &str| {
@@ -151,7 +148,7 @@ impl Measured<'_> {
             Err(why) => return Ok(Err(why)),
         };
         let stop = Stop::Requests(COUNTED);
-        let options = LoadOptions { stop, first_request: 4 * MEASURED, ..self.options.clone() };
+        let options = LoadOptions { stop, ..self.options.clone() };
         let report = load::run(&options, &mut |_| self.look(running)).map_err(|error| self.no(&error))?;
         Ok(counter.end().map(|calls| calls as f64 / report.answers.max(1) as f64))
     }
@@ -168,7 +165,6 @@ impl Measured<'_> {
                 ..objects
             }),
             stop: Stop::Requests(newest),
-            first_request: 2 * MEASURED,
             ..self.options.clone()
         };
         let report = load::run(&options, &mut |_| self.look(running)).map_err(|error| self.no(&error))?;

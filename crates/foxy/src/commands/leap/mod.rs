@@ -13,7 +13,6 @@ use crate::terminal::{self, Level};
 pub use arguments::command;
 use arguments::{Named, REQUESTS};
 use clap::ArgMatches;
-use foxy_base::clock;
 use foxy_lab::leap::{self, Asked, LeapReport, LeapRun, Manner, Path, requests};
 use foxy_lab::{Origin, OriginOptions};
 use foxy_workload::{Object, Trace};
@@ -95,7 +94,6 @@ fn replay_of(
         time_limit: time("time-limit"),
         most_in_flight: usize::try_from(most).unwrap_or(usize::MAX),
         numbered: origin.is_some(),
-        first_request: clock::wall().seconds() << 24,
         seed: seed::of(matches),
         interrupted: Arc::clone(interrupted),
     }

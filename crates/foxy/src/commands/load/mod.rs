@@ -36,7 +36,6 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     if options.interrupted.load(Relaxed) {
         return Err(Failure::Failed("load: stopped by a signal before anything was measured".into()));
     }
-    let options = LoadOptions { first_request: WARM_UP_REQUESTS, ..options };
     let process = matches.get_one::<u32>("pid").copied();
     let (used_before, asked_before) = (process_time(process)?, asked(started_here.as_ref()));
     let (mut report, mut more) = match &options.workload.model {
@@ -112,9 +111,6 @@ pub fn setup(options: &LoadOptions) -> Setup {
     Setup { scale, ..records::setup(options.seed) }
 }
 
-/// Numbers of measured requests start above those of the warm-up, so that its replies are known as hits.
-const WARM_UP_REQUESTS: u64 = 1 << 40;
-
 /// Starts an origin unless the arguments name one.
 ///
 /// # Errors
@@ -154,8 +150,8 @@ fn ask_again(options: &LoadOptions, report: &LoadReport, newest: u64) -> Result<
     let size = options.workload.objects().map_or(0, |objects| objects.size);
     let objects = Objects { objects: count, size, popularity: Popularity::Window { first }, warm_up: false };
     let workload = Workload { model: Model::Objects(objects), ..options.workload.clone() };
-    let (stop, pace, first_request) = (Stop::Requests(count), Pace::Closed, 2 * WARM_UP_REQUESTS);
-    let options = LoadOptions { workload, stop, pace, first_request, ..options.clone() };
+    let (stop, pace) = (Stop::Requests(count), Pace::Closed);
+    let options = LoadOptions { workload, stop, pace, ..options.clone() };
     measure(&options, "newest")
 }
 

@@ -12,7 +12,6 @@ use crate::terminal::{self, Level};
 pub use arguments::command;
 use arguments::{Plan, plan};
 use clap::ArgMatches;
-use foxy_base::clock;
 use foxy_base::random::split_mix;
 use foxy_lab::wpb::{self, PointReport, Route, WpbRun};
 use foxy_lab::{Origin, OriginOptions};
@@ -98,8 +97,7 @@ fn route(plan: &Plan) -> Result<(Option<Origin>, Route), Failure> {
     }
 }
 
-/// The point of so many clients. Its files are its own, so that nothing that an earlier point left in the cache is a hit; and
-/// no two runs give requests the same numbers.
+/// The point of so many clients. Its files are its own, so that nothing that an earlier point left in the cache is a hit.
 fn run_of(plan: &Plan, clients: u32, route: &Route, interrupted: &Arc<AtomicBool>) -> WpbRun {
     let mut state = plan.knobs.seed ^ u64::from(clients).rotate_left(32);
     let servers = match route {
@@ -115,7 +113,6 @@ fn run_of(plan: &Plan, clients: u32, route: &Route, interrupted: &Arc<AtomicBool
         latency: plan.latency,
         slow: plan.slow,
         time_limit: plan.time_limit,
-        first_request: clock::wall().seconds() << 24,
         interrupted: Arc::clone(interrupted),
     }
 }

@@ -93,7 +93,6 @@ fn point(context: &Context, arguments: &[&str], clients: u32, seed: u64) -> std:
         latency: LATENCY,
         slow: None,
         time_limit: Duration::from_secs(120),
-        first_request: 1,
         interrupted: Arc::new(AtomicBool::new(false)),
     };
     wpb::run(&run, &mut |_| {
