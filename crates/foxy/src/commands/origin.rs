@@ -1,10 +1,11 @@
 //! `foxy origin`: the verifying origin on its own, for load runs from another process.
 
 use crate::failure::Failure;
+use crate::lab::arguments::option;
 use crate::serve::process::raise_open_files;
 use crate::signals;
 use crate::terminal;
-use clap::{Arg, ArgMatches, Command, value_parser};
+use clap::{ArgMatches, Command, value_parser};
 use foxy_lab::{Origin, OriginOptions};
 use std::net::SocketAddr;
 
@@ -18,28 +19,23 @@ pub fn command() -> Command {
              Documents of the workload polymix-4 are at /p/WORLD-TIME-DELAY/TYPE/NUMBER/IMAGE. Runs until it is stopped.",
         )
         .arg(
-            Arg::new("listen")
-                .long("listen")
-                .value_name("ADDRESS:PORT")
+            option("listen", "ADDRESS:PORT", "Where to listen")
                 .value_parser(value_parser!(SocketAddr))
-                .default_value("127.0.0.1:8080")
-                .help("Where to listen"),
+                .default_value("127.0.0.1:8080"),
         )
         .arg(
-            Arg::new("servers")
-                .long("servers")
-                .value_name("N")
-                .value_parser(value_parser!(u32).range(1..=20_000))
-                .default_value("1")
-                .help("Listen on so many consecutive ports: 4 for table3, 500 + peak-rate / 4 for polymix-4"),
+            option(
+                "servers",
+                "N",
+                "Listen on so many consecutive ports: 4 for table3, 500 + peak-rate / 4 for polymix-4",
+            )
+            .value_parser(value_parser!(u32).range(1..=20_000))
+            .default_value("1"),
         )
         .arg(
-            Arg::new("threads")
-                .long("threads")
-                .value_name("N")
+            option("threads", "N", "Threads that serve")
                 .value_parser(value_parser!(u16).range(1..=256))
-                .default_value("1")
-                .help("Threads that serve"),
+                .default_value("1"),
         )
 }
 

@@ -1,20 +1,17 @@
 //! `foxy reference`: a small caching proxy built like one of those that the Wisconsin Proxy Benchmark was made for, to measure
 //! what its architecture costs; and the same with that taken away.
 
-use crate::commands::load::arguments::option;
 use crate::failure::Failure;
+use crate::lab::arguments::{option, path, switch};
 use crate::lab::reference::{self, Architecture, Options};
 use crate::signals;
 use crate::terminal;
-use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
+use clap::{Arg, ArgMatches, Command, value_parser};
 use std::net::{SocketAddr, TcpListener};
 use std::path::PathBuf;
 
 /// Its arguments.
 pub fn command() -> Command {
-    let switch = |name: &'static str, help: &'static str| {
-        Arg::new(name).long(name).action(ArgAction::SetTrue).help(help)
-    };
     let list = Architecture::ALL.iter().map(|(name, _, about)| format!("\n  {name:<20} {about}"));
     Command::new("reference")
         .about("Serve as a small proxy of a classical architecture, to be measured")
@@ -37,11 +34,7 @@ pub fn command() -> Command {
                 .value_parser(value_parser!(SocketAddr))
                 .default_value("127.0.0.1:3128"),
         )
-        .arg(
-            option("store", "DIR", "The folder of its cache: a new or empty one")
-                .required(true)
-                .value_parser(value_parser!(PathBuf)),
-        )
+        .arg(path("store", "DIR", "The folder of its cache: a new or empty one").required(true))
         .arg(
             option("pool", "N", "Workers of prefork (64) or fixed-pool (32)")
                 .value_parser(value_parser!(u16).range(1..=4096)),

@@ -1,6 +1,7 @@
 //! Logs of gets that a command is given: opened and read, and what became of their lines. What the bytes mean is
 //! foxy-workload's business.
 
+use super::arguments::option;
 use crate::failure::Failure;
 use crate::lab::progress::Progress;
 use clap::{Arg, ArgMatches, value_parser};
@@ -13,11 +14,8 @@ use std::path::Path;
 
 /// The log's format.
 pub fn format() -> Arg {
-    Arg::new("format")
-        .long("format")
-        .value_name("FORMAT")
+    option("format", "FORMAT", "squid, common, combined, csv or parquet; without it the format is guessed")
         .value_parser(value_parser!(Format))
-        .help("squid, common, combined, csv or parquet; without it the format is guessed")
 }
 
 /// Reads a log in the format that the arguments name, if any; - is the standard input. One without any get is refused.

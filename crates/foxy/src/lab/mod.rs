@@ -1,7 +1,8 @@
-//! What the lab's commands share: bars, facts about this machine, a process's CPU time, a progress line, logs, record
+//! What the lab's commands share: arguments, bars, facts about this machine, a process's CPU time, a progress line, logs, record
 //! files, the seed, workloads by name or file.
 //! The lab itself (crate foxy-lab) reads no files; this does it for it.
 
+pub mod arguments;
 pub mod bars;
 pub mod descriptors;
 pub mod facts;

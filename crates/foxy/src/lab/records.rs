@@ -1,8 +1,8 @@
 //! Where a run's records go: a file that `--json` names, setup first and end last.
 
 use crate::failure::Failure;
-use crate::lab::facts;
-use clap::{Arg, ArgMatches, value_parser};
+use crate::lab::{arguments, facts};
+use clap::{Arg, ArgMatches};
 use foxy_base::clock;
 use foxy_report::{Record, Setup, write_records};
 use std::fs::File;
@@ -26,11 +26,7 @@ pub fn setup(seed: u64) -> Setup {
 
 /// Where they go.
 pub fn argument() -> Arg {
-    Arg::new("json")
-        .long("json")
-        .value_name("FILE")
-        .value_parser(value_parser!(PathBuf))
-        .help("Write run records, one JSON object a line")
+    arguments::path("json", "FILE", "Write run records, one JSON object a line")
 }
 
 /// Writes a run to the file that the arguments name, if they name one: the setup, the records, and the end.

@@ -1,16 +1,14 @@
 //! Workloads that a command is given: by name, or as a file that is read here. What the knobs mean is foxy-workload's
 //! business.
 
+use super::arguments::option;
 use crate::failure::Failure;
 use clap::{Arg, ArgMatches};
 use foxy_workload::Workload;
 
 /// Which workload.
 pub fn argument() -> Arg {
-    Arg::new("workload")
-        .long("workload")
-        .value_name("NAME|FILE.toml")
-        .help("What to ask for: one of those below, or a file of your own")
+    option("workload", "NAME|FILE.toml", "What to ask for: one of those below, or a file of your own")
 }
 
 /// The named ones, for the end of a command's help.

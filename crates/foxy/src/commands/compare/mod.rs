@@ -6,7 +6,7 @@ mod scenario;
 mod trial;
 
 use crate::failure::Failure;
-use crate::lab::bars::Bar;
+use crate::lab::arguments::{bars, count, fail_if, option, path, switch};
 use crate::lab::leftovers::{self, COMPARE_PREFIX};
 use crate::lab::peers::{PEERS, Peer};
 use crate::lab::temporary::Temporary;
@@ -37,8 +37,6 @@ Bars can name proxy and workload: errors>0, foxy/hit_ratio<0.9, fill/foxy/cpu_us
 pub fn command() -> Command {
     let workloads: String = SCENARIOS.iter().map(|scenario| format!(" {}", scenario.workload)).collect();
     let proxies: String = PEERS.iter().map(|peer| format!(" {}", peer.name)).collect();
-    let count = || value_parser!(u64).range(1..);
-    let option = |name, value, help| Arg::new(name).long(name).value_name(value).help(help);
     Command::new("compare")
         .about("Put the same work on several proxies and say what each takes for it")
         .long_about(LONG)
@@ -53,18 +51,12 @@ pub fn command() -> Command {
             option("workload", "NAME", "Under what; can be repeated. Without it all of them")
                 .action(ArgAction::Append),
         )
-        .arg(option("out", "DIR", "Where records and reports go").value_parser(value_parser!(PathBuf)))
+        .arg(path("out", "DIR", "Where records and reports go"))
         .arg(
-            option("report", "DIR", "Report a comparison again instead of running one")
-                .value_parser(value_parser!(PathBuf))
+            path("report", "DIR", "Report a comparison again instead of running one")
                 .conflicts_with_all(["proxy", "out"]),
         )
-        .arg(
-            Arg::new("quick")
-                .long("quick")
-                .action(ArgAction::SetTrue)
-                .help("Less of everything, once: says little, in a minute or two"),
-        )
+        .arg(switch("quick", "Less of everything, once: says little, in a minute or two"))
         .arg(
             option("repeats", "N", "Repeats of each (3, quick 1)")
                 .value_parser(value_parser!(u32).range(1..=100)),
@@ -84,20 +76,13 @@ pub fn command() -> Command {
             .action(ArgAction::Append)
             .value_parser(value_parser!(u32).range(1..)),
         )
-        .arg(
-            option(
-                "folder",
-                "DIR",
-                "Where proxies keep their files while they run; the system's temporary folder",
-            )
-            .value_parser(value_parser!(PathBuf)),
-        )
+        .arg(path(
+            "folder",
+            "DIR",
+            "Where proxies keep their files while they run; the system's temporary folder",
+        ))
         .arg(seed::argument("Seed of every choice"))
-        .arg(
-            option("fail-if", "BAR", "End with code 1 if this holds; can be repeated")
-                .value_parser(value_parser!(Bar))
-                .action(ArgAction::Append),
-        )
+        .arg(fail_if(None))
 }
 
 /// Runs it.
@@ -279,8 +264,7 @@ fn in_short(records: &[Record]) -> String {
 
 /// Reports, says who is ahead, and ends as the bars say.
 fn conclude(matches: &ArgMatches, folder: &std::path::Path, records: &[Record]) -> Result<(), Failure> {
-    let bars = matches.get_many::<Bar>("fail-if").into_iter().flatten();
-    let missed = outputs::report(folder, records, bars)?;
+    let missed = outputs::report(folder, records, bars(matches))?;
     terminal::print(comparison::tables(records).trim_end());
     for sentence in comparison::verdicts(records) {
         terminal::print(&sentence);

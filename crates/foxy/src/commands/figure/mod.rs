@@ -4,6 +4,7 @@
 mod outputs;
 
 use crate::failure::Failure;
+use crate::lab::arguments::{html, option, path, switch};
 use crate::lab::folder::{store_lock, words};
 use crate::lab::leftovers;
 use crate::lab::measured::{Context, MEASURED, MeasuredEntry};
@@ -44,42 +45,27 @@ pub fn command() -> Command {
         .long_about(format!("{LONG}{}", list.collect::<String>()))
         .arg(Arg::new("name").value_name("NAME|all").required(true).num_args(1..).help("Which figures"))
         .arg(
-            Arg::new("quick")
-                .long("quick")
-                .action(ArgAction::SetTrue)
-                .conflicts_with("full")
-                .help("A twentieth of the paper's scale and one seed; the default"),
+            switch("quick", "A twentieth of the paper's scale and one seed; the default")
+                .conflicts_with("full"),
+        )
+        .arg(switch(
+            "full",
+            "The paper's scale (1,058,206 URL-gets, 512 MB memory, 2 GB disk) and three seeds",
+        ))
+        .arg(
+            option("scale", "FACTOR", "Trace, memory and disk as a share of the paper's, from 0.02 to 1")
+                .value_parser(value_parser!(f64)),
         )
         .arg(
-            Arg::new("full")
-                .long("full")
-                .action(ArgAction::SetTrue)
-                .help("The paper's scale (1,058,206 URL-gets, 512 MB memory, 2 GB disk) and three seeds"),
-        )
-        .arg(
-            Arg::new("scale")
-                .long("scale")
-                .value_name("FACTOR")
-                .value_parser(value_parser!(f64))
-                .help("Trace, memory and disk as a share of the paper's, from 0.02 to 1"),
-        )
-        .arg(
-            Arg::new("seed")
-                .long("seed")
-                .value_name("N")
+            option("seed", "N", "A seed of trace and disk; more than one for a range")
                 .action(ArgAction::Append)
-                .value_parser(value_parser!(u64))
-                .help("A seed of trace and disk; more than one for a range"),
+                .value_parser(value_parser!(u64)),
         )
         .arg(path("folder", "DIR", "Where measured figures work; by default the system's temporary folder"))
         .arg(path("out", "DIR", "Where the pictures go: for each its data as CSV, and an SVG"))
         .arg(path("markdown", "FILE", "Where the table goes, as Markdown"))
-        .arg(path("html", "FILE", "Where a page with all pictures and the table goes"))
+        .arg(html("Where a page with all pictures and the table goes"))
         .arg(records::argument())
-}
-
-fn path(name: &'static str, value: &'static str, help: &'static str) -> Arg {
-    Arg::new(name).long(name).value_name(value).value_parser(value_parser!(PathBuf)).help(help)
 }
 
 /// A figure of either table.

@@ -1,14 +1,12 @@
 //! The arguments of `foxy leap`, and what those say that stand for themselves.
 
-use crate::commands::load::arguments::option;
 use crate::failure::Failure;
-use crate::lab::bars::Bar;
+use crate::lab::arguments::{count, fail_if, html, option, path, switch};
 use crate::lab::{logs, records, seed, workloads};
 use crate::settings::units::parse_duration;
 use clap::{Arg, ArgAction, ArgGroup, ArgMatches, Command, value_parser};
 use foxy_lab::leap::Pace;
 use std::net::SocketAddr;
-use std::path::PathBuf;
 use std::str::FromStr;
 
 const LONG: &str = "Sends each request of a workload or a trace to every proxy, and to the origin itself, and judges the answers beside \
@@ -36,10 +34,6 @@ pub fn command() -> Command {
         .after_help(workloads::help())
 }
 
-fn switch(name: &'static str, help: &'static str) -> Arg {
-    Arg::new(name).long(name).action(ArgAction::SetTrue).help(help)
-}
-
 fn whom() -> Vec<Arg> {
     let address = || value_parser!(SocketAddr);
     vec![
@@ -59,14 +53,13 @@ fn whom() -> Vec<Arg> {
 fn what() -> Vec<Arg> {
     vec![
         workloads::argument().default_value("zipf"),
-        option("trace", "FILE", "Ask for the gets of this log, - for the standard input")
-            .value_parser(value_parser!(PathBuf)),
+        path("trace", "FILE", "Ask for the gets of this log, - for the standard input"),
         logs::format().requires("trace"),
         switch("live", "Ask the servers that the trace names, through the network")
             .requires("trace")
             .conflicts_with_all(["direct", "origin", "reverse"]),
         option("requests", "N", "Stop after this many (1000 of a workload, all of a trace)")
-            .value_parser(value_parser!(u64).range(1..)),
+            .value_parser(count()),
         seed::argument("Seed of the workload and of the intervals"),
     ]
 }
@@ -97,13 +90,10 @@ fn how() -> Vec<Arg> {
         )
         .default_value("256")
         .value_parser(value_parser!(u32).range(1..=10_000)),
-        option("log", "FILE", "Write a line for each answer, as the paper's Multiplier does")
-            .value_parser(value_parser!(PathBuf)),
+        path("log", "FILE", "Write a line for each answer, as the paper's Multiplier does"),
         records::argument(),
-        option("html", "FILE", "Where a page with the figures goes").value_parser(value_parser!(PathBuf)),
-        option("fail-if", "BAR", "End with code 1 if this holds, such as verdict_stale>0; can be repeated")
-            .value_parser(value_parser!(Bar))
-            .action(ArgAction::Append),
+        html("Where a page with the figures goes"),
+        fail_if(Some("verdict_stale>0")),
     ]
 }
 

@@ -5,7 +5,8 @@ mod log;
 mod report;
 
 use crate::failure::Failure;
-use crate::lab::bars::{self, Bar};
+use crate::lab::arguments::bars;
+use crate::lab::bars::missed;
 use crate::lab::progress::Progress;
 use crate::lab::{logs, records, seed, workloads};
 use crate::signals::once_signalled;
@@ -163,7 +164,7 @@ fn finish(matches: &ArgMatches, report: &LeapReport, stopped: Option<&str>) -> R
     let found = report.records(&differences);
     let missed = match &failed {
         Some(_) => Vec::new(),
-        None => bars::missed(matches.get_many::<Bar>("fail-if").into_iter().flatten(), &found)?,
+        None => missed(bars(matches), &found)?,
     };
     if let Some(file) = matches.get_one::<PathBuf>("html") {
         std::fs::write(file, outcome.page(&setup, stopped)).map_err(|error| {

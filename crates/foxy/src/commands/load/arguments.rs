@@ -1,9 +1,9 @@
 //! The arguments of `foxy load`, and the run they describe.
 
 use crate::failure::Failure;
-use crate::lab::bars::Bar;
+use crate::lab::arguments::{count, fail_if, option, switch};
 use crate::lab::{records, seed, workloads};
-use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
+use clap::{Arg, ArgMatches, Command, value_parser};
 use foxy_base::ByteSize;
 use foxy_lab::Origin;
 use foxy_lab::load::{LoadOptions, Mode, Pace, Protocol, Stop};
@@ -28,14 +28,6 @@ pub fn command() -> Command {
         .args(whom())
         .args(what())
         .args(how())
-}
-
-pub fn option(name: &'static str, value: &'static str, help: &'static str) -> Arg {
-    Arg::new(name).long(name).value_name(value).help(help)
-}
-
-fn switch(name: &'static str, help: &'static str) -> Arg {
-    Arg::new(name).long(name).action(ArgAction::SetTrue).help(help)
 }
 
 /// Which proxy, and which origin behind it.
@@ -63,7 +55,6 @@ pub fn whom() -> Vec<Arg> {
 }
 
 fn what() -> Vec<Arg> {
-    let count = || value_parser!(u64).range(1..);
     vec![
         workloads::argument().default_value("zipf"),
         option("objects", "N", "Another number of objects than the workload's").value_parser(count()),
@@ -79,7 +70,6 @@ fn what() -> Vec<Arg> {
 }
 
 fn how() -> Vec<Arg> {
-    let count = || value_parser!(u64).range(1..);
     vec![
         option(
             "clients",
@@ -96,9 +86,7 @@ fn how() -> Vec<Arg> {
         option("requests", "N", "Stop after this many").value_parser(count()),
         option("seconds", "N", "Stop after this time (10 unless --requests is given)").value_parser(count()),
         records::argument(),
-        option("fail-if", "BAR", "End with code 1 if this holds, such as hit_ratio<0.9; can be repeated")
-            .value_parser(value_parser!(Bar))
-            .action(ArgAction::Append),
+        fail_if(Some("hit_ratio<0.9")),
     ]
 }
 

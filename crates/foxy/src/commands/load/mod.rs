@@ -4,7 +4,8 @@ pub mod arguments;
 mod phases;
 
 use crate::failure::Failure;
-use crate::lab::bars::{self, Bar};
+use crate::lab::arguments::bars;
+use crate::lab::bars::missed;
 use crate::lab::{descriptors, processor_time, progress::Progress, records};
 use crate::signals::once_signalled;
 use crate::terminal::{self, Level};
@@ -91,7 +92,7 @@ fn finish(
             &format!("load: the generator, not the proxy, was the limit: {why}"),
         );
     }
-    let missed = bars::missed(matches.get_many::<Bar>("fail-if").into_iter().flatten(), &found)?;
+    let missed = missed(bars(matches), &found)?;
     records::write(matches, setup(options), found, missed.is_empty())?;
     if options.interrupted.load(Relaxed) {
         return Err(Failure::Failed(format!("load: {STOPPED}")));

@@ -3,9 +3,10 @@
 
 mod report;
 
-use super::load::arguments::{option, whom, wire};
+use super::load::arguments::{whom, wire};
 use super::load::{failed, provide_descriptors, setup, start_origin};
 use crate::failure::Failure;
+use crate::lab::arguments::{html, option};
 use crate::lab::{records, workloads};
 use crate::signals::stop_on_signal;
 use crate::terminal::{self, Level};
@@ -17,7 +18,6 @@ use foxy_lab::robots::{self, Robots};
 use foxy_lab::sim::runs::Watch;
 use foxy_workload::polymix::{PolyMix4, ROBOT_CONNECTIONS, requests_per_start};
 use foxy_workload::{Model, Workload};
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
@@ -83,7 +83,7 @@ fn search_arguments() -> Vec<Arg> {
         .value_parser(seconds()),
         option("limit", "SECONDS", "End after this time, whatever was filled").value_parser(seconds()),
         records::argument(),
-        option("html", "FILE", "Write a page with the traces").value_parser(value_parser!(PathBuf)),
+        html("Write a page with the traces"),
     ]
 }
 

@@ -8,6 +8,7 @@ mod schemes;
 mod stream;
 
 use crate::failure::Failure;
+use crate::lab::arguments::{count, option, path};
 use crate::lab::{logs, records};
 use crate::settings::machine::Machine;
 use crate::terminal;
@@ -17,7 +18,6 @@ use foxy_lab::sim::policies::CacheSize;
 use foxy_store::policy::POLICIES;
 use foxy_store::schemes::SCHEMES;
 use foxy_workload::trace::synthetic::MODELS;
-use std::path::PathBuf;
 
 /// Its arguments.
 pub fn command() -> Command {
@@ -66,10 +66,6 @@ fn names() -> String {
     text
 }
 
-fn option(name: &'static str, value: &'static str, help: &'static str) -> Arg {
-    Arg::new(name).long(name).value_name(value).help(help)
-}
-
 /// An option that takes several values, after commas, after spaces or given again.
 fn several(name: &'static str, value: &'static str, help: &'static str) -> Arg {
     option(name, value, help).action(ArgAction::Append).num_args(1..).value_delimiter(',')
@@ -77,16 +73,14 @@ fn several(name: &'static str, value: &'static str, help: &'static str) -> Arg {
 
 fn fed_with() -> Vec<Arg> {
     vec![
-        option("trace", "FILE", "A log of gets, packed with gzip or not; - is the standard input")
-            .value_parser(value_parser!(PathBuf)),
+        path("trace", "FILE", "A log of gets, packed with gzip or not; - is the standard input"),
         logs::format().requires("trace"),
         option("workload", "NAME", "A synthetic workload instead of a log"),
-        option("operations", "FILE", "URL operations that --save-operations wrote, instead of gets")
+        path("operations", "FILE", "URL operations that --save-operations wrote, instead of gets")
             .requires("scheme")
-            .conflicts_with_all(["requests", "memory", "disk", "save-operations", "policy"])
-            .value_parser(value_parser!(PathBuf)),
+            .conflicts_with_all(["requests", "memory", "disk", "save-operations", "policy"]),
         option("requests", "N", "Only the first N gets; 1058206 of a workload if not given")
-            .value_parser(value_parser!(u64).range(1..)),
+            .value_parser(count()),
         option("scale", "F", "Multiplies the number of gets, --memory, --disk and the modelled disk")
             .default_value("1")
             .value_parser(scale),
@@ -139,8 +133,7 @@ fn storage() -> Vec<Arg> {
         )
         .default_value("0")
         .value_parser(value_parser!(ByteSize)),
-        option("save-operations", "FILE", "Write the URL operations to a file that --operations replays")
-            .value_parser(value_parser!(PathBuf)),
+        path("save-operations", "FILE", "Write the URL operations to a file that --operations replays"),
     ]
 }
 

@@ -2,6 +2,7 @@
 //! business.
 
 use crate::failure::Failure;
+use crate::lab::arguments::option;
 use crate::lab::logs;
 use crate::lab::progress::Progress;
 use clap::{Arg, ArgMatches, value_parser};
@@ -47,11 +48,12 @@ pub fn reading(report: &ReadReport) -> String {
 
 /// The format to write.
 pub fn written_format() -> Arg {
-    Arg::new("to")
-        .long("to")
-        .value_name("FORMAT")
-        .value_parser(["csv", "squid"])
-        .help("csv or squid; without it the file's name tells: .csv or .log, .gz behind it packs")
+    option(
+        "to",
+        "FORMAT",
+        "csv or squid; without it the file's name tells: .csv or .log, .gz behind it packs",
+    )
+    .value_parser(["csv", "squid"])
 }
 
 /// Writes a trace to `path`.

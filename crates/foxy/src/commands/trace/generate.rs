@@ -2,9 +2,10 @@
 
 use super::files;
 use crate::failure::Failure;
+use crate::lab::arguments::{option, path};
 use crate::lab::{records, seed};
 use crate::terminal;
-use clap::{Arg, ArgMatches, Command, value_parser};
+use clap::{ArgMatches, Command, value_parser};
 use foxy_lab::sim::fit::{Fit, fit};
 use foxy_report::{Measure, Record, Table};
 use foxy_workload::trace::Statistics;
@@ -18,28 +19,16 @@ pub fn command() -> Command {
             "Make a synthetic trace that is like a published one, and compare it with the published figures",
         )
         .arg(
-            Arg::new("like")
-                .long("like")
-                .value_name("TRACE")
+            option("like", "TRACE", "The published trace")
                 .default_value(MODELS[0].name)
-                .value_parser(MODELS.iter().map(|model| model.name).collect::<Vec<_>>())
-                .help("The published trace"),
+                .value_parser(MODELS.iter().map(|model| model.name).collect::<Vec<_>>()),
         )
         .arg(
-            Arg::new("requests")
-                .long("requests")
-                .value_name("N")
-                .value_parser(value_parser!(u64).range(1..=synthetic::MOST_GETS))
-                .help("How many gets; without it as many as the published trace has"),
+            option("requests", "N", "How many gets; without it as many as the published trace has")
+                .value_parser(value_parser!(u64).range(1..=synthetic::MOST_GETS)),
         )
         .arg(seed::argument("Seed of every choice"))
-        .arg(
-            Arg::new("out")
-                .long("out")
-                .value_name("FILE")
-                .value_parser(value_parser!(PathBuf))
-                .help("The file to write; without it the trace is only compared"),
-        )
+        .arg(path("out", "FILE", "The file to write; without it the trace is only compared"))
         .arg(files::written_format())
         .arg(records::argument())
 }

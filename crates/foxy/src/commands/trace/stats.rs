@@ -2,9 +2,10 @@
 
 use super::files;
 use crate::failure::Failure;
+use crate::lab::arguments::option;
 use crate::lab::{logs, records};
 use crate::terminal;
-use clap::{Arg, ArgMatches, Command, value_parser};
+use clap::{ArgMatches, Command, value_parser};
 use foxy_lab::sim::policies::{CacheSize, Lookups, lru};
 use foxy_report::{Measure, Record, Table};
 use foxy_workload::trace::statistics::{Repeats, Spread, Statistics};
@@ -15,13 +16,14 @@ pub fn command() -> Command {
         .about("Say what a trace is like: sizes, popularity, clients, and the hits that caches could have")
         .args([files::input(), logs::format()])
         .arg(
-            Arg::new("cache-sizes")
-                .long("cache-sizes")
-                .value_name("SIZES")
-                .value_delimiter(',')
-                .default_value("0.1%,1%,5%,10%,30%")
-                .value_parser(value_parser!(CacheSize))
-                .help("Sizes of LRU caches, in bytes such as 512M or in percent of the unique bytes, or infinite"),
+            option(
+                "cache-sizes",
+                "SIZES",
+                "Sizes of LRU caches, in bytes such as 512M or in percent of the unique bytes, or infinite",
+            )
+            .value_delimiter(',')
+            .default_value("0.1%,1%,5%,10%,30%")
+            .value_parser(value_parser!(CacheSize)),
         )
         .arg(records::argument())
 }

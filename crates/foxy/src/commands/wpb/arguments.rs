@@ -1,15 +1,13 @@
 //! The arguments of `foxy wpb`, and the plan that they come to.
 
-use crate::commands::load::arguments::option;
 use crate::failure::Failure;
-use crate::lab::bars::Bar;
+use crate::lab::arguments::{count, fail_if, html, option, switch};
 use crate::lab::{records, seed};
 use crate::settings::units::parse_duration;
-use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
+use clap::{Arg, ArgMatches, Command, value_parser};
 use foxy_base::ByteSize;
 use foxy_workload::wpb::{Sizes, Wpb};
 use std::net::SocketAddr;
-use std::path::PathBuf;
 use std::time::Duration;
 
 /// What a quick run has instead: about a minute for 8 to 96 clients.
@@ -43,11 +41,7 @@ fn whom() -> Vec<Arg> {
         option("proxy", "ADDRESS:PORT", "The proxy").required(true).value_parser(value_parser!(SocketAddr)),
         option("origin", "ADDRESS:PORT", "A server (`foxy origin`) instead of those that are started here")
             .value_parser(value_parser!(SocketAddr)),
-        Arg::new("reverse")
-            .long("reverse")
-            .action(ArgAction::SetTrue)
-            .requires("origin")
-            .help("Send origin-form requests, as to a reverse proxy"),
+        switch("reverse", "Send origin-form requests, as to a reverse proxy").requires("origin"),
         option("subject", "NAME", "The proxy's name in the records").default_value("proxy"),
     ]
 }
@@ -65,7 +59,7 @@ fn what() -> Vec<Arg> {
             .value_parser(["uniform", "pareto"])
             .default_value("uniform"),
         option("slow-bytes-per-second", "N", "Clients read no faster than this, as over a modem")
-            .value_parser(value_parser!(u64).range(1..)),
+            .value_parser(count()),
         option(
             "cache-size",
             "SIZE",
@@ -75,21 +69,12 @@ fn what() -> Vec<Arg> {
         option("time-limit", "TIME", "After how long an answer counts as missing (the latency and 60s)")
             .value_parser(parse_duration),
         seed::argument("Seed of every choice"),
-        Arg::new("quick")
-            .long("quick")
-            .action(ArgAction::SetTrue)
-            .help("Fewer requests and a short latency: about a minute"),
+        switch("quick", "Fewer requests and a short latency: about a minute"),
     ]
 }
 
 fn outputs() -> Vec<Arg> {
-    vec![
-        records::argument(),
-        option("html", "FILE", "Where a page with the figures goes").value_parser(value_parser!(PathBuf)),
-        option("fail-if", "BAR", "End with code 1 if this holds, such as hit_ratio<0.2; can be repeated")
-            .value_parser(value_parser!(Bar))
-            .action(ArgAction::Append),
-    ]
+    vec![records::argument(), html("Where a page with the figures goes"), fail_if(Some("hit_ratio<0.2"))]
 }
 
 /// A run of the whole benchmark.

@@ -4,7 +4,8 @@ mod arguments;
 mod report;
 
 use crate::failure::Failure;
-use crate::lab::bars::{self, Bar};
+use crate::lab::arguments::bars;
+use crate::lab::bars::missed;
 use crate::lab::progress::Progress;
 use crate::lab::records;
 use crate::signals::once_signalled;
@@ -137,7 +138,7 @@ fn finish(
     }
     let missed = match stopped {
         Some(_) => Vec::new(),
-        None => bars::missed(matches.get_many::<Bar>("fail-if").into_iter().flatten(), &found)?,
+        None => missed(bars(matches), &found)?,
     };
     if let Some(file) = matches.get_one::<PathBuf>("html") {
         std::fs::write(file, outcome.page(&setup, stopped.as_deref())).map_err(|error| {

@@ -3,15 +3,15 @@
 
 use super::restart;
 use crate::failure::Failure;
+use crate::lab::arguments::{path, switch};
 use crate::lab::progress::Progress;
 use crate::lab::{records, seed};
 use crate::serve::process;
 use crate::terminal;
-use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
+use clap::{ArgMatches, Command};
 use foxy_lab::store_bench::engine;
 use foxy_report::{Measure, Record, Table};
 use foxy_store::StoreStatus;
-use std::path::PathBuf;
 
 const ABOUT: &str = "\
 Runs the default engine in one thread. Memory and processor time come from a fill of a device that keeps nothing; bytes \
@@ -24,14 +24,8 @@ pub fn command() -> Command {
     Command::new("engine")
         .about("Memory, writes, reads and processor time of the default engine")
         .long_about(ABOUT)
-        .arg(
-            Arg::new("folder")
-                .long("folder")
-                .value_name("PATH")
-                .value_parser(value_parser!(PathBuf))
-                .help("Where a folder for the store that is killed is made; the system's folder for temporary files without it"),
-        )
-        .arg(Arg::new("quick").long("quick").action(ArgAction::SetTrue).help("A hundredth of the bytes: memory is then not worth much"))
+        .arg(path("folder", "PATH", "Where a folder for the store that is killed is made; the system's folder for temporary files without it"))
+        .arg(switch("quick", "A hundredth of the bytes: memory is then not worth much"))
         .arg(seed::argument("Seed of the records' lengths"))
         .arg(records::argument())
 }

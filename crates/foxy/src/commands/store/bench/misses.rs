@@ -2,11 +2,12 @@
 //! disk, over several workloads.
 
 use crate::failure::Failure;
+use crate::lab::arguments::{path, switch};
 use crate::lab::progress::Progress;
 use crate::lab::{logs, records, seed};
 use crate::settings::machine::Machine;
 use crate::terminal;
-use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
+use clap::{ArgMatches, Command};
 use foxy_lab::sim::parallel::run_all;
 use foxy_lab::store_bench::misses::{self, CONTENDERS, Contender, SIZES, Tally, Trial, Workload, times};
 use foxy_report::{Measure, Record, Table};
@@ -28,20 +29,9 @@ pub fn command() -> Command {
     Command::new("misses")
         .about("Misses against LRU at equal bytes of disk")
         .long_about(ABOUT)
-        .arg(
-            Arg::new("trace")
-                .long("trace")
-                .value_name("FILE")
-                .value_parser(value_parser!(PathBuf))
-                .help("A log of gets beside the synthetic workloads, packed with gzip or not"),
-        )
+        .arg(path("trace", "FILE", "A log of gets beside the synthetic workloads, packed with gzip or not"))
         .arg(logs::format().requires("trace"))
-        .arg(
-            Arg::new("quick")
-                .long("quick")
-                .action(ArgAction::SetTrue)
-                .help("Synthetic workloads of a fiftieth of their length"),
-        )
+        .arg(switch("quick", "Synthetic workloads of a fiftieth of their length"))
         .arg(seed::argument("Seed of the synthetic workloads"))
         .arg(records::argument())
 }
