@@ -6,6 +6,7 @@ mod civil;
 mod commands;
 mod failure;
 mod lab;
+mod process_table;
 mod serve;
 mod settings;
 mod signals;

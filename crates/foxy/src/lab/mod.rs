@@ -1,4 +1,4 @@
-//! What the lab's commands share: arguments, bars, facts about this machine, a process's CPU time, a progress line, logs, record
+//! What the lab's commands share: arguments, bars, facts about this machine, a progress line, logs, record
 //! files, the seed, workloads by name or file.
 //! The lab itself (crate foxy-lab) reads no files; this does it for it.
 
@@ -12,7 +12,6 @@ pub mod logs;
 pub mod measured;
 pub mod mounts;
 pub mod peers;
-pub mod processor_time;
 pub mod progress;
 pub mod records;
 pub mod reference;

@@ -2,6 +2,7 @@
 //! manager's notification.
 
 use super::exposition::{Exposition, FamilyKind};
+use crate::process_table::Process;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::ffi::OsStr;
 use std::os::linux::net::SocketAddrExt;
@@ -59,41 +60,17 @@ pub fn expose(exposition: &mut Exposition) {
 
 /// Bytes of memory that this process has resident; 0 where the system does not say.
 pub fn resident_bytes() -> u64 {
-    let status = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
-    stat_field(&status, 24).unwrap_or(0) * rustix::param::page_size() as u64
+    Process::own().map_or(0, |own| own.resident())
 }
 
-/// CPU time that this process has spent; none where the system does not say.
+/// CPU time that this process has spent; zero where the system does not say.
 pub fn own_cpu_time() -> Duration {
-    cpu_time(&std::fs::read_to_string("/proc/self/stat").unwrap_or_default()).unwrap_or_default()
-}
-
-/// Field `number` of `/proc/self/stat`, counted from 1 as in proc_pid_stat(5). The second is in parentheses and may
-/// hold spaces, so counting starts after it.
-fn stat_field(stat: &str, number: usize) -> Option<u64> {
-    let after_name = stat.rsplit_once(')')?.1;
-    after_name.split_whitespace().nth(number.checked_sub(3)?)?.parse().ok()
-}
-
-/// User and system time in a `/proc/PID/stat`.
-pub fn cpu_time(stat: &str) -> Option<Duration> {
-    let ticks = stat_field(stat, 14)?.checked_add(stat_field(stat, 15)?)?;
-    let nanoseconds = u128::from(ticks) * 1_000_000_000 / u128::from(rustix::param::clock_ticks_per_second());
-    u64::try_from(nanoseconds).ok().map(Duration::from_nanos)
+    Process::own().map_or(Duration::ZERO, |own| own.processor_time())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn stat_fields_are_counted_past_the_name() {
-        let stat = "12 (a) b) S 1 12 12 0 -1 4194560 100 0 0 0 250 150 0 0 20 0 1 0 9 1000000 77 18446744073709551615";
-        assert_eq!(stat_field(stat, 14), Some(250));
-        assert_eq!(stat_field(stat, 24), Some(77));
-        assert_eq!(stat_field("", 14), None);
-        assert!(cpu_time(stat).is_some_and(|time| time > Duration::ZERO));
-    }
 
     #[test]
     fn a_service_manager_is_told() {

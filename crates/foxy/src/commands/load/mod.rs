@@ -6,7 +6,8 @@ mod phases;
 use crate::failure::Failure;
 use crate::lab::arguments::bars;
 use crate::lab::bars::missed;
-use crate::lab::{descriptors, processor_time, progress::Progress, records};
+use crate::lab::{descriptors, progress::Progress, records};
+use crate::process_table::{family, processor_time};
 use crate::signals::once_signalled;
 use crate::terminal::{self, Level};
 pub use arguments::command;
@@ -158,10 +159,12 @@ fn ask_again(options: &LoadOptions, report: &LoadReport, newest: u64) -> Result<
 
 fn process_time(process: Option<u32>) -> Result<Option<Duration>, Failure> {
     let Some(process) = process else { return Ok(None) };
-    let time = processor_time::of(process);
-    time.map(Some).ok_or_else(|| {
-        Failure::Unusable(format!("--pid {process}: no such process; name the proxy's main one"))
-    })
+    let family = family(process);
+    if family.is_empty() {
+        let what = format!("--pid {process}: no such process; name the proxy's main one");
+        return Err(Failure::Unusable(what));
+    }
+    Ok(Some(processor_time(&family)))
 }
 
 /// A run that could not be made.

@@ -4,6 +4,7 @@
 use super::memory_limit::MemoryLimit;
 use super::usage::{self, Usage};
 use super::{Description, Peer, Plan};
+use crate::process_table::{Process, family};
 use rustix::process::{Pid, Signal, geteuid, kill_process, kill_process_group};
 use std::fs::{File, Permissions};
 use std::io::{self, Read, Seek, SeekFrom};
@@ -30,8 +31,8 @@ struct User {
 pub struct Running {
     child: Child,
     messages: PathBuf,
-    /// Its own processes, as seen last, with the time at which each started.
-    family: Vec<(u32, u64)>,
+    /// Its own processes, as seen last.
+    family: Vec<Process>,
 }
 
 impl Running {
@@ -89,19 +90,19 @@ impl Running {
 
     /// Its own process and those below it.
     pub fn processes(&mut self) -> Vec<u32> {
-        self.family = usage::family(self.child.id());
-        self.family.iter().map(|&(process, _)| process).collect()
+        self.family = family(self.child.id());
+        self.family.iter().filter(|process| !process.ended).map(|process| process.id).collect()
     }
 
     /// What it and those below it have used so far; none when it has ended.
     pub fn usage(&mut self) -> Option<Usage> {
-        self.family = usage::family(self.child.id());
-        usage::of(self.child.id(), &self.family)
+        self.family = family(self.child.id());
+        usage::of(&self.family)
     }
 
     /// Asks it to end, waits, and ends what is left of it.
     pub fn stop(&mut self) {
-        self.family = usage::family(self.child.id());
+        self.family = family(self.child.id());
         let group = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw);
         if self.ended().is_none() {
             if let Some(group) = group {
@@ -118,9 +119,8 @@ impl Running {
             }
             let _reaped = self.child.wait();
         }
-        for &(process, started) in &self.family {
-            let same = usage::started(process) == Some(started);
-            if let Some(process) = i32::try_from(process).ok().and_then(Pid::from_raw).filter(|_| same) {
+        for process in self.family.iter().filter(|process| process.still_runs()) {
+            if let Some(process) = i32::try_from(process.id).ok().and_then(Pid::from_raw) {
                 let _gone_meanwhile = kill_process(process, Signal::KILL);
             }
         }
@@ -221,17 +221,16 @@ mod tests {
                 None => std::thread::sleep(TICK),
             }
         };
-        let started = usage::started(child).expect("it runs");
+        let child = Process::find(child).expect("it runs");
         assert!(running.usage().is_some_and(|usage| usage.resident > 0));
         running.stop();
         assert!(running.ended().is_some());
-        let gone = || usage::started(child) != Some(started);
         let mut looks = 0;
-        while !gone() && looks < 500 {
+        while child.still_runs() && looks < 500 {
             std::thread::sleep(TICK);
             looks += 1;
         }
-        assert!(gone(), "process {child} still runs");
+        assert!(!child.still_runs(), "{child:?} still runs");
     }
 
     #[test]

@@ -1,7 +1,7 @@
-//! What a process and those below it have used, from `/proc`, and what the block device below a folder has done, from `/sys`.
+//! What a family of processes has used, from `/proc`, and what the block device below a folder has done, from `/sys`.
 //! It measures any program, not only foxy.
 
-use crate::lab::processor_time;
+use crate::process_table::{Process, processor_time};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::Duration;
@@ -28,43 +28,18 @@ pub struct DeviceUsage {
     pub written: u64,
 }
 
-/// A process and all below it, each with the time at which it started, which tells it from a later one of its number.
-pub fn family(process: u32) -> Vec<(u32, u64)> {
-    let mut found: Vec<(u32, u64)> = started(process).map(|at| (process, at)).into_iter().collect();
-    let mut next = 0;
-    while let Some(&(process, _)) = found.get(next) {
-        next += 1;
-        let tasks = std::fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten().flatten();
-        for task in tasks {
-            let text = std::fs::read_to_string(task.path().join("children")).unwrap_or_default();
-            let children = text.split_whitespace().filter_map(|child| child.parse().ok());
-            found.extend(children.filter_map(|child| Some((child, started(child)?))));
-        }
-    }
-    found
-}
-
-/// When a process started, in clock ticks since the machine came up.
-pub fn started(process: u32) -> Option<u64> {
-    let text = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
-    let mut fields = text.rsplit_once(')')?.1.split_whitespace();
-    (fields.next()? != "Z").then_some(())?;
-    fields.nth(18)?.parse().ok()
-}
-
-/// What a process and its family have used; none when it has ended.
-pub fn of(process: u32, family: &[(u32, u64)]) -> Option<Usage> {
-    let processor = processor_time::of(process)?;
-    family.first()?;
+/// What a family has used; none when its first has ended.
+pub fn of(family: &[Process]) -> Option<Usage> {
+    family.first().filter(|first| !first.ended)?;
     let sum = |file: &str, key: &str| -> u64 {
-        let each = family.iter().filter_map(|(id, _)| {
-            let text = std::fs::read_to_string(format!("/proc/{id}/{file}")).ok()?;
+        let each = family.iter().filter(|process| !process.ended).filter_map(|process| {
+            let text = std::fs::read_to_string(format!("/proc/{}/{file}", process.id)).ok()?;
             field(&text, key)
         });
         each.sum()
     };
     let resident = sum("smaps_rollup", "Pss:") << 10;
-    Some(Usage { processor, resident, written: sum("io", "write_bytes:") })
+    Some(Usage { processor: processor_time(family), resident, written: sum("io", "write_bytes:") })
 }
 
 /// The number after a key at the start of a line.
@@ -107,12 +82,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn this_process_is_its_own_family_and_uses_memory() {
-        let own = std::process::id();
-        let family = family(own);
-        assert_eq!(family.first().map(|&(id, _)| id), Some(own));
-        assert!(of(own, &family).is_some_and(|usage| usage.resident > 0));
-        assert_eq!(super::family(u32::MAX), []);
+    fn this_process_uses_memory_and_what_has_ended_uses_nothing() {
+        let own = Process::own().expect("it runs");
+        assert!(of(&[own]).is_some_and(|usage| usage.resident > 0));
+        let mut ended = own;
+        ended.ended = true;
+        assert_eq!(of(&[ended, own]), None);
+        assert_eq!(of(&[]), None);
     }
 
     #[test]

@@ -1,0 +1,154 @@
+//! Processes as `/proc/PID/stat` shows them, foxy's own or any other's, and which are below one. What else the system says of
+//! them stands where it is asked for: `serve/process.rs` and `lab/peers/usage.rs`.
+
+use std::path::Path;
+use std::time::Duration;
+
+/// A process as it was when it was looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Process {
+    /// Its number.
+    pub id: u32,
+    /// Whether it has ended, and only its parent has not yet been told.
+    pub ended: bool,
+    parent: u32,
+    /// User and system time in clock ticks: its own, and that of its children that have ended.
+    own_ticks: u64,
+    children_ticks: u64,
+    /// When it started, in clock ticks since the machine came up: tells it from a later one of its number.
+    started: u64,
+    resident_pages: u64,
+}
+
+impl Process {
+    /// The process of that number; none when there is no such.
+    pub fn find(id: u32) -> Option<Self> {
+        Self::read(&Path::new("/proc").join(id.to_string()))
+    }
+
+    /// This process.
+    pub fn own() -> Option<Self> {
+        Self::read(Path::new("/proc/self"))
+    }
+
+    fn read(folder: &Path) -> Option<Self> {
+        Self::parse(&std::fs::read_to_string(folder.join("stat")).ok()?)
+    }
+
+    /// Reads the fields of proc_pid_stat(5), which counts them from 1. The second is a name in parentheses and may hold
+    /// anything, so those after it are counted from its end.
+    fn parse(stat: &str) -> Option<Self> {
+        let id = stat.split_once(' ')?.0.parse().ok()?;
+        let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
+        let number = |field: usize| fields.get(field - 3)?.parse::<u64>().ok();
+        Some(Self {
+            id,
+            ended: fields.first() == Some(&"Z"),
+            parent: u32::try_from(number(4)?).ok()?,
+            own_ticks: number(14)?.checked_add(number(15)?)?,
+            children_ticks: number(16)?.checked_add(number(17)?)?,
+            started: number(22)?,
+            resident_pages: number(24)?,
+        })
+    }
+
+    /// User and system time that it has used itself.
+    pub fn processor_time(&self) -> Duration {
+        ticks(self.own_ticks)
+    }
+
+    /// Bytes of memory that it has resident.
+    pub fn resident(&self) -> u64 {
+        self.resident_pages.saturating_mul(rustix::param::page_size() as u64)
+    }
+
+    /// Whether it still runs, and its number is not another's by now.
+    pub fn still_runs(&self) -> bool {
+        Self::find(self.id).is_some_and(|now| !now.ended && now.started == self.started)
+    }
+}
+
+/// A process and all below it, itself first; none when there is no such process.
+pub fn family(id: u32) -> Vec<Process> {
+    let folders = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    let numbered =
+        folders.filter(|entry| entry.file_name().as_encoded_bytes().iter().all(u8::is_ascii_digit));
+    let all: Vec<Process> = numbered.filter_map(|entry| Process::read(&entry.path())).collect();
+    family_in(&all, id)
+}
+
+fn family_in(all: &[Process], id: u32) -> Vec<Process> {
+    let mut found: Vec<Process> = all.iter().filter(|process| process.id == id).copied().collect();
+    let mut next = 0;
+    while let Some(&Process { id: parent, .. }) = found.get(next) {
+        next += 1;
+        let children = all.iter().filter(|process| process.parent == parent);
+        // Numbers come again while the table is read, so that a parent may stand below its child.
+        let new: Vec<Process> = children.filter(|child| !found.contains(child)).copied().collect();
+        found.extend(new);
+    }
+    found
+}
+
+/// User and system time that a family has used so far, with that of children that have ended.
+pub fn processor_time(family: &[Process]) -> Duration {
+    ticks(family.iter().map(|process| process.own_ticks.saturating_add(process.children_ticks)).sum())
+}
+
+fn ticks(count: u64) -> Duration {
+    Duration::from_secs(count) / u32::try_from(rustix::param::clock_ticks_per_second()).unwrap_or(100)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_with_spaces_and_parentheses_does_not_shift_the_fields() {
+        let stat =
+            "42 (a ) b) S 7 42 42 0 -1 4194304 100 0 0 0 10 5 3 2 20 0 1 0 9 1000000 77 18446744073709551615";
+        let expected = Process {
+            id: 42,
+            ended: false,
+            parent: 7,
+            own_ticks: 15,
+            children_ticks: 5,
+            started: 9,
+            resident_pages: 77,
+        };
+        assert_eq!(Process::parse(stat), Some(expected));
+        let ended = stat.replace(") S", ") Z");
+        assert_eq!(Process::parse(&ended), Some(Process { ended: true, ..expected }));
+        for cut in ["", "42 (cut", &stat[..60]] {
+            assert_eq!(Process::parse(cut), None, "{cut}");
+        }
+    }
+
+    #[test]
+    fn a_family_is_a_process_and_those_below_it() {
+        let process = |id, parent| Process {
+            id,
+            ended: false,
+            parent,
+            own_ticks: 1,
+            children_ticks: 2,
+            started: 0,
+            resident_pages: 0,
+        };
+        let all = [process(6, 5), process(1, 0), process(5, 1), process(9, 1), process(7, 6)];
+        let ids = |of| family_in(&all, of).iter().map(|process| process.id).collect::<Vec<_>>();
+        assert_eq!(ids(5), [5, 6, 7]);
+        assert!(ids(8).is_empty());
+        assert_eq!(family_in(&[process(1, 2), process(2, 1)], 1).len(), 2);
+        assert_eq!(processor_time(&family_in(&all, 5)), ticks(9));
+    }
+
+    #[test]
+    fn this_process_is_its_own_family_and_runs() {
+        let own = Process::own().expect("it runs");
+        assert_eq!(family(own.id).first().map(|first| first.id), Some(std::process::id()));
+        assert!(own.still_runs() && own.resident() > 0);
+        assert!(!Process { started: own.started + 1, ..own }.still_runs());
+        assert_eq!(family(u32::MAX), []);
+    }
+}
