@@ -28,29 +28,23 @@ pub struct Scenario {
     pub newest: bool,
 }
 
+/// The plainest; the others say in what they differ from it.
+const ZIPF: Scenario = Scenario {
+    workload: "zipf",
+    objects: [10_000, 10_000],
+    disk: [ByteSize(512 * MEGABYTE); 2],
+    memory: ByteSize(256 * MEGABYTE),
+    holding: Holding::Memory,
+    limit: None,
+    system_calls: false,
+    newest: false,
+};
+
 /// Every workload that proxies can be compared under. Sizes are a part of ANCHORS' M1, M2, D1C, F1 and L1 that a machine of
 /// two cores gets through in minutes; their proportions are kept.
 pub const SCENARIOS: [Scenario; 5] = [
-    Scenario {
-        workload: "memory-hit",
-        objects: [1, 1],
-        disk: [ByteSize(512 * MEGABYTE); 2],
-        memory: ByteSize(256 * MEGABYTE),
-        holding: Holding::Memory,
-        limit: None,
-        system_calls: true,
-        newest: false,
-    },
-    Scenario {
-        workload: "zipf",
-        objects: [10_000, 10_000],
-        disk: [ByteSize(512 * MEGABYTE); 2],
-        memory: ByteSize(256 * MEGABYTE),
-        holding: Holding::Memory,
-        limit: None,
-        system_calls: false,
-        newest: false,
-    },
+    Scenario { workload: "memory-hit", objects: [1, 1], system_calls: true, ..ZIPF },
+    ZIPF,
     Scenario {
         workload: "disk-hit",
         objects: [60_000, 10_000],
@@ -58,8 +52,7 @@ pub const SCENARIOS: [Scenario; 5] = [
         memory: ByteSize(32 * MEGABYTE),
         holding: Holding::Disk,
         limit: Some(ByteSize(256 * MEGABYTE)),
-        system_calls: false,
-        newest: false,
+        ..ZIPF
     },
     Scenario {
         workload: "fill",
@@ -67,19 +60,15 @@ pub const SCENARIOS: [Scenario; 5] = [
         disk: [ByteSize(384 * MEGABYTE), ByteSize(64 * MEGABYTE)],
         memory: ByteSize(32 * MEGABYTE),
         holding: Holding::Disk,
-        limit: None,
-        system_calls: false,
         newest: true,
+        ..ZIPF
     },
     Scenario {
         workload: "large",
         objects: [4, 2],
         disk: [ByteSize(2048 * MEGABYTE); 2],
         memory: ByteSize(1024 * MEGABYTE),
-        holding: Holding::Memory,
-        limit: None,
-        system_calls: false,
-        newest: false,
+        ..ZIPF
     },
 ];
 
