@@ -99,12 +99,18 @@ pub fn with_results(mut records: Vec<Record>) -> Vec<Record> {
 /// Makes the reports: a page, Markdown, and a test report. Gives the bars that were missed, a line each.
 ///
 /// # Errors
-/// When a file cannot be written, or a bar is on something that was not measured.
+/// When a file cannot be written. When a bar is on something that was not measured: page and Markdown are there then.
 pub fn report<'a>(
     folder: &Path,
     records: &[Record],
     bars: impl Iterator<Item = &'a Bar>,
 ) -> Result<Vec<String>, Failure> {
+    let write = |name: &str, text: String| {
+        let path = folder.join(name);
+        std::fs::write(&path, text).map_err(|error| failed(&path, &error))
+    };
+    write("report.html", comparison::page(records))?;
+    write("summary.md", comparison::markdown(records))?;
     let results: Vec<Record> = records
         .iter()
         .filter(|record| matches!(record, Record::Measure(measure) if measure.repeat.is_none()))
@@ -116,14 +122,7 @@ pub fn report<'a>(
         Ok(Check { name: bar.to_string(), missed })
     };
     let checks: Vec<Check> = bars.map(check).collect::<Result<_, _>>()?;
-    for (name, text) in [
-        ("report.html", comparison::page(records)),
-        ("summary.md", comparison::markdown(records)),
-        ("junit.xml", comparison::junit(records, &checks)),
-    ] {
-        let path = folder.join(name);
-        std::fs::write(&path, text).map_err(|error| failed(&path, &error))?;
-    }
+    write("junit.xml", comparison::junit(records, &checks))?;
     Ok(checks.into_iter().filter_map(|check| check.missed).collect())
 }
 
@@ -154,6 +153,18 @@ mod tests {
         assert_eq!(missed.expect("written"), ["--fail-if errors>1: fill/foxy/errors is 1.5"]);
         let text = std::fs::read_to_string(folder.path().join("summary.md")).expect("written");
         assert!(text.contains("**Incomplete"), "{text}");
+    }
+
+    #[test]
+    fn a_bar_on_what_was_not_measured_is_refused_when_page_and_summary_are_written() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let all = with_results(vec![measured(1)]);
+        let refused = report(folder.path(), &all, ["hit_ratio<0.9".parse().expect("a bar")].iter());
+        assert!(matches!(refused, Err(Failure::Unusable(text)) if text.contains("not measured")));
+        for name in ["report.html", "summary.md"] {
+            let text = std::fs::read_to_string(folder.path().join(name)).expect("written");
+            assert!(text.contains("errors"), "{name}: {text}");
+        }
     }
 
     #[test]
