@@ -2,6 +2,7 @@
 //! Nothing here reads a file or a clock; the same chart gives the same text, byte for byte.
 
 mod axis;
+mod distribution;
 mod draw;
 pub mod map;
 mod marks;
@@ -14,6 +15,7 @@ mod usable;
 use crate::Summary;
 use crate::figure::{Place, scale_text};
 pub use axis::{Axis, Spacing};
+pub use distribution::shares_over_times;
 pub(crate) use svg::escape;
 
 /// Where the values of a chart come from (R5); it stands under the title.

@@ -45,6 +45,28 @@ impl Page {
         Self { title: title.into(), body: String::new() }
     }
 
+    /// A page that begins with a run: what it was, how it was set up, why it was ended early if it was, and what a reader must
+    /// know before believing its figures.
+    #[must_use]
+    pub fn of_run(
+        title: &str,
+        setup: &Setup,
+        setting: &str,
+        stopped: Option<&str>,
+        warnings: &[String],
+    ) -> Self {
+        let mut page = Self::new(title);
+        page.setup(setup);
+        page.paragraph(setting);
+        if let Some(reason) = stopped {
+            page.paragraph(&format!("Incomplete: {reason}."));
+        }
+        for warning in warnings {
+            page.paragraph(&format!("Warning: {warning}."));
+        }
+        page
+    }
+
     /// Adds what was run, where and when.
     pub fn setup(&mut self, setup: &Setup) {
         let started = UNIX_EPOCH + Duration::from_secs(setup.started.min(LAST_SECOND));

@@ -1,7 +1,9 @@
 //! Charts as readers and browsers get them: structure, escaping, what is left out, and that the text never varies.
 
 use foxy_report::Place;
-use foxy_report::chart::{Axis, Bars, Bin, Bins, Chart, Dots, Line, Look, Plot, Provenance, Value};
+use foxy_report::chart::{
+    Axis, Bars, Bin, Bins, Chart, Dots, Line, Look, Plot, Provenance, Value, shares_over_times,
+};
 
 fn chart(plot: Plot) -> Chart {
     let provenance =
@@ -51,6 +53,17 @@ fn intervals_make_a_band_and_the_subtitle_says_so() {
     let svg = chart(Plot::Lines(vec![wide])).svg();
     assert_eq!(count(&svg, "class=\"fx-band fx-c0\""), 1);
     assert!(svg.contains("· 95 % intervals</text>") && svg.contains("(95 %: 5 to 7)"), "{svg}");
+}
+
+#[test]
+fn a_distribution_runs_from_no_share_to_all_and_a_time_of_zero_has_its_place() {
+    let points = shares_over_times([(0.0, 0.0), (0.5, 40.0), (1.0, 900.0)]);
+    assert_eq!(points[0], (1.0, Value::exact(0.0)));
+    let lines = vec![Line { name: "foxy".into(), look: Look::Solid, points }];
+    let provenance = Provenance { source: String::new(), place: Place::Measured, scale: 1.0, seeds: 1 };
+    let svg = Chart::distribution("How long".into(), "latency", provenance, lines).svg();
+    assert_eq!(count(&svg, "class=\"fx-mark fx-c0\""), 3);
+    assert!(svg.contains("<title>foxy: 40 µs, 0.5</title>") && !svg.contains("left out"), "{svg}");
 }
 
 #[test]

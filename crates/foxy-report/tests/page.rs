@@ -57,6 +57,17 @@ fn a_page_of_records_shows_every_kind() {
 }
 
 #[test]
+fn a_page_of_a_run_says_first_what_its_figures_are_worth() {
+    let warnings = ["the generator was the limit".into(), "the cache was small".into()];
+    let html = Page::of_run("A run", &setup(), "latencies in ms", Some("stopped at 8"), &warnings).html();
+    let words = ["<dd>7</dd>", "<p>latencies in ms</p>", "<p>Incomplete: stopped at 8.</p>"];
+    let more = ["<p>Warning: the generator was the limit.</p>", "<p>Warning: the cache was small.</p>"];
+    let places: Vec<_> = words.iter().chain(&more).map(|part| html.find(part).expect(part)).collect();
+    assert!(places.is_sorted(), "{html}");
+    assert!(!Page::of_run("A run", &setup(), "", None, &[]).html().contains("Incomplete"));
+}
+
+#[test]
 fn a_page_needs_nothing_from_outside_and_never_varies() {
     let html = || Page::of_records("A run", &records(), Place::Measured).html();
     assert_eq!(html(), html());

@@ -2,7 +2,7 @@
 //! set up.
 
 use super::{AT_RATE, in_order, is_incomplete, result, subjects, table, verdicts, workloads};
-use crate::chart::{Axis, Bars, Chart, Line, Look, Plot, Provenance, Value};
+use crate::chart::{Axis, Bars, Chart, Line, Look, Plot, Provenance, Value, shares_over_times};
 use crate::figure::Place;
 use crate::page::Page;
 use crate::record::{Measure, Record, Subject};
@@ -64,13 +64,8 @@ fn charts(page: &mut Page, records: &[Record], workload: &str, provenance: &Prov
     }
     let distributions = lines(&subjects, |subject| distribution(records, workload, subject));
     if !distributions.is_empty() {
-        page.chart(&Chart {
-            title: format!("{workload}: distribution of latency"),
-            provenance: provenance.clone(),
-            x: Axis::logarithmic("latency", "µs"),
-            y: Axis::linear("share at most that", "").showing(0.0).showing(1.0),
-            plot: Plot::Lines(distributions),
-        });
+        let title = format!("{workload}: distribution of latency");
+        page.chart(&Chart::distribution(title, "latency", provenance.clone(), distributions));
     }
     let timelines = lines(&subjects, |subject| timeline(records, workload, subject));
     if !timelines.is_empty() {
@@ -93,8 +88,7 @@ fn lines(subjects: &[&str], points: impl Fn(&str) -> Vec<(f64, Value)>) -> Vec<L
     subjects.iter().filter_map(line).collect()
 }
 
-/// Shares over latencies, the mean of the repeats at each share. A latency of zero, which no logarithmic axis has, stands at
-/// one microsecond.
+/// Shares over latencies, the mean of the repeats at each share.
 fn distribution(records: &[Record], workload: &str, subject: &str) -> Vec<(f64, Value)> {
     let mut sums: Vec<(f64, f64, f64)> = Vec::new();
     for record in records {
@@ -112,7 +106,7 @@ fn distribution(records: &[Record], workload: &str, subject: &str) -> Vec<(f64, 
             }
         }
     }
-    sums.into_iter().map(|(quantile, sum, count)| ((sum / count).max(1.0), Value::exact(quantile))).collect()
+    shares_over_times(sums.into_iter().map(|(quantile, sum, count)| (quantile, sum / count)))
 }
 
 /// The first repeat's rate over the run.

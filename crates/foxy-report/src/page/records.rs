@@ -1,7 +1,7 @@
 //! The page that run records make by themselves: facts, rows of figures, measures, and a chart for each kind of curve.
 
 use super::Page;
-use crate::chart::{Axis, Chart, Line, Look, Plot, Provenance, Value};
+use crate::chart::{Axis, Chart, Line, Look, Plot, Provenance, Value, shares_over_times};
 use crate::figure::{FigureRow, Place, figure_table};
 use crate::number::readable;
 use crate::record::{Measure, Record, RequestClass, Timeline};
@@ -105,21 +105,15 @@ impl Page {
 
     fn distributions(&mut self, distributions: Vec<(&str, Line)>, provenance: &Provenance) {
         for (name, lines) in grouped(distributions) {
-            self.chart(&Chart {
-                title: format!("Distribution of {}", spoken(name)),
-                provenance: provenance.clone(),
-                x: Axis::logarithmic(&spoken(name), "µs"),
-                y: Axis::linear("share at most that", "").showing(0.0).showing(1.0),
-                plot: Plot::Lines(lines),
-            });
+            let title = format!("Distribution of {}", spoken(name));
+            self.chart(&Chart::distribution(title, &spoken(name), provenance.clone(), lines));
         }
     }
 }
 
-/// A curve of shares over latencies. A latency of zero, which no logarithmic axis has, stands at one microsecond.
 fn distribution(subject: &str, quantiles: &[(f64, u64)]) -> Line {
-    let point = |&(quantile, latency): &(f64, u64)| (latency.max(1) as f64, Value::exact(quantile));
-    Line { name: subject.into(), look: Look::Solid, points: quantiles.iter().map(point).collect() }
+    let points = shares_over_times(quantiles.iter().map(|&(share, latency)| (share, latency as f64)));
+    Line { name: subject.into(), look: Look::Solid, points }
 }
 
 /// Values by name, names in the order in which they come first.

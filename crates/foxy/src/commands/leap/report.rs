@@ -2,7 +2,7 @@
 
 use foxy_base::ByteSize;
 use foxy_lab::leap::{Failure, LeapReport, PairedDifference, Verdict, noise_floor};
-use foxy_report::chart::{Axis, Chart, Line, Look, Plot, Provenance, Value};
+use foxy_report::chart::{Chart, Line, Look, Provenance, shares_over_times};
 use foxy_report::number::readable;
 use foxy_report::{Interval, Page, Place, Setup, Table};
 
@@ -189,15 +189,8 @@ impl Outcome<'_> {
 
     /// All of it on one page.
     pub fn page(&self, setup: &Setup, stopped: Option<&str>) -> String {
-        let mut page = Page::new("The same requests to several proxies");
-        page.setup(setup);
-        page.paragraph(&self.setting());
-        if let Some(reason) = stopped {
-            page.paragraph(&format!("Incomplete: {reason}."));
-        }
-        for warning in self.warnings() {
-            page.paragraph(&format!("Warning: {warning}."));
-        }
+        let title = "The same requests to several proxies";
+        let mut page = Page::of_run(title, setup, &self.setting(), stopped, &self.warnings());
         page.chart(&self.distribution());
         page.table(
             "Response times of whole answers in milliseconds; connect, first byte and transfer are medians",
@@ -225,25 +218,14 @@ impl Outcome<'_> {
         let line = |path: &foxy_lab::leap::PathReport| Line {
             name: path.name.clone(),
             look: if path.name == "direct" { Look::Dashed } else { Look::Solid },
-            points: path
-                .latencies
-                .quantiles()
-                .into_iter()
-                .map(|(quantile, time)| ((time as f64).max(1.0), Value::exact(quantile)))
-                .collect(),
+            points: shares_over_times(
+                path.latencies.quantiles().into_iter().map(|(share, time)| (share, time as f64)),
+            ),
         };
         let answered = self.report.paths.iter().filter(|path| path.latencies.count() > 0);
-        Chart {
-            title: "Distribution of response times".into(),
-            provenance: Provenance {
-                source: "002 Fig 9".into(),
-                place: Place::Measured,
-                scale: 1.0,
-                seeds: 1,
-            },
-            x: Axis::logarithmic("response time", "µs"),
-            y: Axis::linear("share at most that", "").showing(0.0).showing(1.0),
-            plot: Plot::Lines(answered.map(line).collect()),
-        }
+        let provenance =
+            Provenance { source: "002 Fig 9".into(), place: Place::Measured, scale: 1.0, seeds: 1 };
+        let lines = answered.map(line).collect();
+        Chart::distribution("Distribution of response times".into(), "response time", provenance, lines)
     }
 }

@@ -120,15 +120,8 @@ impl Outcome<'_> {
 
     /// All of it on one page.
     pub fn page(&self, setup: &Setup, stopped: Option<&str>) -> String {
-        let mut page = Page::new(&format!("Wisconsin Proxy Benchmark: {}", self.plan.subject));
-        page.setup(setup);
-        page.paragraph(&self.setting());
-        if let Some(reason) = stopped {
-            page.paragraph(&format!("Incomplete: {reason}."));
-        }
-        for warning in self.warnings() {
-            page.paragraph(&format!("Warning: {warning}."));
-        }
+        let title = format!("Wisconsin Proxy Benchmark: {}", self.plan.subject);
+        let mut page = Page::of_run(&title, setup, &self.setting(), stopped, &self.warnings());
         for chart in self.charts() {
             page.chart(&chart);
         }
