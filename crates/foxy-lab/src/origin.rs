@@ -48,7 +48,7 @@ struct Shared {
 /// A running origin; it stops when dropped.
 #[derive(Debug)]
 pub struct Origin {
-    address: SocketAddr,
+    servers: Vec<SocketAddr>,
     shared: Arc<Shared>,
     threads: Vec<JoinHandle<()>>,
 }
@@ -69,7 +69,7 @@ impl Origin {
     /// When a port cannot be bound or a thread cannot be started.
     pub fn start_servers(options: OriginOptions, servers: u32) -> io::Result<Self> {
         let listeners = bind(options.listen, servers)?;
-        let address = listeners[0].local_addr()?;
+        let servers = listeners.iter().map(TcpListener::local_addr).collect::<io::Result<_>>()?;
         let shared = Arc::new(Shared::default());
         let mut threads = Vec::new();
         for _ in 0..options.threads.max(1) {
@@ -80,13 +80,19 @@ impl Origin {
                 tokio::task::LocalSet::new().block_on(&runtime, accept_all(own, shared));
             })?);
         }
-        Ok(Self { address, shared, threads })
+        Ok(Self { servers, shared, threads })
     }
 
-    /// Where it listens.
+    /// Where it listens: at the first of its servers, when there are several.
     #[must_use]
-    pub const fn address(&self) -> SocketAddr {
-        self.address
+    pub fn address(&self) -> SocketAddr {
+        self.servers[0]
+    }
+
+    /// Where each of its servers listens.
+    #[must_use]
+    pub fn servers(&self) -> &[SocketAddr] {
+        &self.servers
     }
 
     /// Requests answered so far.

@@ -1,9 +1,8 @@
 //! The signals that commands listen to.
 
 use crate::failure::Failure;
-use foxy_lab::sim::runs::Watch;
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 /// What an operator wants.
@@ -59,27 +58,21 @@ pub fn wait_for_stop() -> std::io::Result<()> {
     })
 }
 
-/// From now on a signal ends runs early instead of the process, so that what they made is removed.
+/// From now on the first signal sets this flag instead of ending the process, so that what was measured is kept and what was
+/// made is removed.
 ///
 /// # Errors
 /// The system gives no runtime, handler or thread.
-pub fn stop_on_signal(watch: &Arc<Watch>) -> Result<(), Failure> {
-    let watch = Arc::clone(watch);
-    once_signalled(move || watch.stop.store(true, Relaxed))
-}
-
-/// From now on the first signal does this instead of ending the process.
-///
-/// # Errors
-/// The system gives no runtime, handler or thread.
-pub fn once_signalled(act: impl FnOnce() + Send + 'static) -> Result<(), Failure> {
+pub fn interrupted() -> Result<Arc<AtomicBool>, Failure> {
     let failed = |error: std::io::Error| Failure::Failed(format!("foxy: no signal handler: {error}"));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
     let mut signals = runtime.block_on(async { Signals::listen() }).map_err(failed)?;
+    let flag = Arc::new(AtomicBool::new(false));
+    let set = Arc::clone(&flag);
     let listen = move || {
         runtime.block_on(signals.next());
-        act();
+        set.store(true, Relaxed);
     };
     std::thread::Builder::new().spawn(listen).map_err(failed)?;
-    Ok(())
+    Ok(flag)
 }

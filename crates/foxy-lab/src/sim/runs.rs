@@ -14,6 +14,7 @@ use foxy_store::schemes::ufs::UfsMapping;
 use foxy_store::status::{OpenStoreError, StoreStatus};
 use foxy_store::{Observer, Recovery, SchemeName, StoreSettings};
 use std::fmt;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
@@ -53,7 +54,7 @@ pub struct Watch {
     /// URL operations done, of all runs.
     pub done: AtomicU64,
     /// Set to make runs end early.
-    pub stop: AtomicBool,
+    pub stop: Arc<AtomicBool>,
 }
 
 /// Why a run came to nothing.

@@ -100,7 +100,7 @@ fn objects_smaller_than_a_block_are_all_found_in_a_file_each() {
 
 #[test]
 fn a_run_ends_when_it_is_asked_to() {
-    let watch = Watch { stop: AtomicBool::new(true), ..Watch::default() };
+    let watch = Watch { stop: Arc::new(AtomicBool::new(true)), ..Watch::default() };
     let result = run(&plan("stream"), &stream(), Place::Memory, &watch);
     assert_eq!(result.err(), Some(RunError::Stopped));
 }

@@ -1,5 +1,5 @@
 //! What the lab's commands share: arguments, bars, facts about this machine, a progress line, logs, record
-//! files, the seed, workloads by name or file.
+//! files, pages, an origin, the seed, workloads by name or file.
 //! The lab itself (crate foxy-lab) reads no files; this does it for it.
 
 pub mod arguments;
@@ -11,6 +11,8 @@ pub mod leftovers;
 pub mod logs;
 pub mod measured;
 pub mod mounts;
+pub mod origin;
+pub mod page;
 pub mod peers;
 pub mod progress;
 pub mod records;

@@ -10,15 +10,13 @@ use crate::lab::arguments::{bars, count, fail_if, option, path, switch};
 use crate::lab::leftovers::{self, COMPARE_PREFIX};
 use crate::lab::peers::{PEERS, Peer};
 use crate::lab::temporary::Temporary;
-use crate::lab::{records, seed};
-use crate::signals::once_signalled;
+use crate::lab::{origin, records, seed};
+use crate::signals::interrupted;
 use crate::terminal::{self, Level};
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
-use foxy_lab::{Origin, OriginOptions};
 use foxy_report::{Record, Subject, comparison};
 use outputs::Records;
 use scenario::{SCENARIOS, Scenario};
-use std::net::Ipv4Addr;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -96,12 +94,10 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     };
     let scenarios = scenarios(matches)?;
     let peers = peers(matches)?;
-    let interrupted = Arc::new(AtomicBool::new(false));
+    let interrupted = interrupted()?;
     let (folder, context) = context(matches, &interrupted)?;
     let mut records = Records::begin(out)?;
     records.add(vec![Record::Setup(records::setup(context.seed))])?;
-    let stop = Arc::clone(&interrupted);
-    once_signalled(move || stop.store(true, Relaxed))?;
     let repeats = matches.get_one::<u32>("repeats").copied().unwrap_or(if context.quick { 1 } else { 3 });
     let complete = all_trials(&context, &peers, &scenarios, repeats, &mut records)?;
     drop(folder);
@@ -165,14 +161,11 @@ fn context(matches: &ArgMatches, interrupted: &Arc<AtomicBool>) -> Result<(Tempo
     let made =
         made.and_then(|()| std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o755)));
     made.map_err(|error| unusable(error.to_string()))?;
-    let listen = (Ipv4Addr::LOCALHOST, 0).into();
-    let origin = Origin::start(OriginOptions { listen, threads: 1 })
-        .map_err(|error| Failure::Failed(format!("compare: no origin: {error}")))?;
     let quick = matches.get_flag("quick");
     let seconds = matches.get_one::<u64>("seconds").copied().unwrap_or(if quick { 2 } else { 10 });
     let context = Context {
         folder: folder.path().to_path_buf(),
-        origin,
+        origin: origin::start("compare", 1)?,
         quick,
         time: Duration::from_secs(seconds),
         clients: usize::from(*matches.get_one::<u16>("clients").expect("has a default")),

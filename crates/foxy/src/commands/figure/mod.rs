@@ -11,7 +11,7 @@ use crate::lab::measured::{Context, MEASURED, MeasuredEntry};
 use crate::lab::progress::Progress;
 use crate::lab::records;
 use crate::settings::machine::Machine;
-use crate::signals::stop_on_signal;
+use crate::signals::interrupted;
 use crate::terminal;
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use foxy_device::{DiskProfile, Root, calibrate};
@@ -19,8 +19,8 @@ use foxy_lab::figures::{Extent, FIGURES, Figure, FigureEntry, Lab};
 use foxy_lab::sim::runs::Watch;
 use foxy_report::figure::{FigureRow, Place, as_text};
 use std::path::PathBuf;
+use std::sync::Mutex;
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::{Arc, Mutex};
 
 /// The scale of a quick run, and the seeds of a full one.
 const QUICK: f64 = 0.05;
@@ -162,9 +162,9 @@ fn make(wanted: &[Wanted], lab: &Lab, matches: &ArgMatches) -> Result<Vec<(Wante
             made.push((one, entry.make(lab)));
         }
     }
-    let watch = Arc::new(Watch::default());
+    let mut watch = Watch::default();
     if wanted.iter().any(|one| matches!(one, Wanted::Measured(_))) {
-        stop_on_signal(&watch)?;
+        watch.stop = interrupted()?;
     }
     let context = Context { lab, folder: folder(matches), watch: &watch };
     for &one in wanted {

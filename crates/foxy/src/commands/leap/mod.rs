@@ -8,18 +8,18 @@ use crate::failure::Failure;
 use crate::lab::arguments::bars;
 use crate::lab::bars::missed;
 use crate::lab::progress::Progress;
-use crate::lab::{logs, records, seed, workloads};
-use crate::signals::once_signalled;
+use crate::lab::{logs, origin, page, records, seed, workloads};
+use crate::signals::interrupted;
 use crate::terminal::{self, Level};
 pub use arguments::command;
 use arguments::{Named, REQUESTS};
 use clap::ArgMatches;
+use foxy_lab::Origin;
 use foxy_lab::leap::{self, Asked, LeapReport, LeapRun, Manner, Path, requests};
-use foxy_lab::{Origin, OriginOptions};
 use foxy_workload::{Object, Trace};
 use log::Log;
 use report::Outcome;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -41,9 +41,7 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
         }
     }
     let (_started, origin) = origin(matches)?;
-    let interrupted = Arc::new(AtomicBool::new(false));
-    let flag = Arc::clone(&interrupted);
-    once_signalled(move || flag.store(true, Relaxed))?;
+    let interrupted = interrupted()?;
     let replay = replay_of(matches, &proxies, origin, &interrupted);
     let stream = stream(matches, trace.as_ref().map(|(trace, _)| trace), origin)?;
     let mut log = Log::create(matches.get_one("log"))?;
@@ -68,9 +66,7 @@ fn origin(matches: &ArgMatches) -> Result<(Option<Origin>, Option<SocketAddr>), 
     if given.is_some() || matches.get_flag("live") {
         return Ok((None, given));
     }
-    let listen = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
-    let origin = Origin::start(OriginOptions { listen, threads: 1 })
-        .map_err(|error| Failure::Failed(format!("leap: its origin cannot listen: {error}")))?;
+    let origin = origin::start("leap", 1)?;
     let address = origin.address();
     Ok((Some(origin), Some(address)))
 }
@@ -166,12 +162,7 @@ fn finish(matches: &ArgMatches, report: &LeapReport, stopped: Option<&str>) -> R
         Some(_) => Vec::new(),
         None => missed(bars(matches), &found)?,
     };
-    if let Some(file) = matches.get_one::<PathBuf>("html") {
-        std::fs::write(file, outcome.page(&setup, stopped)).map_err(|error| {
-            let file = file.display();
-            Failure::Failed(format!("{file}: the page cannot be written: {error}; name another place"))
-        })?;
-    }
+    page::write(matches, || outcome.page(&setup, stopped))?;
     records::write(matches, setup, found, failed.is_none() && missed.is_empty())?;
     match failed {
         Some(failure) => Err(failure),

@@ -6,19 +6,17 @@ mod phases;
 use crate::failure::Failure;
 use crate::lab::arguments::bars;
 use crate::lab::bars::missed;
-use crate::lab::{descriptors, progress::Progress, records};
+use crate::lab::{descriptors, origin, progress::Progress, records};
 use crate::process_table::{family, processor_time};
-use crate::signals::once_signalled;
+use crate::signals::interrupted;
 use crate::terminal::{self, Level};
 pub use arguments::command;
 use clap::ArgMatches;
 use foxy_lab::load::{self, LoadOptions, Pace, Stop};
-use foxy_lab::{LoadReport, Origin, OriginOptions, Tally};
+use foxy_lab::{LoadReport, Origin, Tally};
 use foxy_report::{Measure, Record, Setup, Table};
 use foxy_workload::polymix::ROBOT_CONNECTIONS;
 use foxy_workload::{Model, Objects, Popularity, Workload};
-use std::net::{Ipv4Addr, SocketAddr};
-use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
@@ -28,8 +26,7 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     provide_descriptors(matches, &workload)?;
     let started_here = start_origin(matches, &workload)?;
     let options = arguments::options(matches, workload, started_here.as_ref())?;
-    let interrupted = Arc::clone(&options.interrupted);
-    once_signalled(move || interrupted.store(true, Relaxed))?;
+    let options = LoadOptions { interrupted: interrupted()?, ..options };
     let subject = matches.get_one::<String>("subject").expect("has a default");
     if let Some(objects) = options.workload.warm_up().filter(|_| !matches.get_flag("no-warm-up")) {
         let mut progress = Progress::new("warm-up", Some(objects.objects));
@@ -121,11 +118,7 @@ pub fn start_origin(matches: &ArgMatches, workload: &Workload) -> Result<Option<
     if matches.contains_id("origin") {
         return Ok(None);
     }
-    let listen = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
-    let options = OriginOptions { listen, threads: 1 };
-    Origin::start_servers(options, workload.model.servers())
-        .map(Some)
-        .map_err(|error| Failure::Failed(format!("load: no origin: {error}")))
+    origin::start("load", workload.model.servers()).map(Some)
 }
 
 fn asked(origin: Option<&Origin>) -> Option<Tally> {

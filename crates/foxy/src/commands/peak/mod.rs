@@ -8,17 +8,15 @@ use super::load::{failed, provide_descriptors, setup, start_origin};
 use crate::failure::Failure;
 use crate::lab::arguments::{html, option};
 use crate::lab::{records, workloads};
-use crate::signals::stop_on_signal;
+use crate::signals::interrupted;
 use crate::terminal::{self, Level};
 use clap::{Arg, ArgMatches, Command, value_parser};
 use foxy_base::ByteSize;
 use foxy_lab::peak::law::Law;
 use foxy_lab::peak::{Finder, PeakPlan, Search, Window};
 use foxy_lab::robots::{self, Robots};
-use foxy_lab::sim::runs::Watch;
 use foxy_workload::polymix::{PolyMix4, ROBOT_CONNECTIONS, requests_per_start};
 use foxy_workload::{Model, Workload};
-use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
@@ -100,12 +98,11 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
         connections: ROBOT_CONNECTIONS,
         starts: search.most_load / requests_per_start(),
     };
-    let watch = Arc::new(Watch::default());
-    stop_on_signal(&watch)?;
+    let interrupted = interrupted()?;
     let limit = positive(matches, "limit")?.map_or(Duration::MAX, Duration::from_secs_f64);
     let mut show = |window: &Window| {
         terminal::report(Level::Info, &report::line(window));
-        !watch.stop.load(Relaxed)
+        !interrupted.load(Relaxed)
     };
     let mut plan = PeakPlan { finder: Finder::new(search), limit, watch: &mut show };
     let sections = robots::run(&options, robots, &mut plan, &mut |_| {}).map_err(failed)?;

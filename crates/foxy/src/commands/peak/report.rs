@@ -2,14 +2,13 @@
 
 use crate::commands::load;
 use crate::failure::Failure;
-use crate::lab::records;
+use crate::lab::{page, records};
 use crate::terminal::{self, Level};
 use clap::ArgMatches;
 use foxy_lab::LoadReport;
 use foxy_lab::peak::{END, Finder, SUMMARY_FROM, Search, Window};
 use foxy_report::chart::{Axis, Chart, Line, Look, Plot, Provenance, Value};
 use foxy_report::{Measure, Page, Place, Record, Setup, Timeline};
-use std::path::{Path, PathBuf};
 
 /// A sample in one line.
 pub fn line(window: &Window) -> String {
@@ -58,8 +57,7 @@ pub fn write(
             &format!("peak: the generator, not the proxy, was the limit: {why}"),
         );
     }
-    let html = matches.get_one::<PathBuf>("html");
-    html.map_or(Ok(()), |file| write_page(file, &page(&setup, subject, search, finder, &found)))?;
+    page::write(matches, || page_of_traces(&setup, subject, search, finder, &found))?;
     records::write(matches, setup, found, complete)?;
     if report.answers == 0 {
         return Err(Failure::Failed("peak: no request was answered; is the proxy running there?".into()));
@@ -114,7 +112,13 @@ fn timelines(subject: &str, finder: &Finder) -> Vec<Record> {
 }
 
 /// The traces over the fill, as Appendix D draws them (R76, R78).
-fn page(setup: &Setup, subject: &str, search: &Search, finder: &Finder, found: &[Record]) -> String {
+fn page_of_traces(
+    setup: &Setup,
+    subject: &str,
+    search: &Search,
+    finder: &Finder,
+    found: &[Record],
+) -> String {
     let mut page = Page::of_records(
         &format!("Peak of {subject}"),
         &[&[Record::Setup(setup.clone())], found].concat(),
@@ -142,13 +146,4 @@ fn page(setup: &Setup, subject: &str, search: &Search, finder: &Finder, found: &
         });
     }
     page.html()
-}
-
-fn write_page(file: &Path, text: &str) -> Result<(), Failure> {
-    std::fs::write(file, text).map_err(|error| {
-        let file = file.display();
-        Failure::Failed(format!(
-            "--html {file}: cannot be written: {error}; name a file that can be written to"
-        ))
-    })
 }

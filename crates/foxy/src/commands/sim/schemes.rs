@@ -7,7 +7,7 @@ use super::stream;
 use crate::failure::Failure;
 use crate::lab::progress::Progress;
 use crate::settings::machine::Machine;
-use crate::signals::stop_on_signal;
+use crate::signals::interrupted;
 use clap::ArgMatches;
 use foxy_base::ByteSize;
 use foxy_lab::sim::operation::Operations;
@@ -18,7 +18,6 @@ use foxy_report::Record;
 use foxy_store::SchemeName;
 use foxy_store::schemes::ufs::UfsMapping;
 use foxy_store::schemes::{DeviceWish, SCHEMES};
-use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 /// Makes or replays the operations, saves them where asked, and runs every scheme with every utilization and seed;
@@ -45,9 +44,9 @@ pub fn run(
     let prefetch = usize::try_from(prefetch).unwrap_or(usize::MAX);
     let mapping = mapping(matches.get_one::<String>("ufs-mapping").expect("has a default"));
     let tasks = tasks(&schemes, &utilizations, (prefetch, mapping), seeds);
-    let watch = Arc::new(Watch::default());
+    let mut watch = Watch::default();
     if matches!(device, Where::Folder(_)) {
-        stop_on_signal(&watch)?;
+        watch.stop = interrupted()?;
         device.tidy();
     }
     let largest = streams.iter().map(|stream| stream.disk).max().unwrap_or(0);

@@ -7,20 +7,18 @@ use crate::failure::Failure;
 use crate::lab::arguments::bars;
 use crate::lab::bars::missed;
 use crate::lab::progress::Progress;
-use crate::lab::records;
-use crate::signals::once_signalled;
+use crate::lab::{origin, page, records};
+use crate::signals::interrupted;
 use crate::terminal::{self, Level};
 pub use arguments::command;
 use arguments::{Plan, plan};
 use clap::ArgMatches;
 use foxy_base::random::split_mix;
+use foxy_lab::Origin;
 use foxy_lab::wpb::{self, PointReport, Route, WpbRun};
-use foxy_lab::{Origin, OriginOptions};
 use foxy_report::{Record, Setup};
 use foxy_workload::wpb::Wpb;
 use report::Outcome;
-use std::net::{Ipv4Addr, SocketAddr};
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
@@ -31,9 +29,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     let plan = plan(matches)?;
     let (_servers, route) = route(&plan)?;
-    let interrupted = Arc::new(AtomicBool::new(false));
-    let flag = Arc::clone(&interrupted);
-    once_signalled(move || flag.store(true, Relaxed))?;
+    let interrupted = interrupted()?;
     let first = run_of(&plan, plan.clients[0], &route, &interrupted);
     if let Err(cause) = wpb::probe(&first).map_err(failed)? {
         return Err(Failure::Failed(format!(
@@ -86,13 +82,8 @@ fn route(plan: &Plan) -> Result<(Option<Origin>, Route), Failure> {
         (Some(origin), false) => Ok((None, Route::Forward { servers: vec![*origin] })),
         (None, _) => {
             let most = plan.clients.iter().copied().max().unwrap_or(1).div_ceil(wpb::CLIENTS_PER_SERVER);
-            let listen = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
-            let options = OriginOptions { listen, threads: 1 };
-            let origin = Origin::start_servers(options, most)
-                .map_err(|error| Failure::Failed(format!("wpb: its servers cannot listen: {error}")))?;
-            let first = origin.address();
-            let port = |number: u32| u16::try_from(u32::from(first.port()) + number).unwrap_or(u16::MAX);
-            let servers = (0..most).map(|number| SocketAddr::new(first.ip(), port(number))).collect();
+            let origin = origin::start("wpb", most)?;
+            let servers = origin.servers().to_vec();
             Ok((Some(origin), Route::Forward { servers }))
         }
     }
@@ -140,12 +131,7 @@ fn finish(
         Some(_) => Vec::new(),
         None => missed(bars(matches), &found)?,
     };
-    if let Some(file) = matches.get_one::<PathBuf>("html") {
-        std::fs::write(file, outcome.page(&setup, stopped.as_deref())).map_err(|error| {
-            let file = file.display();
-            Failure::Failed(format!("{file}: the page cannot be written: {error}; name another place"))
-        })?;
-    }
+    page::write(matches, || outcome.page(&setup, stopped.as_deref()))?;
     records::write(matches, setup, found, stopped.is_none() && missed.is_empty())?;
     match stopped {
         Some(reason) => Err(Failure::Failed(format!(

@@ -17,7 +17,6 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
@@ -77,29 +76,21 @@ fn point(context: &Context, arguments: &[&str], clients: u32, seed: u64) -> std:
     let store = Temporary::new(context.folder.join(format!("{PREFIX}{}-reference", std::process::id())));
     let proxy = Reference::start(store.path(), arguments)?;
     let servers = clients.div_ceil(CLIENTS_PER_SERVER);
-    // Two at the least, so that their ports follow each other.
     let listen = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
-    let origin = Origin::start_servers(OriginOptions { listen, threads: 1 }, servers.max(2))?;
-    let port = |number: u32| origin.address().port() + u16::try_from(number).unwrap_or(0);
-    let servers_at =
-        (0..servers).map(|number| SocketAddr::from((Ipv4Addr::LOCALHOST, port(number)))).collect();
+    let origin = Origin::start_servers(OriginOptions { listen, threads: 1 }, servers)?;
     let whole = Wpb::new(servers);
     let requests = if context.lab.extent().scale < FULL { whole.requests / 10 } else { whole.requests };
     let run = WpbRun {
         target: proxy.address,
-        route: Route::Forward { servers: servers_at },
+        route: Route::Forward { servers: origin.servers().to_vec() },
         clients,
         knobs: Wpb { requests, seed, ..whole },
         latency: LATENCY,
         slow: None,
         time_limit: Duration::from_secs(120),
-        interrupted: Arc::new(AtomicBool::new(false)),
+        interrupted: Arc::clone(&context.watch.stop),
     };
-    wpb::run(&run, &mut |_| {
-        if context.watch.stop.load(Relaxed) {
-            run.interrupted.store(true, Relaxed);
-        }
-    })
+    wpb::run(&run, &mut |_| {})
 }
 
 /// A reference proxy in a process of its own; dropped, it is ended.
