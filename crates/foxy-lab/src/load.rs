@@ -5,7 +5,7 @@ use crate::clients;
 use crate::outcome::LoadReport;
 use crate::plan::Steady;
 use crate::robots::{self, Robots};
-use foxy_workload::{Model, Workload};
+use foxy_workload::{Model, Objects, Popularity, Workload};
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -165,4 +165,16 @@ pub fn warm_up(options: &LoadOptions, progress: &mut dyn FnMut(u64)) -> io::Resu
     let stop = Stop::Requests(objects.objects);
     let workload = Workload { model: Model::Objects(objects), ..options.workload.clone() };
     run(&LoadOptions { workload, stop, pace: Pace::Closed, ..options.clone() }, progress)
+}
+
+/// A run that asks once more, as fast as answers come, for the `newest` objects that a run of new ones asked for last, whose
+/// report this is: those that are hits are still there.
+#[must_use]
+pub fn newest_again(options: &LoadOptions, report: &LoadReport, newest: u64) -> LoadOptions {
+    let asked = report.asked();
+    let count = newest.min(asked);
+    let popularity = Popularity::Window { first: asked - count };
+    let newest = |objects| Objects { objects: count, popularity, warm_up: false, ..objects };
+    let workload = options.workload.clone().with_objects(newest);
+    LoadOptions { workload, stop: Stop::Requests(count), pace: Pace::Closed, ..options.clone() }
 }

@@ -1,8 +1,8 @@
 //! The load generator against the verifying origin, and against origins that lie or stall, on loopback.
 
-use foxy_lab::load::{LoadOptions, Mode, Pace, Stop, run};
-use foxy_lab::{ErrorCause, Origin, OriginOptions};
-use foxy_workload::{BodyStream, Workload};
+use foxy_lab::load::{LoadOptions, Mode, Pace, Stop, newest_again, run};
+use foxy_lab::{ErrorCause, LoadReport, Origin, OriginOptions};
+use foxy_workload::{BodyStream, Popularity, Workload};
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::sync::Arc;
@@ -69,6 +69,24 @@ fn every_byte_from_the_origin_is_right() {
     assert_eq!((report.hits, report.bytes), (0, 500 * 8192));
     assert_eq!((origin.requests(), origin.body_bytes()), (500, 500 * 8192));
     assert_eq!(report.latencies.count(), 500);
+}
+
+#[test]
+fn what_a_run_of_new_objects_asked_for_last_is_asked_for_again() {
+    let origin =
+        Origin::start(OriginOptions { listen: (Ipv4Addr::LOCALHOST, 0).into(), threads: 1 }).expect("origin");
+    let workload = Workload::find("fill").expect("known");
+    let options =
+        LoadOptions { workload, pace: Pace::Open { rate: 1000.0 }, ..options(origin.address(), 40) };
+    let report = run(&options, &mut |_| {}).expect("load runs");
+    for (newest, first, count) in [(10, 30, 10), (50, 0, 40)] {
+        let again = newest_again(&options, &report, newest);
+        let objects = again.workload.objects().expect("a workload of objects");
+        assert_eq!((&objects.popularity, objects.objects), (&Popularity::Window { first }, count));
+        assert_eq!(run(&again, &mut |_| {}).expect("load runs").answers, count);
+    }
+    let of_nothing = newest_again(&options, &LoadReport::default(), 10);
+    assert_eq!(run(&of_nothing, &mut |_| {}).expect("load runs").asked(), 0);
 }
 
 #[test]

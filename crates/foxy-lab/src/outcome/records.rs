@@ -47,10 +47,16 @@ impl LoadReport {
         records
     }
 
+    /// All requests: answered, broken off on purpose, and failed.
+    #[must_use]
+    pub fn asked(&self) -> u64 {
+        self.answers + self.broken_off + self.failed()
+    }
+
     /// Hit ratios from both sides: what the origin was not asked for.
     #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
     fn two_sided(&self, origin: Tally) -> [(&'static str, f64, &'static str); 4] {
-        let asked = self.answers + self.broken_off + self.failed();
+        let asked = self.asked();
         [
             ("two_sided_hit_ratio", 1.0 - share(origin.requests, asked), "share"),
             ("two_sided_byte_hit_ratio", 1.0 - share(origin.bytes, self.bytes), "share"),

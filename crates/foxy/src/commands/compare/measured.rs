@@ -11,7 +11,6 @@ use foxy_lab::LoadReport;
 use foxy_lab::load::{self, LoadOptions, Pace, Stop};
 use foxy_report::comparison::AT_RATE;
 use foxy_report::{Measure, Record, Timeline};
-use foxy_workload::{Objects, Popularity};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
@@ -155,18 +154,7 @@ impl Measured<'_> {
 
     /// The share of the newest tenth of a fill that are hits.
     fn newest(&self, running: &mut Running, report: &LoadReport) -> Result<f64, String> {
-        let asked = report.answers + report.failed();
-        let newest = (asked / 10).max(1);
-        let popularity = Popularity::Window { first: asked - newest };
-        let options = LoadOptions {
-            workload: self.options.workload.clone().with_objects(|objects| Objects {
-                popularity,
-                objects: newest,
-                ..objects
-            }),
-            stop: Stop::Requests(newest),
-            ..self.options.clone()
-        };
+        let options = load::newest_again(&self.options, report, (report.asked() / 10).max(1));
         let report = load::run(&options, &mut |_| self.look(running)).map_err(|error| self.no(&error))?;
         Ok(report.hit_ratio())
     }

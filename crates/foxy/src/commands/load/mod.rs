@@ -16,7 +16,7 @@ use foxy_lab::load::{self, LoadOptions, Pace, Stop};
 use foxy_lab::{LoadReport, Origin, Tally};
 use foxy_report::{Measure, Record, Setup, Table};
 use foxy_workload::polymix::ROBOT_CONNECTIONS;
-use foxy_workload::{Model, Objects, Popularity, Workload};
+use foxy_workload::{Model, Workload};
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
@@ -46,7 +46,7 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     let mut found = report.records(subject, used);
     found.append(&mut more);
     if let Some(&newest) = matches.get_one::<u64>("newest") {
-        let again = ask_again(&options, &report, newest)?;
+        let again = measure(&load::newest_again(&options, &report, newest), "newest")?;
         let share = Measure::once("resident_after_fill", subject, again.hit_ratio(), "share");
         found.push(Record::Measure(share));
     }
@@ -136,18 +136,6 @@ fn measure(options: &LoadOptions, label: &str) -> Result<LoadReport, Failure> {
     };
     let mut progress = Progress::new(label, total);
     load::run(options, &mut |done| progress.update(done)).map_err(failed)
-}
-
-/// Asks once more for the objects that a run of new ones asked for last.
-fn ask_again(options: &LoadOptions, report: &LoadReport, newest: u64) -> Result<LoadReport, Failure> {
-    let asked = report.answers + report.failed();
-    let (first, count) = (asked.saturating_sub(newest), newest.min(asked));
-    let size = options.workload.objects().map_or(0, |objects| objects.size);
-    let objects = Objects { objects: count, size, popularity: Popularity::Window { first }, warm_up: false };
-    let workload = Workload { model: Model::Objects(objects), ..options.workload.clone() };
-    let (stop, pace) = (Stop::Requests(count), Pace::Closed);
-    let options = LoadOptions { workload, stop, pace, ..options.clone() };
-    measure(&options, "newest")
 }
 
 fn process_time(process: Option<u32>) -> Result<Option<Duration>, Failure> {
