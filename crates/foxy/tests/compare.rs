@@ -1,5 +1,7 @@
 //! `foxy compare` as users run it: its files, its exit codes, and what it does when a proxy or the user ends things early.
 
+mod support;
+
 use serde_json::Value;
 use std::fs::Permissions;
 use std::io::Read;
@@ -7,28 +9,20 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
+use support::commands::{self, ended, foxy, signal};
 
 /// A comparison of one repeat, with its files below `folder`.
 fn command(folder: &Path, more: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_foxy"));
+    let mut command = commands::command(&["compare", "--quick", "--clients", "2", "--folder"]);
     std::fs::create_dir_all(folder.join("work")).expect("made");
     std::fs::set_permissions(folder, Permissions::from_mode(0o755)).expect("set");
-    command.args(["compare", "--quick", "--clients", "2", "--folder"]).arg(folder.join("work"));
-    command.arg("--out").arg(folder.join("out")).args(more);
+    command.arg(folder.join("work")).arg("--out").arg(folder.join("out")).args(more);
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
     command
 }
 
 fn records(folder: &Path) -> Vec<Value> {
-    let text = std::fs::read_to_string(folder.join("out/records.jsonl")).expect("written");
-    text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
-}
-
-/// Code, standard output and standard error of a command that has ended.
-fn ended(mut command: Command) -> (Option<i32>, String, String) {
-    let output = command.output().expect("the binary runs");
-    let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
-    (output.status.code(), text(output.stdout), text(output.stderr))
+    commands::records(&folder.join("out/records.jsonl"))
 }
 
 fn is_empty(folder: &Path) -> bool {
@@ -39,7 +33,7 @@ fn is_empty(folder: &Path) -> bool {
 fn a_comparison_leaves_records_and_reports_that_can_be_made_again() {
     let folder = tempfile::tempdir().expect("a folder");
     let more = ["foxy", "--workload", "memory-hit", "--seconds", "1", "--fail-if", "foxy/wrong_bytes>0"];
-    let (code, out, err) = ended(command(folder.path(), &more));
+    let (code, out, err) = ended(&mut command(folder.path(), &more));
     assert_eq!(code, Some(0), "{out}{err}");
     assert!(out.contains("[1/1] memory-hit 1 foxy: "), "{out}");
     let records = records(folder.path());
@@ -60,14 +54,11 @@ fn a_comparison_leaves_records_and_reports_that_can_be_made_again() {
     for name in ["report.html", "summary.md", "junit.xml"] {
         std::fs::remove_file(out.join(name)).expect(name);
     }
-    let mut again = Command::new(env!("CARGO_BIN_EXE_foxy"));
-    again.args(["compare", "--fail-if", "foxy/wrong_bytes>0", "--report"]).arg(&out);
-    assert_eq!(ended(again).0, Some(0));
+    let report = |bar| foxy(&["compare", "--fail-if", bar, "--report", out.to_str().expect("UTF-8")]);
+    assert_eq!(report("foxy/wrong_bytes>0").0, Some(0));
     assert_eq!(["report.html", "summary.md", "junit.xml"].map(read), before);
 
-    let mut missed = Command::new(env!("CARGO_BIN_EXE_foxy"));
-    missed.args(["compare", "--fail-if", "requests_per_second>0", "--report"]).arg(&out);
-    let (code, _, err) = ended(missed);
+    let (code, _, err) = report("requests_per_second>0");
     assert_eq!(code, Some(1), "{err}");
     assert!(err.contains("memory-hit/foxy/requests_per_second is"), "{err}");
 }
@@ -84,14 +75,12 @@ fn what_cannot_be_compared_is_refused_in_one_line() {
         (vec![], "no proxy to compare; name some of foxy"),
         (vec!["foxy", "--folder", "/no/such/folder"], ""),
     ] {
-        let (code, _, err) = ended(command(folder.path(), &more));
+        let (code, _, err) = ended(&mut command(folder.path(), &more));
         assert_eq!(code, Some(2), "{more:?}: {err}");
         assert!(err.contains(expected), "{more:?}: {err}");
         assert!(!folder.path().join("out").exists(), "{more:?}");
     }
-    let mut command = Command::new(env!("CARGO_BIN_EXE_foxy"));
-    command.args(["compare", "--report"]).arg(folder.path());
-    let (code, _, err) = ended(command);
+    let (code, _, err) = foxy(&["compare", "--report", folder.path().to_str().expect("UTF-8")]);
     assert_eq!(code, Some(2), "{err}");
     assert!(err.contains("name the folder of a comparison"), "{err}");
 }
@@ -114,7 +103,7 @@ fn a_proxy_that_does_not_come_up_costs_its_own_figures_only() {
     let more = ["nginx", "foxy", "--workload", "memory-hit", "--seconds", "1"];
     let mut command = command(folder.path(), &more);
     command.env("PATH", path);
-    let (code, out, err) = ended(command);
+    let (code, out, err) = ended(&mut command);
     assert_eq!(code, Some(3), "{out}{err}");
     assert!(err.contains("nginx did not come up (exit status: 1): unknown directive"), "{err}");
     let records = records(folder.path());
@@ -144,16 +133,11 @@ fn begun(folder: &Path) -> (Child, u32) {
     }
 }
 
-fn send(signal: &str, process: u32) {
-    let status = Command::new("kill").args([signal, &process.to_string()]).status();
-    assert!(status.expect("kill runs").success());
-}
-
 #[test]
 fn an_interrupted_comparison_ends_its_proxy_and_keeps_what_it_has() {
     let folder = tempfile::tempdir().expect("a folder");
     let (mut child, proxy) = begun(folder.path());
-    send("-INT", child.id());
+    signal(child.id(), "INT");
     let mut err = String::new();
     child.stderr.take().expect("piped").read_to_string(&mut err).expect("text");
     assert_eq!(child.wait().expect("ends").code(), Some(3), "{err}");
@@ -169,7 +153,7 @@ fn an_interrupted_comparison_ends_its_proxy_and_keeps_what_it_has() {
 fn a_proxy_that_dies_in_the_middle_is_a_failed_run() {
     let folder = tempfile::tempdir().expect("a folder");
     let (mut child, proxy) = begun(folder.path());
-    send("-KILL", proxy);
+    signal(proxy, "KILL");
     let mut err = String::new();
     child.stderr.take().expect("piped").read_to_string(&mut err).expect("text");
     assert_eq!(child.wait().expect("ends").code(), Some(3), "{err}");

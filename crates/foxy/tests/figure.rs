@@ -1,9 +1,11 @@
 //! `foxy figure` as its users see it: a table, files that can be looked at, and names that are not known.
 
-use std::process::{Command, Output};
+mod support;
 
-fn foxy(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_foxy")).arg("figure").args(arguments).output().expect("the binary runs")
+use support::commands::foxy;
+
+fn figure(arguments: &[&str]) -> (Option<i32>, String, String) {
+    foxy(&[&["figure"], arguments].concat())
 }
 
 #[test]
@@ -11,10 +13,9 @@ fn a_figure_is_a_table_pictures_and_records() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = |name: &str| folder.path().join(name).to_str().expect("UTF-8").to_owned();
     let (out, html, json) = (path("out"), path("page.html"), path("run.jsonl"));
-    let output =
-        foxy(&["001-table1", "001-fig9", "--scale", "0.02", "--out", &out, "--html", &html, "--json", &json]);
-    let text = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let files = ["--out", &out, "--html", &html, "--json", &json];
+    let (code, text, err) = figure(&[&["001-table1", "001-fig9", "--scale", "0.02"][..], &files].concat());
+    assert_eq!(code, Some(0), "{err}");
     assert!(text.contains("Calibration") && text.contains("URL-write"), "{text}");
     let read = |path: &str| std::fs::read_to_string(path).expect("written");
     assert!(read(&format!("{out}/001-fig9.svg")).starts_with("<svg"));
@@ -34,17 +35,16 @@ fn a_figure_is_a_table_pictures_and_records() {
 
 #[test]
 fn an_unknown_figure_is_answered_with_those_there_are() {
-    let output = foxy(&["001-fig99"]);
-    let text = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert_eq!(output.status.code(), Some(2), "{text}");
+    let (code, _, text) = figure(&["001-fig99"]);
+    assert_eq!(code, Some(2), "{text}");
     assert!(text.contains("001-fig99") && text.contains("001-table2"), "{text}");
 }
 
 #[test]
 fn a_scale_that_makes_no_sense_is_refused() {
     for scale in ["0", "7", "-1", "NaN"] {
-        let output = foxy(&["001-table1", &format!("--scale={scale}")]);
-        assert_eq!(output.status.code(), Some(2), "{scale}");
+        let (code, ..) = figure(&["001-table1", &format!("--scale={scale}")]);
+        assert_eq!(code, Some(2), "{scale}");
     }
 }
 
@@ -55,11 +55,10 @@ fn a_place_that_cannot_be_written_to_is_found_before_the_work() {
     std::fs::write(&file, "").expect("written");
     let below = file.join("below");
     for option in ["--out", "--markdown", "--html", "--json"] {
-        let output = foxy(&["001-table1", option, below.to_str().expect("UTF-8")]);
-        let text = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert_eq!(output.status.code(), Some(2), "{option}: {text}");
+        let (code, out, text) = figure(&["001-table1", option, below.to_str().expect("UTF-8")]);
+        assert_eq!(code, Some(2), "{option}: {text}");
         assert!(text.contains(option) && text.contains("cannot be written"), "{option}: {text}");
-        assert!(output.stdout.is_empty(), "{option}: nothing was run");
+        assert!(out.is_empty(), "{option}: nothing was run");
     }
 }
 
@@ -67,8 +66,7 @@ fn a_place_that_cannot_be_written_to_is_found_before_the_work() {
 fn a_folder_that_a_running_foxy_has_is_refused() {
     let folder = tempfile::tempdir().expect("a folder");
     let _in_use = foxy_device::Root::open(folder.path()).expect("opens");
-    let output = foxy(&["001-table2-disk", "--folder", folder.path().to_str().expect("UTF-8")]);
-    let text = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert_eq!(output.status.code(), Some(2), "{text}");
+    let (code, _, text) = figure(&["001-table2-disk", "--folder", folder.path().to_str().expect("UTF-8")]);
+    assert_eq!(code, Some(2), "{text}");
     assert!(text.contains("--folder") && text.contains("in use"), "{text}");
 }

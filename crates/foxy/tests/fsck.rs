@@ -1,13 +1,15 @@
 //! `foxy fsck` and `foxy store inspect`: what they say of stores that are sound, killed, damaged, in use or none.
 
+mod support;
+
 use foxy_base::Instant;
 use foxy_device::threads::DirectIo;
 use foxy_device::{Blocking, Root, RootError};
 use foxy_store::{Answer, Key, Observer, PlacementHint, Record, SchemeName, StepDriver, StoreSettings};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
 use std::time::Duration;
+use support::commands::{command, ended};
 use tempfile::TempDir;
 
 /// A store of a scheme with twenty small records and five larger ones, all written; closed or left as by a kill.
@@ -36,11 +38,7 @@ fn store(scheme: SchemeName, closed: bool) -> (TempDir, PathBuf) {
 }
 
 fn foxy(arguments: &[&str], path: &Path) -> (Option<i32>, String, String) {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_foxy"));
-    let Output { status, stdout, stderr } =
-        command.args(arguments).arg(path).output().expect("the binary runs");
-    let text = |bytes| String::from_utf8(bytes).expect("UTF-8");
-    (status.code(), text(stdout), text(stderr))
+    ended(command(arguments).arg(path))
 }
 
 fn json(arguments: &[&str], path: &Path) -> (Option<i32>, Value) {

@@ -2,52 +2,28 @@
 
 mod support;
 
-use std::io::{BufRead, BufReader};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::Stdio;
+use support::commands::{Serving, command, ended, records, signal};
 
-struct Running(Child);
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        let _ended_already = self.0.kill();
-        let _ended_already = self.0.wait();
-    }
-}
-
-fn origin() -> (Running, String) {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_foxy"));
-    command.args(["origin", "--listen", "127.0.0.1:0"]).stdout(Stdio::piped());
-    let mut child = command.spawn().expect("the binary runs");
-    let mut line = String::new();
-    BufReader::new(child.stdout.as_mut().expect("piped")).read_line(&mut line).expect("a line");
-    let address = line.strip_prefix("origin: serving at http://").and_then(|rest| rest.split('/').next());
-    let address = address.unwrap_or_else(|| panic!("no address in {line:?}")).to_owned();
-    (Running(child), address)
-}
-
-fn load(address: &str, more: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_foxy"));
-    command.args(["load", "--proxy", address, "--reverse", "--origin", "origin.test", "--workload", "zipf"]);
-    command.args(["--objects", "20", "--size", "1K", "--requests", "100", "--clients", "4"]).args(more);
-    command.output().expect("the binary runs")
+fn load(address: &str, more: &[&str]) -> (Option<i32>, String, String) {
+    let mut command = command(&["load", "--proxy", address, "--reverse", "--origin", "origin.test"]);
+    command.args(["--workload", "zipf", "--objects", "20", "--size", "1K", "--requests", "100"]);
+    ended(command.args(["--clients", "4"]).args(more))
 }
 
 #[test]
 fn a_run_ends_with_a_table_and_records() {
-    let (_origin, address) = origin();
+    let origin = Serving::origin();
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("run.jsonl");
     let pid = std::process::id().to_string();
     let file_name = file.to_str().expect("UTF-8");
     let bars = ["--fail-if", "wrong_bytes>0", "--fail-if", "errors>0"];
     let more = ["--json", file_name, "--pid", &pid, "--subject", "origin"];
-    let output = load(&address, &[&bars[..], &more[..]].concat());
-    let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-    assert_eq!(output.status.code(), Some(0), "{out}{err}");
+    let (code, out, err) = load(&origin.address, &[&bars[..], &more[..]].concat());
+    assert_eq!(code, Some(0), "{out}{err}");
     assert!(out.lines().any(|line| line.starts_with("requests_per_second ")), "{out}");
-    let records = std::fs::read_to_string(&file).expect("written");
-    let records: Vec<serde_json::Value> =
-        records.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    let records = records(&file);
     assert_eq!(records[0]["kind"], "setup");
     assert_eq!(records.last().expect("an end")["held"], true);
     let value = |name: &str| {
@@ -61,11 +37,10 @@ fn a_run_ends_with_a_table_and_records() {
 
 #[test]
 fn a_missed_bar_ends_with_one_and_nonsense_with_two() {
-    let (_origin, address) = origin();
+    let origin = Serving::origin();
     let check = |more: &[&str], code: i32, expected: &str| {
-        let output = load(&address, more);
-        let report = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.code(), Some(code), "{report}");
+        let (ended, _, report) = load(&origin.address, more);
+        assert_eq!(ended, Some(code), "{report}");
         assert!(report.contains(expected), "{report}");
     };
     check(&["--fail-if", "hit_ratio<0.5"], 1, "--fail-if hit_ratio<0.5: hit_ratio is 0");
@@ -77,25 +52,23 @@ fn a_missed_bar_ends_with_one_and_nonsense_with_two() {
 
 #[test]
 fn an_origin_stops_on_a_signal() {
-    let (mut origin, address) = origin();
-    assert_eq!(load(&address, &[]).status.code(), Some(0));
-    let id = origin.0.id().to_string();
-    assert!(Command::new("kill").args(["-TERM", &id]).status().expect("kill runs").success());
-    assert_eq!(origin.0.wait().expect("a child").code(), Some(0));
+    let origin = Serving::origin();
+    assert_eq!(load(&origin.address, &[]).0, Some(0));
+    signal(origin.id(), "TERM");
+    assert_eq!(origin.wait().code(), Some(0));
 }
 
 /// A command against an origin, as if that were a forward proxy, with a workload file of these lines; its records.
-fn run_workload(command: &str, lines: &str, more: &[&str]) -> Vec<serde_json::Value> {
+fn run_workload(name: &str, lines: &str, more: &[&str]) -> Vec<serde_json::Value> {
     let folder = tempfile::tempdir().expect("a folder");
-    let (workload, records) = (folder.path().join("mine.toml"), folder.path().join("run.jsonl"));
+    let (workload, file) = (folder.path().join("mine.toml"), folder.path().join("run.jsonl"));
     std::fs::write(&workload, lines).expect("written");
-    let (_origin, address) = origin();
-    let mut foxy = Command::new(env!("CARGO_BIN_EXE_foxy"));
-    foxy.args([command, "--proxy", &address, "--origin", &address, "--workload"]).arg(workload);
-    let output = foxy.arg("--json").arg(&records).args(more).output().expect("the binary runs");
-    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
-    let records = std::fs::read_to_string(&records).expect("written");
-    records.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
+    let origin = Serving::origin();
+    let mut command = command(&[name, "--proxy", &origin.address, "--origin", &origin.address]);
+    command.arg("--workload").arg(workload).arg("--json").arg(&file).args(more);
+    let (code, _, err) = ended(&mut command);
+    assert_eq!(code, Some(0), "{err}");
+    records(&file)
 }
 
 fn value(records: &[serde_json::Value], name: &str) -> f64 {
@@ -108,14 +81,12 @@ fn a_signal_ends_a_run_whose_records_say_so() {
     let proxy = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("run.jsonl");
-    let mut load = Command::new(env!("CARGO_BIN_EXE_foxy"));
-    load.args(["load", "--proxy", &proxy.local_addr().expect("bound").to_string(), "--no-warm-up"]);
-    load.args(["--seconds", "3600", "--clients", "1", "--json"]).arg(&file);
+    let address = proxy.local_addr().expect("bound").to_string();
+    let mut load = command(&["load", "--proxy", &address, "--no-warm-up", "--seconds", "3600"]);
+    load.args(["--clients", "1", "--json"]).arg(&file);
     let child = load.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("the binary runs");
     let first = proxy.accept().expect("a client");
-    assert!(
-        Command::new("kill").args(["-INT", &child.id().to_string()]).status().expect("kill runs").success()
-    );
+    signal(child.id(), "INT");
     drop((first, proxy));
     let output = child.wait_with_output().expect("a child");
     assert_eq!(output.status.code(), Some(3));
@@ -133,13 +104,11 @@ fn hits_come_over_every_protocol() {
     let folder = tempfile::tempdir().expect("a folder");
     let foxy = support::Foxy::start(folder.path(), &[]);
     for protocol in ["1.0", "1.0-keep-alive", "1.1", "1.1-close", "2"] {
-        let mut load = Command::new(env!("CARGO_BIN_EXE_foxy"));
-        load.args(["load", "--proxy", &foxy.proxy.to_string(), "--protocol", protocol]);
+        let mut load = command(&["load", "--proxy", &foxy.proxy.to_string(), "--protocol", protocol]);
         load.args(["--objects", "20", "--size", "1K", "--requests", "100", "--clients", "4"]);
-        let output = load.args(["--fail-if", "errors>0", "--fail-if", "hit_ratio<1"]).output();
-        let output = output.expect("the binary runs");
-        let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-        assert_eq!(output.status.code(), Some(0), "{protocol}: {out}{err}");
+        load.args(["--fail-if", "errors>0", "--fail-if", "hit_ratio<1"]);
+        let (code, out, err) = ended(&mut load);
+        assert_eq!(code, Some(0), "{protocol}: {out}{err}");
     }
 }
 
@@ -147,14 +116,12 @@ fn hits_come_over_every_protocol() {
 fn what_an_earlier_run_stored_counts_as_hits() {
     let folder = tempfile::tempdir().expect("a folder");
     let foxy = support::Foxy::start(folder.path(), &[]);
-    let (_origin, origin) = origin();
+    let origin = Serving::origin();
     for bar in ["hit_ratio>0.9", "hit_ratio<1"] {
-        let mut load = Command::new(env!("CARGO_BIN_EXE_foxy"));
-        load.args(["load", "--proxy", &foxy.proxy.to_string(), "--origin", &origin, "--no-warm-up"]);
+        let mut load = command(&["load", "--proxy", &foxy.proxy.to_string(), "--origin", &origin.address]);
         load.args(["--objects", "20", "--size", "1K", "--requests", "100", "--clients", "1"]);
-        let output = load.args(["--fail-if", bar]).output().expect("the binary runs");
-        let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-        assert_eq!(output.status.code(), Some(0), "{bar}: {out}{err}");
+        let (code, out, err) = ended(load.args(["--no-warm-up", "--fail-if", bar]));
+        assert_eq!(code, Some(0), "{bar}: {out}{err}");
     }
 }
 

@@ -1,46 +1,22 @@
 //! `foxy leap` as users run it: the tables, the records, the page, the log, a proxy that lies, and what is refused.
 
+mod support;
+
 use foxy_lab::leap::Line;
 use serde_json::Value;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::path::Path;
-use std::process::{Child, Command, Output, Stdio};
 use std::sync::mpsc::{Receiver, channel};
+use support::commands::{Serving, foxy, records};
 
-/// A caching proxy that is ended when dropped. With two phases it would serve halves of what another process is copying.
-struct Proxy {
-    child: Child,
-    address: String,
+/// A caching proxy. With two phases it would serve halves of what another process is copying.
+fn proxy(store: &Path) -> Serving {
+    Serving::reference(store, &["prefork"])
 }
 
-impl Proxy {
-    fn start(store: &Path) -> Self {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_foxy"));
-        command.args(["reference", "prefork", "--listen", "127.0.0.1:0", "--store"]).arg(store);
-        let mut child = command.stdout(Stdio::piped()).spawn().expect("it runs");
-        let mut line = String::new();
-        BufReader::new(child.stdout.as_mut().expect("piped")).read_line(&mut line).expect("a line");
-        let address =
-            line.split("http://").nth(1).and_then(|rest| rest.split('/').next()).expect("an address");
-        Self { child, address: address.to_owned() }
-    }
-}
-
-impl Drop for Proxy {
-    fn drop(&mut self) {
-        let _ended_already = self.child.kill();
-        let _ended_already = self.child.wait();
-    }
-}
-
-fn leap(arguments: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_foxy"));
-    command.arg("leap").args(arguments).output().expect("the binary runs")
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
+fn leap(arguments: &[&str]) -> (Option<i32>, String, String) {
+    foxy(&[&["leap"], arguments].concat())
 }
 
 /// A proxy that answers everything with the same body, and hands out what it was asked.
@@ -54,7 +30,7 @@ fn same_for_all() -> (String, Receiver<String>) {
             while !request.ends_with(b"\r\n\r\n") && client.read(&mut byte).is_ok_and(|read| read == 1) {
                 request.push(byte[0]);
             }
-            let _nobody_listens = asked.send(text(&request));
+            let _nobody_listens = asked.send(String::from_utf8_lossy(&request).into_owned());
             let _gone_already = client.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi");
         }
     });
@@ -64,11 +40,11 @@ fn same_for_all() -> (String, Receiver<String>) {
 #[test]
 fn two_names_for_one_proxy_give_tables_records_a_page_a_log_and_a_noise_floor() {
     let folder = tempfile::tempdir().expect("a folder");
-    let proxy = Proxy::start(&folder.path().join("store"));
+    let proxy = proxy(&folder.path().join("store"));
     let (a, b) = (format!("a={}", proxy.address), format!("b={}", proxy.address));
     let file = |name: &str| folder.path().join(name).to_str().expect("UTF-8").to_owned();
     let (json, html, log) = (file("json"), file("html"), file("log"));
-    let output = leap(&[
+    let (code, out, err) = leap(&[
         "--proxy",
         &a,
         "--proxy",
@@ -84,11 +60,9 @@ fn two_names_for_one_proxy_give_tables_records_a_page_a_log_and_a_noise_floor() 
         "--fail-if",
         "verdict_body_mismatch>0",
     ]);
-    let out = text(&output.stdout);
-    assert_eq!(output.status.code(), Some(0), "{out}{}", text(&output.stderr));
+    assert_eq!(code, Some(0), "{out}{err}");
     assert!(out.contains("a less b") && out.contains("noise floor (one address twice): "), "{out}");
-    let records = std::fs::read_to_string(json).expect("records");
-    let records: Vec<Value> = records.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    let records = records(Path::new(&json));
     let value = |subject: &str, name: &str| {
         let of_it = |record: &&Value| record["subject"] == subject && record["name"] == name;
         records.iter().find(of_it).and_then(|record| record["value"].as_f64())
@@ -113,7 +87,7 @@ fn two_names_for_one_proxy_give_tables_records_a_page_a_log_and_a_noise_floor() 
 #[test]
 fn a_proxy_that_lies_is_named_and_misses_the_bar_and_a_full_disk_stops_the_log_alone() {
     let proxy = format!("liar={}", same_for_all().0);
-    let output = leap(&[
+    let (code, out, err) = leap(&[
         "--proxy",
         &proxy,
         "--requests",
@@ -123,8 +97,7 @@ fn a_proxy_that_lies_is_named_and_misses_the_bar_and_a_full_disk_stops_the_log_a
         "--fail-if",
         "liar/verdict_body_mismatch>0",
     ]);
-    let (out, err) = (text(&output.stdout), text(&output.stderr));
-    assert_eq!(output.status.code(), Some(1), "{out}{err}");
+    assert_eq!(code, Some(1), "{out}{err}");
     assert!(out.contains("BODY_MISMATCH  2 bytes instead of"), "{out}");
     assert!(
         err.contains("liar/verdict_body_mismatch>0") && err.contains("/dev/full: the log stops here: "),
@@ -135,7 +108,7 @@ fn a_proxy_that_lies_is_named_and_misses_the_bar_and_a_full_disk_stops_the_log_a
 #[test]
 fn a_trace_is_replayed_as_objects_of_its_sizes() {
     let folder = tempfile::tempdir().expect("a folder");
-    let proxy = Proxy::start(&folder.path().join("store"));
+    let proxy = proxy(&folder.path().join("store"));
     let trace = folder.path().join("access.log");
     let line = |number: u32| {
         format!(
@@ -147,9 +120,9 @@ fn a_trace_is_replayed_as_objects_of_its_sizes() {
     std::fs::write(&trace, format!("{}{}broken\n", line(1), line(2))).expect("written");
     let proxy = format!("p={}", proxy.address);
     let trace = trace.to_str().expect("UTF-8");
-    let output = leap(&["--proxy", &proxy, "--trace", trace, "--recorded", "--fail-if", "p/verdict_ok<2"]);
-    let (out, err) = (text(&output.stdout), text(&output.stderr));
-    assert_eq!(output.status.code(), Some(0), "{out}{err}");
+    let bar = ["--fail-if", "p/verdict_ok<2"];
+    let (code, out, err) = leap(&[&["--proxy", &proxy, "--trace", trace, "--recorded"], &bar[..]].concat());
+    assert_eq!(code, Some(0), "{out}{err}");
     assert!(out.contains("103 B") && err.contains("line 3: "), "{out}{err}");
 }
 
@@ -164,11 +137,10 @@ fn live_proxies_are_asked_for_what_the_trace_names_and_judged_by_most() {
     let (a, b, trace) = (format!("a={a}"), format!("b={b}"), trace.to_str().expect("UTF-8"));
     let bars = ["--fail-if", "verdict_ok<2", "--fail-if", "verdict_ok>2"];
     let arguments = ["--proxy", &a, "--proxy", &b, "--trace", trace, "--live", "--rate", "100"];
-    let output = leap(&[&arguments[..], &bars].concat());
-    let out = text(&output.stdout);
-    assert_eq!(output.status.code(), Some(0), "{out}{}", text(&output.stderr));
+    let (code, out, err) = leap(&[&arguments[..], &bars].concat());
+    assert_eq!(code, Some(0), "{out}{err}");
     assert!(out.contains("judged by what more than half of the proxies agree about"), "{out}");
-    assert!(text(&output.stderr).contains("1 gets of the trace are left out"), "{}", text(&output.stderr));
+    assert!(err.contains("1 gets of the trace are left out"), "{err}");
     let asked: Vec<String> = requests.try_iter().collect();
     let lines: Vec<&str> = asked.iter().filter_map(|request| request.lines().next()).collect();
     let (first, last) = ("GET http://h.test/a?b HTTP/1.1", "GET http://h.test:81/c HTTP/1.1");
@@ -179,9 +151,8 @@ fn live_proxies_are_asked_for_what_the_trace_names_and_judged_by_most() {
 #[test]
 fn what_cannot_be_used_is_refused_in_one_line() {
     let refused = |arguments: &[&str], code: i32, part: &str| {
-        let output = leap(arguments);
-        let err = text(&output.stderr);
-        assert_eq!(output.status.code(), Some(code), "{arguments:?}: {err}");
+        let (ended, _, err) = leap(arguments);
+        assert_eq!(ended, Some(code), "{arguments:?}: {err}");
         assert!(err.contains(part), "{arguments:?}: {err}");
     };
     let one = "a=127.0.0.1:1";

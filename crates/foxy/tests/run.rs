@@ -5,6 +5,7 @@ mod support;
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use support::commands::signal;
 use support::{Origin, request};
 
 /// `foxy run` of a shell script, with its store in `folder`.
@@ -81,8 +82,7 @@ fn a_signal_reaches_the_command() {
     let script = "trap 'kill $!; exit 33' TERM; sleep 60 & echo ready; wait $!";
     let waiting = Waiting::start(foxy_run(folder.path(), &[], script));
     assert_eq!(waiting.said, "ready");
-    let id = waiting.child.id().to_string();
-    assert!(Command::new("kill").args(["-TERM", &id]).status().expect("kill runs").success());
+    signal(waiting.child.id(), "TERM");
     assert_eq!(waiting.end().0, Some(33));
 }
 

@@ -1,23 +1,22 @@
 //! `foxy sim` as scripts see it: tables, records, exit codes.
 
-use std::path::Path;
-use std::process::{Command, Output};
+mod support;
 
-fn sim(arguments: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_foxy"));
-    command.arg("sim").args(arguments).output().expect("the binary runs")
+use std::path::Path;
+use support::commands::{command, ended, foxy, records};
+
+fn sim(arguments: &[&str]) -> (Option<i32>, String, String) {
+    foxy(&[&["sim"], arguments].concat())
 }
 
 /// Runs it with records; gives its standard output and the measures.
 fn measured(folder: &Path, arguments: &[&str]) -> (String, Vec<serde_json::Value>) {
     let file = folder.join("run.jsonl");
-    let output = sim(&[arguments, &["--json", file.to_str().expect("UTF-8")]].concat());
-    let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-    assert_eq!(output.status.code(), Some(0), "{arguments:?}: {out}{err}");
-    let records = std::fs::read_to_string(&file).expect("written");
-    let records = records.lines().map(|line| serde_json::from_str(line).expect("JSON"));
-    let measures = records.filter(|record: &serde_json::Value| record["kind"] == "measure");
-    (out.into_owned(), measures.collect())
+    let (code, out, err) = sim(&[arguments, &["--json", file.to_str().expect("UTF-8")]].concat());
+    assert_eq!(code, Some(0), "{arguments:?}: {out}{err}");
+    let mut measures = records(&file);
+    measures.retain(|record| record["kind"] == "measure");
+    (out, measures)
 }
 
 fn value(measures: &[serde_json::Value], name: &str, subject: &str) -> f64 {
@@ -27,9 +26,8 @@ fn value(measures: &[serde_json::Value], name: &str, subject: &str) -> f64 {
 }
 
 fn check_unusable(arguments: &[&str], expected: &[&str]) {
-    let output = sim(arguments);
-    let err = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(2), "{arguments:?}: {err}");
+    let (code, _, err) = sim(arguments);
+    assert_eq!(code, Some(2), "{arguments:?}: {err}");
     for part in expected {
         assert!(err.contains(part), "{arguments:?} reported {err:?}, not {part:?}");
     }
@@ -119,9 +117,8 @@ fn a_store_that_does_not_fit_the_modelled_disk_has_no_rate_but_a_reason() {
     let file = folder.path().join("run.jsonl");
     let too_large = ["--scheme", "stream,coss", "--device", "mechanical", "--utilization", "2"];
     let arguments = [&SMALL[..], &too_large, &["--json", file.to_str().expect("UTF-8")]].concat();
-    let output = sim(&arguments);
-    let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-    assert_eq!(output.status.code(), Some(3), "{out}{err}");
+    let (code, out, err) = sim(&arguments);
+    assert_eq!(code, Some(3), "{out}{err}");
     assert!(out.contains("4233 gets") && out.contains("does not fit the modelled disk"), "{out}");
     let records = std::fs::read_to_string(&file).expect("written");
     assert!(
@@ -160,11 +157,10 @@ fn more_gets_than_memory_holds_are_refused() {
 #[test]
 fn a_full_standard_output_is_a_failure() {
     let full = std::fs::OpenOptions::new().write(true).open("/dev/full").expect("Linux has it");
-    let mut command = Command::new(env!("CARGO_BIN_EXE_foxy"));
     let arguments = ["sim", "--workload", "bu95", "--requests", "100", "--policy", "lru"];
-    let output = command.args(arguments).stdout(full).output().expect("the binary runs");
-    assert_eq!(output.status.code(), Some(3));
-    assert!(String::from_utf8_lossy(&output.stderr).contains("standard output cannot be written"));
+    let (code, _, err) = ended(command(&arguments).stdout(full));
+    assert_eq!(code, Some(3));
+    assert!(err.contains("standard output cannot be written"), "{err}");
 }
 
 #[test]
@@ -185,9 +181,8 @@ fn a_folder_in_use_is_said_in_the_row() {
     let folder = tempfile::tempdir().expect("a folder");
     let _in_use = foxy_device::Root::open(folder.path()).expect("opens");
     let name = folder.path().to_str().expect("UTF-8");
-    let output = sim(&[&SMALL[..], &["--scheme", "stream", "--device", name]].concat());
-    let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-    assert_eq!(output.status.code(), Some(3), "{err}");
+    let (code, out, err) = sim(&[&SMALL[..], &["--scheme", "stream", "--device", name]].concat());
+    assert_eq!(code, Some(3), "{err}");
     assert!(out.lines().any(|line| line.starts_with("stream ") && line.contains("in use")), "{out}");
     assert!(err.contains("no run came to anything"), "{err}");
 }

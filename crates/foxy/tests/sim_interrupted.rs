@@ -1,14 +1,16 @@
 //! `foxy sim` in a real folder that is ended by a signal: it removes what it made, and the next run what a killed one left.
 
+mod support;
+
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
+use support::commands;
 
 fn command(folder: &Path, scale: &str, schemes: &str) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_foxy"));
-    command.args(["sim", "--workload", "table1", "--scale", scale, "--scheme", schemes, "--device"]);
-    command.arg(folder).stdout(Stdio::null()).stderr(Stdio::piped());
+    let mut command = commands::command(&["sim", "--workload", "table1", "--scale", scale]);
+    command.args(["--scheme", schemes, "--device"]).arg(folder).stdout(Stdio::null()).stderr(Stdio::piped());
     command
 }
 
@@ -40,21 +42,20 @@ fn end(mut child: Child) -> (Option<i32>, String) {
     (child.wait().expect("ends").code(), text)
 }
 
-fn check_signal(signal: &str) {
+fn check_signal(name: &str) {
     let folder = tempfile::tempdir().expect("a folder");
     let (child, _) = begun(folder.path());
-    let id = child.id().to_string();
-    assert!(Command::new("kill").args([signal, &id]).status().expect("kill runs").success());
+    commands::signal(child.id(), name);
     let (code, text) = end(child);
-    assert_eq!(code, Some(3), "{signal}: {text}");
-    assert!(text.contains("stopped by a signal; what it had made is removed"), "{signal}: {text}");
-    assert!(entries(folder.path()).is_empty(), "{signal}");
+    assert_eq!(code, Some(3), "{name}: {text}");
+    assert!(text.contains("stopped by a signal; what it had made is removed"), "{name}: {text}");
+    assert!(entries(folder.path()).is_empty(), "{name}");
 }
 
 #[test]
 fn an_interrupted_run_removes_what_it_made_and_says_so() {
-    check_signal("-INT");
-    check_signal("-TERM");
+    check_signal("INT");
+    check_signal("TERM");
 }
 
 #[test]

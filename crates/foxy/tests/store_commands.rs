@@ -1,10 +1,11 @@
 //! `foxy store bench`: its table, its records, and its exit codes.
 
-use std::process::{Command, Output};
+mod support;
 
-fn store(arguments: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_foxy"));
-    command.arg("store").args(arguments).output().expect("the binary runs")
+use support::commands::{foxy, records};
+
+fn bench(arguments: &[&str]) -> (Option<i32>, String, String) {
+    foxy(&[&["store", "bench"], arguments].concat())
 }
 
 #[test]
@@ -13,16 +14,13 @@ fn misses_are_compared_over_all_workloads_and_written_as_records() {
     let file = folder.path().join("run.jsonl");
     let name = file.to_str().expect("UTF-8");
     let log = concat!(env!("CARGO_MANIFEST_DIR"), "/../foxy-workload/tests/data/squid.log");
-    let output = store(&["bench", "misses", "--quick", "--trace", log, "--json", name]);
-    let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-    assert_eq!(output.status.code(), Some(0), "{out}{err}");
+    let (code, out, err) = bench(&["misses", "--quick", "--trace", log, "--json", name]);
+    assert_eq!(code, Some(0), "{out}{err}");
     for workload in ["squid.log", "dec, synthetic", "cdn, synthetic", "registry, synthetic"] {
         assert!(out.lines().any(|line| line == workload), "no {workload} in {out}");
     }
     assert!(out.contains("  dec, synthetic at 10 %: 0."), "{out}");
-    let records = std::fs::read_to_string(&file).expect("written");
-    let records: Vec<serde_json::Value> =
-        records.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    let records = records(&file);
     let of = |name: &str, subject: &str| {
         let found = records.iter().find(|record| record["name"] == name && record["subject"] == subject);
         found.and_then(|record| record["value"].as_f64()).unwrap_or_else(|| panic!("no {name} of {subject}"))
@@ -35,9 +33,8 @@ fn misses_are_compared_over_all_workloads_and_written_as_records() {
 
 #[test]
 fn a_log_that_is_not_there_is_named() {
-    let output = store(&["bench", "misses", "--quick", "--trace", "/no/such.log"]);
-    let err = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(2), "{err}");
+    let (code, _, err) = bench(&["misses", "--quick", "--trace", "/no/such.log"]);
+    assert_eq!(code, Some(2), "{err}");
     assert!(err.contains("/no/such.log"), "{err}");
 }
 
@@ -45,9 +42,8 @@ fn a_log_that_is_not_there_is_named() {
 fn the_engine_is_measured_beside_its_bars() {
     let folder = tempfile::tempdir().expect("a folder");
     let name = folder.path().to_str().expect("UTF-8");
-    let output = store(&["bench", "engine", "--quick", "--folder", name]);
-    let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-    assert_eq!(output.status.code(), Some(0), "{out}{err}");
+    let (code, out, err) = bench(&["engine", "--quick", "--folder", name]);
+    assert_eq!(code, Some(0), "{out}{err}");
     let row = |name: &str| {
         out.lines().find(|line| line.starts_with(name)).unwrap_or_else(|| panic!("no {name} in {out}"))
     };
@@ -55,8 +51,7 @@ fn the_engine_is_measured_beside_its_bars() {
         assert!(row(name).contains("held"), "{out}");
     }
     assert_eq!(std::fs::read_dir(folder.path()).expect("still there").count(), 0, "nothing is left");
-    let output = store(&["bench", "engine", "--quick", "--folder", "/dev/null/folder"]);
-    let err = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(3), "{err}");
+    let (code, _, err) = bench(&["engine", "--quick", "--folder", "/dev/null/folder"]);
+    assert_eq!(code, Some(3), "{err}");
     assert!(err.contains("/dev/null/folder"), "{err}");
 }

@@ -1,18 +1,16 @@
 //! `foxy trace`: its tables and files, and its exit code 2 for what cannot be read.
 
+mod support;
+
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use support::commands::foxy;
 
 fn sample(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../foxy-workload/tests/data").join(name)
 }
 
-/// The exit code, and what was written to stdout and stderr.
 fn trace(arguments: &[&str]) -> (Option<i32>, String, String) {
-    let output = Command::new(env!("CARGO_BIN_EXE_foxy")).arg("trace").args(arguments).output();
-    let output = output.expect("the binary runs");
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    (output.status.code(), text(&output.stdout), text(&output.stderr))
+    foxy(&[&["trace"], arguments].concat())
 }
 
 fn value<'a>(table: &'a str, name: &str) -> &'a str {

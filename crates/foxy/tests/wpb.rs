@@ -1,80 +1,27 @@
 //! `foxy wpb` and `foxy reference` as users run them: the tables, the records, the page, what each architecture does with a small load,
 //! and what is refused.
 
+mod support;
+
 use serde_json::Value;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::path::Path;
-use std::process::{Child, Command, Output, Stdio};
-
-/// A reference proxy, or the origin, that is ended when dropped.
-struct Serving {
-    child: Child,
-    address: String,
-}
-
-impl Serving {
-    fn reference(store: &Path, arguments: &[&str]) -> Self {
-        Self::start(
-            Command::new(env!("CARGO_BIN_EXE_foxy"))
-                .arg("reference")
-                .args(arguments)
-                .arg("--store")
-                .arg(store),
-        )
-    }
-
-    fn origin() -> Self {
-        Self::start(Command::new(env!("CARGO_BIN_EXE_foxy")).arg("origin"))
-    }
-
-    fn start(command: &mut Command) -> Self {
-        let mut child =
-            command.args(["--listen", "127.0.0.1:0"]).stdout(Stdio::piped()).spawn().expect("it runs");
-        let mut line = String::new();
-        BufReader::new(child.stdout.as_mut().expect("piped")).read_line(&mut line).expect("a line");
-        let address =
-            line.split("http://").nth(1).and_then(|rest| rest.split('/').next()).expect("an address");
-        Self { child, address: address.to_owned() }
-    }
-}
-
-impl Drop for Serving {
-    fn drop(&mut self) {
-        let _ended_already = self.child.kill();
-        let _ended_already = self.child.wait();
-    }
-}
-
-fn foxy(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_foxy")).args(arguments).output().expect("the binary runs")
-}
+use support::commands::{Serving, foxy, records};
 
 /// A small benchmark: ten requests a phase, 20 ms.
-fn wpb(proxy: &str, clients: &str, more: &[&str]) -> Output {
+fn wpb(proxy: &str, clients: &str, more: &[&str]) -> (Option<i32>, String, String) {
     let small = ["wpb", "--proxy", proxy, "--clients", clients, "--requests", "10", "--latency", "20ms"];
     foxy(&[&small[..], more].concat())
 }
 
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
-}
-
 /// The records of a run through a fresh reference proxy.
-fn records(arguments: &[&str], clients: &str) -> Vec<Value> {
+fn records_of(arguments: &[&str], clients: &str) -> Vec<Value> {
     let folder = tempfile::tempdir().expect("a folder");
     let proxy = Serving::reference(&folder.path().join("store"), arguments);
     let file = folder.path().join("run.jsonl");
-    let output = wpb(&proxy.address, clients, &["--json", file.to_str().expect("UTF-8")]);
-    assert_eq!(
-        output.status.code(),
-        Some(0),
-        "{arguments:?}: {}{}",
-        text(&output.stdout),
-        text(&output.stderr)
-    );
-    let lines = std::fs::read_to_string(file).expect("written");
-    lines.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
+    let (code, out, err) = wpb(&proxy.address, clients, &["--json", file.to_str().expect("UTF-8")]);
+    assert_eq!(code, Some(0), "{arguments:?}: {out}{err}");
+    records(&file)
 }
 
 fn value(records: &[Value], workload: &str, name: &str) -> Option<f64> {
@@ -90,14 +37,12 @@ fn a_run_ends_with_a_table_records_and_a_page_and_says_its_scale() {
     let [json_name, html_name] = [&json, &html].map(|path| path.to_str().expect("UTF-8"));
     let files = ["--json", json_name, "--html", html_name];
     let more = ["--step", "2", "--subject", "loop", "--cache-size", "1G", "--fail-if", "errors>0"];
-    let output = wpb(&proxy.address, "2..4", &[&files[..], &more[..]].concat());
-    let (out, err) = (text(&output.stdout), text(&output.stderr));
-    assert_eq!(output.status.code(), Some(0), "{out}{err}");
+    let (code, out, err) = wpb(&proxy.address, "2..4", &[&files[..], &more[..]].concat());
+    assert_eq!(code, Some(0), "{out}{err}");
     assert!(out.starts_with("server latency 20ms instead of 3s (scale 1/150); 10 requests"), "{out}");
     assert!(out.contains("\n      2        1 ") && out.contains("\n      4        1 "), "{out}");
     assert!(err.contains("less than 4 times the cache of 1 GiB was fetched at 2, 4 clients"), "{err}");
-    let lines = std::fs::read_to_string(&json).expect("written");
-    let records: Vec<Value> = lines.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    let records = records(&json);
     assert_eq!((&records[0]["kind"], &records[records.len() - 1]["held"]), (&"setup".into(), &true.into()));
     let scale = records[0]["scale"].as_f64().expect("a number");
     assert!((scale - 1.0 / 150.0).abs() < 1e-12, "{scale}");
@@ -115,7 +60,7 @@ fn a_run_ends_with_a_table_records_and_a_page_and_says_its_scale() {
 
 #[test]
 fn a_fixed_pool_refuses_nobody_while_workers_are_free_however_many_come_at_once() {
-    let records = records(&["fixed-pool", "--pool", "24", "--backlog", "1", "--no-cache"], "8");
+    let records = records_of(&["fixed-pool", "--pool", "24", "--backlog", "1", "--no-cache"], "8");
     assert_eq!(value(&records, "wpb-8-no-cache", "errors"), Some(0.0));
 }
 
@@ -125,12 +70,11 @@ fn what_an_earlier_run_left_in_the_cache_is_said_and_a_bar_on_it_missed() {
     let (proxy, origin) =
         (Serving::reference(&folder.path().join("store"), &["event-loop"]), Serving::origin());
     let run = |clients, bar| wpb(&proxy.address, clients, &["--origin", &origin.address, "--fail-if", bar]);
-    let first = run("2", "hit_ratio>0.9");
-    assert_eq!(first.status.code(), Some(0), "{}", text(&first.stderr));
-    let again = run("2", "hit_ratio>0.9");
-    let err = text(&again.stderr);
+    let (code, _, err) = run("2", "hit_ratio>0.9");
+    assert_eq!(code, Some(0), "{err}");
+    let (code, _, err) = run("2", "hit_ratio>0.9");
     assert!(err.contains("hits in phase 1, where every file is new, at 2 clients"), "{err}");
-    assert_eq!(again.status.code(), Some(1), "{err}");
+    assert_eq!(code, Some(1), "{err}");
     assert!(err.contains("--fail-if hit_ratio>0.9: wpb-2/proxy/hit_ratio is 1"), "{err}");
 }
 
@@ -145,7 +89,7 @@ fn every_architecture_hits_what_it_stored_with_and_without_what_marks_it() {
         &["event-loop", "--no-index"],
         &["thread-per-request"],
     ] {
-        let records = records(arguments, "4");
+        let records = records_of(arguments, "4");
         let errors = ["no-cache", "phase-1", "phase-2"]
             .map(|part| value(&records, &format!("wpb-4-{part}"), "errors"));
         assert_eq!(errors, [Some(0.0); 3], "{arguments:?}");
@@ -155,13 +99,13 @@ fn every_architecture_hits_what_it_stored_with_and_without_what_marks_it() {
 
 #[test]
 fn a_proxy_that_stores_nothing_has_no_hits() {
-    let records = records(&["thread-per-request", "--no-cache"], "2");
+    let records = records_of(&["thread-per-request", "--no-cache"], "2");
     assert_eq!(value(&records, "wpb-2", "hit_ratio"), Some(0.0));
 }
 
 #[test]
 fn a_fixed_pool_refuses_whoever_comes_beyond_pool_and_backlog() {
-    let records = records(&["fixed-pool", "--pool", "1", "--backlog", "1"], "8");
+    let records = records_of(&["fixed-pool", "--pool", "1", "--backlog", "1"], "8");
     for part in ["wpb-8-no-cache", "wpb-8-phase-1"] {
         let errors = value(&records, part, "errors").expect("measured");
         assert!(errors > 0.0, "{part}");
@@ -182,7 +126,8 @@ fn mortal(connections: usize) -> String {
                 client.read_exact(&mut byte).expect("a request");
                 request.push(byte[0]);
             }
-            let server = text(&request).split('/').nth(2).expect("an authority").to_owned();
+            let server =
+                String::from_utf8_lossy(&request).split('/').nth(2).expect("an authority").to_owned();
             let mut server = TcpStream::connect(server).expect("connected");
             server.write_all(&request).expect("sent");
             std::io::copy(&mut server, &mut client).expect("copied");
@@ -197,12 +142,10 @@ fn a_proxy_that_dies_ends_the_run_and_what_was_measured_is_kept() {
     let file = folder.path().join("run.jsonl");
     // One request to see whether it is there, and thirty for the point of one client.
     let more = ["--step", "1", "--json", file.to_str().expect("UTF-8")];
-    let output = wpb(&mortal(31), "1..3", &more);
-    let (out, err) = (text(&output.stdout), text(&output.stderr));
-    assert_eq!(output.status.code(), Some(3), "{out}{err}");
+    let (code, out, err) = wpb(&mortal(31), "1..3", &more);
+    assert_eq!(code, Some(3), "{out}{err}");
     assert!(err.contains("no right answer at 2 clients in no-cache; what was measured until then"), "{err}");
-    let lines = std::fs::read_to_string(file).expect("written");
-    let records: Vec<Value> = lines.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    let records = records(&file);
     assert_eq!(value(&records, "wpb-1-phase-2", "requests"), Some(10.0));
     assert_eq!(value(&records, "wpb-2-no-cache", "errors_refused"), Some(20.0));
     assert_eq!(value(&records, "wpb-3", "hit_ratio"), None);
@@ -238,9 +181,8 @@ fn what_cannot_be_run_ends_with_one_clear_line() {
             "name an empty folder",
         ),
     ] {
-        let output = foxy(arguments);
-        let err = text(&output.stderr);
-        assert_eq!(output.status.code(), Some(code), "{arguments:?}: {err}");
+        let (ended, _, err) = foxy(arguments);
+        assert_eq!(ended, Some(code), "{arguments:?}: {err}");
         assert!(err.contains(expected) && err.trim_end().lines().count() == 1, "{arguments:?}: {err}");
     }
 }

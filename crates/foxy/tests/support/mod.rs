@@ -1,7 +1,9 @@
-//! A foxy on free ports of loopback, an origin server that counts, and a client that shows what came back.
+//! A foxy on free ports of loopback, an origin server that counts, and a client that shows what came back. Commands of foxy
+//! that end, and those that measure, are started in `commands`.
 
 #![allow(dead_code, reason = "each test program uses its part")]
 
+pub mod commands;
 pub mod exposition;
 
 use std::collections::BTreeMap;
@@ -59,9 +61,7 @@ impl Foxy {
 
     /// Sends a signal by name, as kill(1) takes it.
     pub fn signal(&self, name: &str) {
-        let id = self.child.id().to_string();
-        let status = Command::new("kill").args([&format!("-{name}"), &id]).status().expect("kill runs");
-        assert!(status.success());
+        commands::signal(self.child.id(), name);
     }
 
     /// Bytes of memory it has held at most (`VmHWM`).
@@ -79,7 +79,7 @@ impl Foxy {
         let children = std::fs::read_to_string(format!("/proc/{id}/task/{id}/children")).expect("Linux");
         assert!(!children.is_empty(), "it has none");
         for child in children.split_whitespace() {
-            assert!(Command::new("kill").args(["-KILL", child]).status().expect("kill runs").success());
+            commands::signal(child.parse().expect("a number"), "KILL");
         }
     }
 

@@ -1,0 +1,83 @@
+//! Commands that are run to their end, what they said and wrote, and those that serve until they are dropped.
+
+use serde_json::Value;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus, Stdio};
+
+/// `foxy` with these arguments.
+pub fn command(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_foxy"));
+    command.args(arguments);
+    command
+}
+
+/// Runs `foxy` with these arguments to its end; gives its exit code, and what it wrote to standard output and error.
+pub fn foxy(arguments: &[&str]) -> (Option<i32>, String, String) {
+    ended(&mut command(arguments))
+}
+
+/// The same of a command that is made already.
+pub fn ended(command: &mut Command) -> (Option<i32>, String, String) {
+    let output = command.output().expect("the binary runs");
+    let text = |bytes| String::from_utf8(bytes).expect("UTF-8");
+    (output.status.code(), text(output.stdout), text(output.stderr))
+}
+
+/// The run records in a file.
+pub fn records(file: &Path) -> Vec<Value> {
+    let text = std::fs::read_to_string(file).expect("written");
+    text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
+}
+
+/// Sends a signal by name, as kill(1) takes it.
+pub fn signal(process: u32, name: &str) {
+    let status = Command::new("kill").args([&format!("-{name}"), &process.to_string()]).status();
+    assert!(status.expect("kill runs").success());
+}
+
+/// A `foxy` that serves at an address that it says in its first line. It is killed when dropped.
+pub struct Serving {
+    child: Child,
+    /// Where it serves.
+    pub address: String,
+}
+
+impl Serving {
+    /// The verifying origin.
+    pub fn origin() -> Self {
+        Self::start(&mut command(&["origin"]))
+    }
+
+    /// A reference proxy with its store in a folder.
+    pub fn reference(store: &Path, arguments: &[&str]) -> Self {
+        Self::start(command(&["reference"]).args(arguments).arg("--store").arg(store))
+    }
+
+    fn start(command: &mut Command) -> Self {
+        let mut child =
+            command.args(["--listen", "127.0.0.1:0"]).stdout(Stdio::piped()).spawn().expect("it runs");
+        let mut line = String::new();
+        BufReader::new(child.stdout.as_mut().expect("piped")).read_line(&mut line).expect("a line");
+        let address = line.split("http://").nth(1).and_then(|rest| rest.split('/').next());
+        let address = address.unwrap_or_else(|| panic!("no address in {line:?}")).to_owned();
+        Self { child, address }
+    }
+
+    /// Its process.
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Waits until it has ended.
+    pub fn wait(mut self) -> ExitStatus {
+        self.child.wait().expect("a child")
+    }
+}
+
+impl Drop for Serving {
+    fn drop(&mut self) {
+        let _ended_already = self.child.kill();
+        let _ended_already = self.child.wait();
+    }
+}
