@@ -2,9 +2,10 @@
 //! segment without a summary is read through; one that has nothing of its place in the log in it is a gap.
 
 use super::Webcosm;
-use super::geometry::{LIFE_SHIFT, LogName, Position, Segment, Sequence};
+use super::geometry::{LogName, Position, Segment};
 use super::index::{Extent, Tag};
 use super::io::Pending;
+use super::lives::{begun_in, first_of_life, number};
 use super::packed;
 use super::summary::{Listed, Summary};
 use crate::contract::{Key, Outbox};
@@ -49,33 +50,17 @@ impl Webcosm {
         self.submit_read(offset, length, Pending::LookAtEnd(segment), out);
     }
 
-    /// The first segment of a log that the life named by the superblock may have written.
-    pub(super) const fn first_of_life(&self, log: LogName) -> Sequence {
-        match log {
-            LogName::Main => (self.superblock.durable >> 32) as Sequence,
-            LogName::Probation => self.superblock.durable as Sequence,
-        }
-    }
-
     /// Whether a segment with that place in its log may have been written in that life: in the last one only those from
     /// its beginning on, and nothing else there.
     fn fits(&self, segment: Segment, life: u64) -> bool {
-        let begun = segment.sequence >= self.first_of_life(segment.log);
+        let begun = segment.sequence >= first_of_life(&self.superblock, segment.log);
         if begun { life == self.superblock.opens } else { life < self.superblock.opens }
-    }
-
-    /// The life that a page says it was written in, if it says that it belongs to that place in the log.
-    pub(super) fn life_in(page: &[u8], at: usize, position: Position) -> Option<u64> {
-        let field: [u8; 8] = page.get(at..at + 8)?.try_into().ok()?;
-        let stamp = u64::from_le_bytes(field);
-        let life = stamp >> LIFE_SHIFT;
-        (position.stamp(life) == stamp).then_some(life)
     }
 
     /// The life that the last page of a segment says.
     pub(super) fn life_at_end(&self, bytes: &[u8], segment: Segment) -> Option<u64> {
         let last = Position::new(segment, self.geometry.segment_pages - 1);
-        Self::life_in(&bytes[bytes.len().checked_sub(PAGE)?..], 8, last)
+        last.life_in(number(&bytes[bytes.len().checked_sub(PAGE)?..], 8)?)
     }
 
     pub(super) fn looked_at_end(
@@ -105,8 +90,7 @@ impl Webcosm {
         result: Result<IoBuffer, IoError>,
         out: &mut Outbox,
     ) {
-        let begun =
-            result.ok().and_then(|buffer| self.life_of_page(buffer.as_ref(), Position::new(segment, 0)));
+        let begun = result.ok().and_then(|buffer| self.life_at_start(buffer.as_ref(), segment));
         match begun.filter(|&life| self.fits(segment, life)) {
             Some(_) => {
                 let length = usize::try_from(self.geometry.segment_bytes()).expect("segments are small");
@@ -121,13 +105,9 @@ impl Webcosm {
         }
     }
 
-    /// The life in which the first page of some was written, which begins with a record or is one of small records.
-    fn life_of_page(&self, bytes: &[u8], position: Position) -> Option<u64> {
-        let page = bytes.get(..PAGE)?;
-        let packed = Self::life_in(page, 8, position)
-            .filter(|&life| packed::entries(page, position.stamp(life), &self.secret).is_some());
-        let stamp = || Header::decode(page, &self.secret).ok().map(|header| header.sequence);
-        packed.or_else(|| stamp().and_then(|stamp| Self::life_in(&stamp.to_le_bytes(), 0, position)))
+    /// The life that the first page of a segment says.
+    fn life_at_start(&self, bytes: &[u8], segment: Segment) -> Option<u64> {
+        begun_in(bytes.get(..PAGE)?, segment, &self.secret)
     }
 
     pub(super) fn looked_at_all(
@@ -137,7 +117,7 @@ impl Webcosm {
         out: &mut Outbox,
     ) {
         let Ok(buffer) = result else { return self.is_gap(segment, out) };
-        let life = self.life_of_page(buffer.as_ref(), Position::new(segment, 0));
+        let life = self.life_at_start(buffer.as_ref(), segment);
         let Some(life) = life else { return self.is_gap(segment, out) };
         let records = self.records_of(buffer.as_ref(), segment, life);
         self.finding.unsealed.insert(segment, (life, records));

@@ -17,6 +17,7 @@ mod ghost;
 mod head;
 mod index;
 mod io;
+mod lives;
 mod log;
 mod open;
 mod pack;

@@ -3,6 +3,7 @@
 
 use super::Webcosm;
 use super::geometry::LogName;
+use super::lives::{begins_at, first_of_life};
 use super::script::{After, Step};
 use super::seal::Seals;
 use super::state::Phase;
@@ -18,7 +19,7 @@ impl Webcosm {
         self.enter(Phase::Switching);
         let mut void = std::mem::take(&mut self.finding.gaps);
         for log in LogName::ALL {
-            let first = self.first_of_life(log);
+            let first = first_of_life(&self.superblock, log);
             let log = &mut self.logs[log as usize];
             // A log has no more segments than slots, whatever a superblock says.
             let first = first.min(log.tail + log.segments());
@@ -49,8 +50,7 @@ impl Webcosm {
         for log in &mut self.logs {
             log.seals = Seals::all_before(log.next);
         }
-        let [main, probation] = &self.logs;
-        let durable = u64::from(main.next) << 32 | u64::from(probation.next);
+        let durable = begins_at(self.logs.each_ref().map(|log| log.next));
         let superblock = self.next_half();
         let superblock = Superblock { opens: superblock.opens + 1, durable, ..superblock };
         let superblock = resized.apply(superblock);

@@ -1,8 +1,9 @@
 //! Looking a store over without opening it: what is where, and whether every checksum holds. It reads through a function
 //! that it is given, writes nothing, and takes no byte of the file on trust.
 //!
-//! It reads the format by itself, as docs/store-format.md has it, so that it is also a second opinion on what an opening
-//! does: what it calls live is what an opening serves.
+//! It shares with an opening how pages, stamps and summaries are decoded. Where the logs end, what an unsealed segment holds and
+//! which records are live it works out by itself, as docs/store-format.md has it, so that it is also a second opinion on what
+//! an opening does: what it calls live is what an opening serves.
 
 mod finding;
 mod journal;

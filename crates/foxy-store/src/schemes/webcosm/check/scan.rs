@@ -1,8 +1,9 @@
 //! The records in the bytes of a segment: one by its place, or all that can be found by reading it through. It trusts no
 //! byte that does not have its checksum, and knows nothing of what is still wanted.
 
-use super::super::geometry::{Geometry, LIFE_SHIFT, Position, Segment};
+use super::super::geometry::{Geometry, Position, Segment};
 use super::super::index::{Extent, Index, Tag};
+use super::super::lives::number;
 use super::super::packed;
 use super::super::summary::Listed;
 use super::finding::Reason;
@@ -23,26 +24,6 @@ pub struct Scan<'a> {
     pub segment: Segment,
     /// The life it was written in.
     pub life: u64,
-}
-
-/// The life that a stamp says, if it is one of that place in the log.
-pub fn life_of(stamp: u64, position: Position) -> Option<u64> {
-    let life = stamp >> LIFE_SHIFT;
-    (position.stamp(life) == stamp).then_some(life)
-}
-
-/// The number at a byte of some page.
-pub fn number(bytes: &[u8], at: usize) -> Option<u64> {
-    Some(u64::from_le_bytes(bytes.get(at..at + 8)?.try_into().ok()?))
-}
-
-/// The life in which a segment was begun, if its first page is a sound beginning of it.
-pub fn begun_in(page: &[u8], segment: Segment, secret: &Secret) -> Option<u64> {
-    let first = Position::new(segment, 0);
-    let packed = number(page, 8)
-        .and_then(|stamp| life_of(stamp, first))
-        .filter(|&life| packed::entries(page, first.stamp(life), secret).is_some());
-    packed.or_else(|| life_of(Header::decode(page, secret).ok()?.sequence, first))
 }
 
 impl Scan<'_> {

@@ -1,9 +1,9 @@
 //! The newest segments of a log: those from the first one on whose summary may not be durable, as an opening finds them.
 
 use super::super::geometry::{LogName, Position, Segment};
+use super::super::lives::{begun_in, first_of_life, number};
 use super::super::summary::{self, Summary, Trailer};
 use super::report::JournalReport;
-use super::scan::{begun_in, life_of, number};
 use super::walk::Walk;
 use crate::layout::PAGE;
 use foxy_device::IoError;
@@ -28,7 +28,7 @@ impl Walk<'_> {
         let (slot, pages) = (self.geometry.slot(segment), self.geometry.segment_pages);
         let last = Position::new(segment, pages - 1);
         let page = self.reader.exactly(self.geometry.offset(slot, pages - 1), PAGE)?;
-        let life = number(&page, 8).and_then(|stamp| life_of(stamp, last));
+        let life = number(&page, 8).and_then(|stamp| last.life_in(stamp));
         let Some(life) = life.filter(|&life| life <= self.superblock.opens) else { return Ok(None) };
         let Some(trailer) = summary::trailer(&page, last, life, &self.secret, pages) else { return Ok(None) };
         let first = pages - trailer.pages();
@@ -38,17 +38,8 @@ impl Walk<'_> {
         Ok(summary::decode(&bytes, trailer, last, life, &self.secret).map(|summary| (life, trailer, summary)))
     }
 
-    /// The first segment of a log that the last life may have written.
-    fn first_of_life(&self, log: LogName) -> u32 {
-        let heads = self.superblock.durable;
-        match log {
-            LogName::Main => (heads >> 32) as u32,
-            LogName::Probation => heads as u32,
-        }
-    }
-
     fn fits(&self, segment: Segment, life: u64) -> bool {
-        let begun = segment.sequence >= self.first_of_life(segment.log);
+        let begun = segment.sequence >= first_of_life(&self.superblock, segment.log);
         if begun { life == self.superblock.opens } else { life < self.superblock.opens }
     }
 
@@ -79,7 +70,7 @@ impl Walk<'_> {
             tail.next = sequence + 1;
             tail.gaps.extend(gaps.drain(..));
         }
-        let begun = self.first_of_life(log).min(oldest.saturating_add(segments));
+        let begun = first_of_life(&self.superblock, log).min(oldest.saturating_add(segments));
         tail.gaps.extend(tail.next..begun);
         tail.next = tail.next.max(begun);
         tail
