@@ -116,8 +116,7 @@ fn finish(
     points: Vec<PointReport>,
     stopped: Option<String>,
 ) -> Result<(), Failure> {
-    let scale = plan.latency.as_secs_f64() / wpb::LATENCY.as_secs_f64();
-    let setup = Setup { scale, ..records::setup(plan.knobs.seed) };
+    let setup = Setup { scale: wpb::scale(plan.latency), ..records::setup(plan.knobs.seed) };
     let outcome = Outcome { plan, points: &points };
     terminal::print(outcome.text().trim_end());
     for warning in outcome.warnings() {

@@ -3,7 +3,7 @@
 use super::arguments::Plan;
 use crate::settings::units::show_duration;
 use foxy_base::ByteSize;
-use foxy_lab::wpb::{LATENCY, Part, PointReport};
+use foxy_lab::wpb::{LATENCY, Part, PointReport, scale};
 use foxy_report::chart::{Axis, Chart, Line, Look, Plot, Provenance, Value};
 use foxy_report::number::readable;
 use foxy_report::{Page, Place, Setup, Table, scale_text};
@@ -20,17 +20,13 @@ pub struct Outcome<'a> {
 }
 
 impl Outcome<'_> {
-    fn scale(&self) -> f64 {
-        self.plan.latency.as_secs_f64() / LATENCY.as_secs_f64()
-    }
-
     /// What stands above the tables.
     fn setting(&self) -> String {
         let (knobs, latency) = (self.plan.knobs, show_duration(self.plan.latency));
         let compressed = if self.plan.latency == LATENCY {
             String::new()
         } else {
-            format!(" instead of {} (scale {})", show_duration(LATENCY), scale_text(self.scale()))
+            format!(" instead of {} (scale {})", show_duration(LATENCY), scale_text(scale(self.plan.latency)))
         };
         format!(
             "server latency {latency}{compressed}; {} requests of a client in each phase; latencies in ms",
@@ -172,7 +168,12 @@ impl Outcome<'_> {
         let place = Place::Measured;
         Chart {
             title: format!("{title}: {}", self.plan.subject),
-            provenance: Provenance { source: source.into(), place, scale: self.scale(), seeds: 1 },
+            provenance: Provenance {
+                source: source.into(),
+                place,
+                scale: scale(self.plan.latency),
+                seeds: 1,
+            },
             x: Axis::linear("clients", "").showing(0.0),
             y: y.showing(0.0),
             plot: Plot::Lines(lines),

@@ -51,8 +51,7 @@ pub fn figures(context: &Context) -> Figure {
         Err(why) => vec![FigureRow::impossible("003-fig2", "the reference architectures", "", None, why)],
     };
     let pictures = measured.unwrap_or_default().iter().map(picture).collect();
-    let scale = LATENCY.as_secs_f64() / wpb::LATENCY.as_secs_f64();
-    Figure { rows: rows.into_iter().map(|row| row.at_scale(scale)).collect(), pictures }
+    Figure { rows: rows.into_iter().map(|row| row.at_scale(wpb::scale(LATENCY))).collect(), pictures }
 }
 
 fn measure(context: &Context, &(name, arguments, clients): &Case) -> Result<Measured, String> {
