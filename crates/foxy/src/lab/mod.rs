@@ -5,6 +5,7 @@
 pub mod arguments;
 pub mod bars;
 pub mod descriptors;
+pub mod ending;
 pub mod facts;
 pub mod folder;
 pub mod leftovers;

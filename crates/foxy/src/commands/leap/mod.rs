@@ -5,10 +5,9 @@ mod log;
 mod report;
 
 use crate::failure::Failure;
-use crate::lab::arguments::bars;
-use crate::lab::bars::missed;
+use crate::lab::ending::conclude;
 use crate::lab::progress::Progress;
-use crate::lab::{logs, origin, page, records, seed, workloads};
+use crate::lab::{logs, origin, records, seed, workloads};
 use crate::signals::interrupted;
 use crate::terminal::{self, Level};
 pub use arguments::command;
@@ -146,7 +145,6 @@ fn stream<'a>(
 
 /// Says and writes what was found.
 fn finish(matches: &ArgMatches, report: &LeapReport, stopped: Option<&str>) -> Result<(), Failure> {
-    let setup = records::setup(seed::of(matches));
     let differences = report.differences();
     let outcome = Outcome { report, differences: &differences };
     terminal::print(outcome.text().trim_end());
@@ -157,16 +155,7 @@ fn finish(matches: &ArgMatches, report: &LeapReport, stopped: Option<&str>) -> R
     let failed = stopped
         .or(silent.then_some("no proxy answered any request"))
         .map(|reason| Failure::Failed(format!("leap: {reason}; what was measured stands above")));
+    let setup = records::setup(seed::of(matches));
     let found = report.records(&differences);
-    let missed = match &failed {
-        Some(_) => Vec::new(),
-        None => missed(bars(matches), &found)?,
-    };
-    page::write(matches, || outcome.page(&setup, stopped))?;
-    records::write(matches, setup, found, failed.is_none() && missed.is_empty())?;
-    match failed {
-        Some(failure) => Err(failure),
-        None if missed.is_empty() => Ok(()),
-        None => Err(Failure::Missed(missed.join("\n"))),
-    }
+    conclude(matches, setup, found, failed, |setup| outcome.page(setup, stopped))
 }

@@ -4,10 +4,9 @@ mod arguments;
 mod report;
 
 use crate::failure::Failure;
-use crate::lab::arguments::bars;
-use crate::lab::bars::missed;
+use crate::lab::ending::conclude;
 use crate::lab::progress::Progress;
-use crate::lab::{origin, page, records};
+use crate::lab::{origin, records};
 use crate::signals::interrupted;
 use crate::terminal::{self, Level};
 pub use arguments::command;
@@ -116,7 +115,6 @@ fn finish(
     points: Vec<PointReport>,
     stopped: Option<String>,
 ) -> Result<(), Failure> {
-    let setup = Setup { scale: wpb::scale(plan.latency), ..records::setup(plan.knobs.seed) };
     let outcome = Outcome { plan, points: &points };
     terminal::print(outcome.text().trim_end());
     for warning in outcome.warnings() {
@@ -126,19 +124,13 @@ fn finish(
     if let Some(reason) = &stopped {
         found.push(Record::FailedRun { subject: plan.subject.clone(), reason: reason.clone() });
     }
-    let missed = match stopped {
-        Some(_) => Vec::new(),
-        None => missed(bars(matches), &found)?,
-    };
-    page::write(matches, || outcome.page(&setup, stopped.as_deref()))?;
-    records::write(matches, setup, found, stopped.is_none() && missed.is_empty())?;
-    match stopped {
-        Some(reason) => Err(Failure::Failed(format!(
+    let failed = stopped.as_ref().map(|reason| {
+        Failure::Failed(format!(
             "wpb: {reason}; what was measured until then stands above, marked incomplete in the records"
-        ))),
-        None if missed.is_empty() => Ok(()),
-        None => Err(Failure::Missed(missed.join("\n"))),
-    }
+        ))
+    });
+    let setup = Setup { scale: wpb::scale(plan.latency), ..records::setup(plan.knobs.seed) };
+    conclude(matches, setup, found, failed, |setup| outcome.page(setup, stopped.as_deref()))
 }
 
 fn failed(error: std::io::Error) -> Failure {
