@@ -4,6 +4,7 @@
 pub mod answer;
 mod client;
 mod clients;
+pub mod collector;
 mod documents;
 pub mod figures;
 mod judge;

@@ -52,9 +52,43 @@ impl Summary {
     }
 }
 
+/// The largest distance between the cumulative distributions of two samples (Kolmogorov and Smirnov), in units of what two samples
+/// of one distribution stay below 99.9 times in 100: above 1 they are two. 0 when there is nothing to compare.
+#[must_use]
+#[expect(clippy::cast_precision_loss, reason = "samples are far below 2^53 values")]
+pub fn distribution_distance(one: &[f64], other: &[f64]) -> f64 {
+    if one.is_empty() || other.is_empty() {
+        return 0.0;
+    }
+    let sorted = |values: &[f64]| {
+        let mut values = values.to_vec();
+        values.sort_by(f64::total_cmp);
+        values
+    };
+    let (one, other) = (sorted(one), sorted(other));
+    let share = |values: &[f64], value: f64| {
+        values.partition_point(|other| *other <= value) as f64 / values.len() as f64
+    };
+    let apart = |&value: &f64| (share(&one, value) - share(&other, value)).abs();
+    let distance = one.iter().chain(&other).map(apart).fold(0.0, f64::max);
+    let (n, m) = (one.len() as f64, other.len() as f64);
+    // c(0.001) = sqrt(-ln(0.0005) / 2).
+    distance / (1.949 * ((n + m) / (n * m)).sqrt())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn samples_of_one_distribution_are_near_and_shifted_ones_are_not() {
+        let sample = |shift: f64| (0..400).map(|at| f64::from(at * 7919 % 1009) + shift).collect::<Vec<_>>();
+        assert!(distribution_distance(&sample(0.0), &sample(5.0)) < 0.5);
+        assert!(distribution_distance(&sample(0.0), &sample(250.0)) > 1.0);
+        // Two against two, one of them in common: half of the distribution apart, of 1.949.
+        assert!((distribution_distance(&[1.0, 2.0], &[2.0, 3.0]) - 0.5 / 1.949).abs() < 1e-9);
+        assert!(distribution_distance(&[], &[1.0]) < 1e-9);
+    }
 
     #[test]
     fn three_repeats_have_the_interval_of_students_t() {

@@ -1,0 +1,206 @@
+//! One line of the Collector's log, as the paper shows it (002, Fig 4): Squid's native access.log.
+
+use foxy_base::WallTime;
+use foxy_http::Method;
+use std::fmt;
+use std::time::Duration;
+
+/// Where an answer came from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// The origin, asked for this request.
+    Origin,
+    /// The origin, which confirmed what was held.
+    Confirmed,
+    /// The origin, asked whether what is held still holds, and answering anew.
+    Replaced,
+    /// An exchange that was under way for somebody else.
+    Joined,
+    /// Memory.
+    Memory,
+    /// The file.
+    File,
+    /// What is held, with which the request's own copy is as good as any.
+    Unchanged,
+    /// A failure that is held.
+    Failure,
+    /// Nowhere: it was refused.
+    Refused,
+}
+
+impl Source {
+    /// Every source, in the order of a report's counts.
+    pub const ALL: [Self; 9] = [
+        Self::Origin,
+        Self::Confirmed,
+        Self::Replaced,
+        Self::Joined,
+        Self::Memory,
+        Self::File,
+        Self::Unchanged,
+        Self::Failure,
+        Self::Refused,
+    ];
+
+    /// What Squid calls it.
+    #[must_use]
+    pub const fn code(self) -> &'static str {
+        match self {
+            Self::Origin => "TCP_MISS",
+            Self::Confirmed => "TCP_REFRESH_HIT",
+            Self::Replaced => "TCP_REFRESH_MISS",
+            Self::Joined => "TCP_CF_HIT",
+            Self::Memory => "TCP_MEM_HIT",
+            Self::File => "TCP_HIT",
+            Self::Unchanged => "TCP_IMS_HIT",
+            Self::Failure => "TCP_NEGATIVE_HIT",
+            Self::Refused => "TCP_DENIED",
+        }
+    }
+
+    /// Whether the origin was asked.
+    #[must_use]
+    pub const fn is_fetch(self) -> bool {
+        matches!(self, Self::Origin | Self::Confirmed | Self::Replaced)
+    }
+}
+
+/// One answer to one request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Line {
+    /// When it was done.
+    pub at: WallTime,
+    /// What it took, to the millisecond.
+    pub elapsed: Duration,
+    /// The proxy: its name, else its address.
+    pub proxy: String,
+    /// Where the answer came from.
+    pub source: Source,
+    /// Whether it was broken off.
+    pub aborted: bool,
+    /// Its status.
+    pub status: u16,
+    /// Bytes that were sent, the head included.
+    pub size: u64,
+    /// The request's method.
+    pub method: Method,
+    /// The request's URL; `-` where there was none.
+    pub url: String,
+    /// The origin that was asked.
+    pub origin: Option<String>,
+    /// The media type.
+    pub media: Option<String>,
+}
+
+impl fmt::Display for Line {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (seconds, millis) = (self.at.0 / 1000, self.at.0 % 1000);
+        let aborted = if self.aborted { "_ABORTED" } else { "" };
+        write!(f, "{seconds}.{millis:03} {} {} ", self.elapsed.as_millis(), self.proxy)?;
+        write!(f, "{}{aborted}/{:03} {} ", self.source.code(), self.status, self.size)?;
+        write!(f, "{} {} - ", self.method, word(&self.url))?;
+        match &self.origin {
+            Some(origin) => write!(f, "DIRECT/{origin} ")?,
+            None => f.write_str("NONE/- ")?,
+        }
+        f.write_str(&word(self.media.as_deref().unwrap_or("-")))
+    }
+}
+
+/// A field of the line: its first word without parameters, never empty.
+fn word(text: &str) -> String {
+    let end = text.find([';', ' ', '\t']).filter(|_| !text.contains("://")).unwrap_or(text.len());
+    let clean: String = text[..end].chars().map(|c| if c.is_ascii_graphic() { c } else { '_' }).collect();
+    if clean.is_empty() { "-".into() } else { clean }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use foxy_workload::trace::{Format, read};
+
+    const SAMPLES: [&str; 4] = [
+        "1083714572.228 394 192.168.0.2 TCP_MISS/200 3108 GET http://www.pinkforfree.com/images/default/button_members_off.jpg - DIRECT/208.236.11.57 image/jpeg",
+        "1083714577.243 406 192.168.0.201 TCP_MEM_HIT/200 3112 GET http://www.pinkforfree.com/images/default/button_members_off.jpg - NONE/- image/jpeg",
+        "1083714640.398 416 192.168.0.2 TCP_MISS/200 11325 GET http://media2.travelzoo.com/msn/ - DIRECT/64.56.194.107 text/html",
+        "1083714645.404 413 192.168.0.201 TCP_HIT/200 11329 GET http://media2.travelzoo.com/msn/ - NONE/- text/html",
+    ];
+
+    fn sample(number: usize) -> Line {
+        let (image, page) = (
+            "http://www.pinkforfree.com/images/default/button_members_off.jpg",
+            "http://media2.travelzoo.com/msn/",
+        );
+        let (at, elapsed, proxy, source, size, url, origin, media) = [
+            (
+                1_083_714_572_228,
+                394,
+                "192.168.0.2",
+                Source::Origin,
+                3108,
+                image,
+                Some("208.236.11.57"),
+                "image/jpeg",
+            ),
+            (1_083_714_577_243, 406, "192.168.0.201", Source::Memory, 3112, image, None, "image/jpeg"),
+            (
+                1_083_714_640_398,
+                416,
+                "192.168.0.2",
+                Source::Origin,
+                11_325,
+                page,
+                Some("64.56.194.107"),
+                "text/html",
+            ),
+            (
+                1_083_714_645_404,
+                413,
+                "192.168.0.201",
+                Source::File,
+                11_329,
+                page,
+                None,
+                "text/html; charset=x",
+            ),
+        ][number];
+        Line {
+            at: WallTime(at),
+            elapsed: Duration::from_millis(elapsed),
+            proxy: proxy.into(),
+            source,
+            aborted: false,
+            status: 200,
+            size,
+            method: Method::Get,
+            url: url.into(),
+            origin: origin.map(str::to_owned),
+            media: Some(media.into()),
+        }
+    }
+
+    fn gets(text: &str) -> (usize, u64) {
+        let (trace, report) = read(text.as_bytes(), Some(Format::Squid), &mut |_| {}).expect("a log");
+        (trace.gets.len(), report.lines - trace.gets.len() as u64)
+    }
+
+    #[test]
+    fn the_papers_sample_lines_are_what_is_written_and_the_trace_reader_takes_them() {
+        let written: Vec<String> = (0..4).map(|number| sample(number).to_string()).collect();
+        assert_eq!(written, SAMPLES);
+        assert_eq!(gets(&format!("{}\n", SAMPLES.join("\n"))), (4, 0));
+    }
+
+    #[test]
+    fn every_source_reads_back_and_what_was_broken_off_is_known_as_that() {
+        for source in Source::ALL {
+            assert_eq!(Source::ALL[source as usize], source);
+            let line = Line { source, ..sample(0) };
+            assert_eq!(gets(&format!("{line}\n")), (1, 0), "{line}");
+            let line = Line { aborted: true, ..line };
+            assert_eq!(gets(&format!("{}\n{line}\n", SAMPLES[0])), (1, 1), "{line}");
+        }
+        let bare = Line { url: String::new(), media: Some(String::new()), status: 0, ..sample(0) };
+        assert!(bare.to_string().ends_with("TCP_MISS/000 3108 GET - - DIRECT/208.236.11.57 -"), "{bare}");
+    }
+}

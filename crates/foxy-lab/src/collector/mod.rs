@@ -1,0 +1,119 @@
+//! LEAP's Collector (seed 002, §2.3; R114–R121): the parent of all proxies under comparison. It asks an origin once for all of
+//! them, whatever it is they ask for, and lets each pay what the first paid: for the name, the connection, the first byte and the
+//! transfer. It judges nothing, reads no arguments and opens no file.
+//!
+//! What it decides is in `table`, `hosts`, `lifetime`, `condition`, `marks` and `reach`, which take `now`; `serve`
+//! carries a client's connection, `fetch` one exchange with an origin, and `reply` an answer at its pace.
+
+mod alarm;
+mod answer;
+mod condition;
+mod fetch;
+mod hosts;
+mod key;
+mod lifetime;
+mod line;
+mod marks;
+mod reach;
+mod reasons;
+mod reply;
+mod report;
+mod serve;
+mod server;
+mod shared;
+mod spool;
+#[cfg(test)]
+mod spool_tests;
+mod table;
+#[cfg(test)]
+mod table_tests;
+#[cfg(test)]
+mod tests;
+
+pub use line::{Line, Source};
+pub use reach::Reach;
+pub use reasons::{Failure, Refusal};
+pub use report::{CollectorReport, OfProxy};
+pub use server::Collector;
+pub use spool::BlockFile;
+
+use std::fmt;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Proxies that can be told apart.
+pub const MOST_PROXIES: usize = 64;
+/// Bytes of a request's body that are held.
+pub const LARGEST_REQUEST: usize = 1 << 20;
+
+/// One of the proxies, by where it connects to and from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ProxyId(pub usize);
+
+/// Where proxies connect to. Proxies of one machine are told apart by it, those of several by their addresses too.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Listen {
+    /// What its proxy is called in logs and reports, instead of by its address.
+    pub name: Option<String>,
+    /// The address; port 0 takes a free one.
+    pub address: SocketAddr,
+}
+
+/// Where log lines go: called for each, never from two threads at once.
+pub type LogSink = Box<dyn FnMut(&Line) + Send>;
+
+/// What bodies beyond the memory are held in, and how many bytes of it.
+pub type SpoolFile = (Arc<dyn BlockFile>, u64);
+
+/// How a Collector runs.
+pub struct CollectorOptions {
+    /// Where proxies connect to, at least one.
+    pub listen: Vec<Listen>,
+    /// Whom it asks.
+    pub reach: Reach,
+    /// The origin that is asked whatever host a request names.
+    pub origin: Option<SocketAddr>,
+    /// What a name costs beside what its resolution takes.
+    pub name_cost: Duration,
+    /// What a round trip to the origin costs beside what it takes: one for the connection, one for the first byte.
+    pub round_trip: Duration,
+    /// For how long nothing may happen in an exchange.
+    pub time_limit: Duration,
+    /// Client connections at once.
+    pub most_connections: usize,
+    /// Exchanges with origins at once.
+    pub most_fetches: usize,
+    /// Bytes of memory that heads and bodies take together; exchanges under way take a block each besides.
+    pub memory: usize,
+    /// What bodies beyond that are held in.
+    pub file: Option<SpoolFile>,
+    /// Where log lines go.
+    pub log: Option<LogSink>,
+}
+
+impl CollectorOptions {
+    /// An offline Collector with the usual limits, in memory only.
+    #[must_use]
+    pub fn new(listen: Vec<Listen>) -> Self {
+        Self {
+            listen,
+            reach: Reach::Offline,
+            origin: None,
+            name_cost: Duration::ZERO,
+            round_trip: Duration::ZERO,
+            time_limit: Duration::from_secs(60),
+            most_connections: 1024,
+            most_fetches: 256,
+            memory: 64 << 20,
+            file: None,
+            log: None,
+        }
+    }
+}
+
+impl fmt::Debug for CollectorOptions {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("CollectorOptions").field("listen", &self.listen).finish_non_exhaustive()
+    }
+}

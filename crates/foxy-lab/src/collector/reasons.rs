@@ -1,0 +1,231 @@
+//! Why the Collector refuses a request, and why an origin has no whole answer: named, counted, and said to whoever asked.
+
+/// Why a request is not put to any origin. Such an answer is not kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// More connections than allowed are open.
+    TooManyConnections,
+    /// More proxies than can be told apart have asked.
+    TooManyProxies,
+    /// Who asks is neither on this machine nor in a private network.
+    Stranger,
+    /// More exchanges with origins than allowed are under way.
+    TooManyFetches,
+    /// Live origins may not be asked for more now.
+    RateLimited,
+    /// Live origins are asked for GET only.
+    MethodNotAllowed,
+    /// What came is not a request that we accept.
+    NotHttp,
+    /// A tunnel, or a scheme other than `http`.
+    NotPlainHttp,
+    /// The request's body is larger than what is held.
+    BodyTooLarge,
+    /// The request has been through this Collector already.
+    Loop,
+}
+
+impl Refusal {
+    /// Every refusal, in the order of a report's counts.
+    pub const ALL: [Self; 10] = [
+        Self::TooManyConnections,
+        Self::TooManyProxies,
+        Self::Stranger,
+        Self::TooManyFetches,
+        Self::RateLimited,
+        Self::MethodNotAllowed,
+        Self::NotHttp,
+        Self::NotPlainHttp,
+        Self::BodyTooLarge,
+        Self::Loop,
+    ];
+
+    /// Its name in records.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::TooManyConnections => "too_many_connections",
+            Self::TooManyProxies => "too_many_proxies",
+            Self::Stranger => "stranger",
+            Self::TooManyFetches => "too_many_fetches",
+            Self::RateLimited => "rate_limited",
+            Self::MethodNotAllowed => "method_not_allowed",
+            Self::NotHttp => "not_http",
+            Self::NotPlainHttp => "not_plain_http",
+            Self::BodyTooLarge => "body_too_large",
+            Self::Loop => "loop",
+        }
+    }
+
+    /// The status that says it.
+    #[must_use]
+    pub const fn status(self) -> u16 {
+        match self {
+            Self::TooManyConnections | Self::TooManyProxies | Self::TooManyFetches => 503,
+            Self::RateLimited => 429,
+            Self::Stranger | Self::MethodNotAllowed => 403,
+            Self::NotHttp => 400,
+            Self::NotPlainHttp => 501,
+            Self::BodyTooLarge => 413,
+            Self::Loop => 508,
+        }
+    }
+
+    /// One line for people: what was wrong, and what would be right.
+    #[must_use]
+    pub const fn description(self) -> &'static str {
+        match self {
+            Self::TooManyConnections => {
+                "too many connections are open; start with a higher --most-connections"
+            }
+            Self::TooManyProxies => "more than 64 proxies have asked; only so many can be told apart",
+            Self::Stranger => "only this machine and private networks may ask",
+            Self::TooManyFetches => {
+                "too many exchanges with origins are under way; start with a higher --most-fetches"
+            }
+            Self::RateLimited => "live origins would be asked more often than --live-rate allows",
+            Self::MethodNotAllowed => {
+                "live origins are asked for GET only; start with --any-method to send others"
+            }
+            Self::NotHttp => "this is not an HTTP/1 request that is accepted",
+            Self::NotPlainHttp => "only http URLs can be asked for; tunnels and https do not exist here yet",
+            Self::BodyTooLarge => "the request's body is larger than 1 MiB, which is what is held of one",
+            Self::Loop => "this request has been here already; a Collector must not be its own parent",
+        }
+    }
+}
+
+/// Why there is no whole answer of an origin. It is kept and passed on like an answer, once to each proxy (R121).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Failure {
+    /// The name has no address.
+    NoSuchHost,
+    /// The name or address is not one that an offline Collector asks.
+    NotAllowed,
+    /// No connection.
+    NoConnection,
+    /// No connection within the time limit.
+    ConnectTimeout,
+    /// Nothing came within the time limit.
+    AnswerTimeout,
+    /// The connection ended before the head was there.
+    Unanswered,
+    /// What came is not HTTP.
+    NotHttp,
+    /// The connection ended within the body.
+    ClosedEarly,
+    /// Nothing more came of the body within the time limit.
+    Hung,
+    /// What came within the body is not HTTP.
+    BrokenBody,
+    /// The body does not fit what bodies are held in.
+    NoRoom,
+    /// The file that holds bodies cannot be written or read.
+    SpoolFailed,
+}
+
+impl Failure {
+    /// Every failure, in the order of a report's counts.
+    pub const ALL: [Self; 12] = [
+        Self::NoSuchHost,
+        Self::NotAllowed,
+        Self::NoConnection,
+        Self::ConnectTimeout,
+        Self::AnswerTimeout,
+        Self::Unanswered,
+        Self::NotHttp,
+        Self::ClosedEarly,
+        Self::Hung,
+        Self::BrokenBody,
+        Self::NoRoom,
+        Self::SpoolFailed,
+    ];
+
+    /// Its name in records.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::NoSuchHost => "no_such_host",
+            Self::NotAllowed => "not_allowed",
+            Self::NoConnection => "no_connection",
+            Self::ConnectTimeout => "connect_timeout",
+            Self::AnswerTimeout => "answer_timeout",
+            Self::Unanswered => "unanswered",
+            Self::NotHttp => "not_http",
+            Self::ClosedEarly => "closed_early",
+            Self::Hung => "hung",
+            Self::BrokenBody => "broken_body",
+            Self::NoRoom => "no_room",
+            Self::SpoolFailed => "spool_failed",
+        }
+    }
+
+    /// The status that says it while no head has been sent.
+    #[must_use]
+    pub const fn status(self) -> u16 {
+        match self {
+            Self::NotAllowed => 403,
+            Self::ConnectTimeout | Self::AnswerTimeout | Self::Hung => 504,
+            Self::NoRoom | Self::SpoolFailed => 500,
+            Self::NoSuchHost | Self::NoConnection | Self::Unanswered => 502,
+            Self::NotHttp | Self::ClosedEarly | Self::BrokenBody => 502,
+        }
+    }
+
+    /// What Proxy-Status calls it (RFC 9209 §2.3).
+    #[must_use]
+    pub const fn proxy_status(self) -> &'static str {
+        match self {
+            Self::NoSuchHost => "dns_error",
+            Self::NotAllowed => "destination_ip_prohibited",
+            Self::NoConnection => "connection_refused",
+            Self::ConnectTimeout => "connection_timeout",
+            Self::AnswerTimeout | Self::Hung => "http_response_timeout",
+            Self::Unanswered => "connection_terminated",
+            Self::NotHttp | Self::BrokenBody => "http_protocol_error",
+            Self::ClosedEarly => "http_response_incomplete",
+            Self::NoRoom => "http_response_body_size",
+            Self::SpoolFailed => "proxy_internal_error",
+        }
+    }
+
+    /// One line for people.
+    #[must_use]
+    pub const fn description(self) -> &'static str {
+        match self {
+            Self::NoSuchHost => "the origin's name has no address",
+            Self::NotAllowed => {
+                "offline, only loopback and private addresses and localhost are asked; name the synthetic origin with \
+                 --origin, or start with --live"
+            }
+            Self::NoConnection => "the origin takes no connection",
+            Self::ConnectTimeout => "the origin took no connection in time",
+            Self::AnswerTimeout => "the origin answered nothing in time",
+            Self::Unanswered => "the origin closed the connection without an answer",
+            Self::NotHttp => "what the origin answered is not HTTP",
+            Self::ClosedEarly => "the origin closed the connection within the body",
+            Self::Hung => "the origin stopped within the body",
+            Self::BrokenBody => "the origin broke the framing of its body",
+            Self::NoRoom => "the body is larger than what bodies are held in; start with a higher --spool",
+            Self::SpoolFailed => {
+                "the file that bodies are held in cannot be used; start with --spool-dir elsewhere"
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_reason_has_its_place_and_a_name_of_its_own() {
+        assert!(Refusal::ALL.iter().enumerate().all(|(at, &reason)| reason as usize == at));
+        assert!(Failure::ALL.iter().enumerate().all(|(at, &reason)| reason as usize == at));
+        let names: std::collections::BTreeSet<_> = Failure::ALL.iter().map(|reason| reason.name()).collect();
+        assert_eq!(names.len(), Failure::ALL.len());
+        for failure in Failure::ALL {
+            assert!(failure.status() >= 400 && !failure.proxy_status().is_empty(), "{failure:?}");
+        }
+    }
+}
