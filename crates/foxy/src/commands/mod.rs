@@ -3,6 +3,7 @@
 mod admin_client;
 pub mod ca;
 pub mod check;
+pub mod collector;
 pub mod compare;
 pub mod disk_helper;
 pub mod explain;
@@ -41,6 +42,7 @@ const COMMANDS: &[Entry] = &[
     Entry { command: figure::command, run: figure::run },
     Entry { command: disk_helper::command, run: disk_helper::run },
     Entry { command: leap::command, run: leap::run },
+    Entry { command: collector::command, run: collector::run },
     Entry { command: load::command, run: load::run },
     Entry { command: compare::command, run: compare::run },
     Entry { command: origin::command, run: origin::run },

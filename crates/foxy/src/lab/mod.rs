@@ -9,6 +9,7 @@ pub mod ending;
 pub mod facts;
 pub mod folder;
 pub mod leftovers;
+pub mod line_log;
 pub mod logs;
 pub mod measured;
 pub mod mounts;

@@ -1,6 +1,11 @@
-//! A folder that is removed with all that is in it, whatever way its owner ends short of being killed.
+//! A folder that is removed with all that is in it, whatever way its owner ends short of being killed; and a file without a name,
+//! which is gone then too.
 
 use crate::terminal::{self, Level};
+use foxy_base::clock;
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 /// The folder.
@@ -28,4 +33,15 @@ impl Drop for Temporary {
             _ => {}
         }
     }
+}
+
+/// A file in this folder that nobody else can open, and whose room is free again when it is closed.
+///
+/// # Errors
+/// When it cannot be made there.
+pub fn file_without_name(folder: &Path) -> io::Result<File> {
+    let path = folder.join(format!(".foxy-{}-{}", std::process::id(), clock::monotonic().0));
+    let file = OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(&path)?;
+    std::fs::remove_file(&path)?;
+    Ok(file)
 }

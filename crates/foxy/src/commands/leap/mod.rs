@@ -1,11 +1,11 @@
 //! `foxy leap`: the same requests to several proxies at once, timed and judged beside each other.
 
 mod arguments;
-mod log;
 mod report;
 
 use crate::failure::Failure;
 use crate::lab::ending::conclude;
+use crate::lab::line_log::Log;
 use crate::lab::progress::Progress;
 use crate::lab::{logs, origin, records, seed, workloads};
 use crate::signals::interrupted;
@@ -16,7 +16,6 @@ use clap::ArgMatches;
 use foxy_lab::Origin;
 use foxy_lab::leap::{self, Asked, LeapReport, LeapRun, Manner, Path, requests};
 use foxy_workload::{Object, Trace};
-use log::Log;
 use report::Outcome;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -46,13 +45,13 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     let mut log = Log::create(matches.get_one("log"))?;
     let mut progress = Progress::new("leap", stream.count);
     let mut requests = stream.requests;
+    let mut stopped = None;
+    let mut write = |line: &leap::Line| stopped = log.write(line).or(stopped.take());
     let report =
-        leap::run(&replay, &stream.probe, &mut *requests, &mut |line| log.write(line), &mut |begun| {
-            progress.update(begun)
-        });
+        leap::run(&replay, &stream.probe, &mut *requests, &mut write, &mut |begun| progress.update(begun));
     drop(progress);
     let report = report.map_err(|error| Failure::Failed(format!("leap: {error}")))?;
-    if let Some(stopped) = log.finish() {
+    if let Some(stopped) = log.finish().or(stopped) {
         terminal::report(Level::Warning, &format!("leap: {stopped}"));
     }
     let stopped = interrupted.load(Relaxed).then_some("stopped by a signal");

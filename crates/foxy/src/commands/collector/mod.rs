@@ -1,0 +1,79 @@
+//! `foxy collector`: the parent of proxies that are compared.
+
+mod arguments;
+mod report;
+
+use crate::failure::Failure;
+use crate::lab::arguments::bars;
+use crate::lab::bars::missed;
+use crate::lab::line_log::Log;
+use crate::lab::records;
+use crate::serve::process::raise_open_files;
+use crate::signals;
+use crate::terminal::{self, Level};
+pub use arguments::command;
+use clap::ArgMatches;
+use foxy_lab::collector::{Collector, CollectorOptions, LogSink, Reach};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Runs it.
+///
+/// # Errors
+/// Arguments that cannot be used, an address that cannot be listened on, a file that cannot be written, a missed bar.
+pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
+    let mut options = arguments::options(matches)?;
+    let log = Arc::new(Mutex::new(Log::create_to_follow(matches.get_one::<PathBuf>("log"))?));
+    options.log = Some(sink(&log));
+    raise_open_files();
+    let setup = records::setup(0);
+    let (names, reach) = (names(&options), reach(&options));
+    let collector = Collector::start(options).map_err(|error| {
+        Failure::Failed(format!("collector: cannot listen: {error}; choose another place with --listen"))
+    })?;
+    for (name, address) in names.iter().zip(collector.addresses()) {
+        terminal::print(&format!("collector: {name}parent at http://{address}/"));
+    }
+    terminal::print(&format!("collector: {reach}"));
+    signals::wait_for_stop()
+        .map_err(|error| Failure::Failed(format!("collector: no signal handler: {error}")))?;
+    let report = collector.report();
+    drop(collector);
+    say(log.lock().unwrap_or_else(PoisonError::into_inner).finish());
+    terminal::print(report::text(&report).trim_end());
+    let found = report.records();
+    let missed = missed(bars(matches), &found)?;
+    records::write(matches, setup, found, missed.is_empty())?;
+    if missed.is_empty() { Ok(()) } else { Err(Failure::Missed(missed.join("\n"))) }
+}
+
+/// Where the Collector's lines go.
+fn sink(log: &Arc<Mutex<Log>>) -> LogSink {
+    let log = Arc::clone(log);
+    Box::new(move |line| say(log.lock().unwrap_or_else(PoisonError::into_inner).write(line)))
+}
+
+fn say(stopped: Option<String>) {
+    if let Some(stopped) = stopped {
+        terminal::report(Level::Warning, &format!("collector: {stopped}; answers go on"));
+    }
+}
+
+fn names(options: &CollectorOptions) -> Vec<String> {
+    let name = |name: &Option<String>| name.as_ref().map_or(String::new(), |name| format!("{name}: "));
+    options.listen.iter().map(|listen| name(&listen.name)).collect()
+}
+
+/// Whom it will ask, for people.
+fn reach(options: &CollectorOptions) -> String {
+    match (options.reach, options.origin) {
+        (Reach::Offline, Some(origin)) => format!("offline: every host is {origin}"),
+        (Reach::Offline, None) => {
+            "offline: asks loopback and private addresses and localhost; --live asks the network".into()
+        }
+        (Reach::Live { any_method, rate }, _) => {
+            let methods = if any_method { "any method" } else { "GET only" };
+            format!("LIVE: asks whatever servers requests name, {methods}, {rate} exchanges a second")
+        }
+    }
+}

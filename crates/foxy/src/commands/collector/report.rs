@@ -1,0 +1,72 @@
+//! What a Collector counted, as text for people.
+
+use foxy_lab::collector::{CollectorReport, Failure, Refusal, Source};
+use foxy_report::Table;
+use std::fmt::Write as _;
+
+/// The table by proxy, and what there is to say beside it.
+pub fn text(report: &CollectorReport) -> String {
+    let mut table = Table::new(&["proxy", "requests", "origin fetches", "bytes"]);
+    for proxy in report.proxies.iter().filter(|proxy| proxy.requests > 0) {
+        let numbers = [proxy.requests, proxy.fetches, proxy.bytes].map(|number| number.to_string());
+        table.row(&[std::slice::from_ref(&proxy.name), &numbers].concat());
+    }
+    let mut text = table.render();
+    let mut line = |what: std::fmt::Arguments<'_>| {
+        let _a_string_takes_all = writeln!(text, "{what}");
+    };
+    line(format_args!("{}", collapse(report)));
+    if report.differences.count() > 0 {
+        let at = |quantile| ms(report.differences.at(quantile));
+        line(format_args!(
+            "|hit − miss|: median {:.3} ms, p90 {:.3} ms, p99 {:.3} ms over {} hits",
+            at(0.5),
+            at(0.9),
+            at(0.99),
+            report.differences.count()
+        ));
+    }
+    for source in Source::ALL.into_iter().filter(|&source| report.sources[source as usize] > 0) {
+        line(format_args!("answers {}: {}", source.code(), report.sources[source as usize]));
+    }
+    for refusal in Refusal::ALL.into_iter().filter(|&reason| report.refused(reason) > 0) {
+        line(format_args!(
+            "refused {}: {}: {}",
+            refusal.name(),
+            report.refused(refusal),
+            refusal.description()
+        ));
+    }
+    for failure in Failure::ALL.into_iter().filter(|&reason| report.failed(reason) > 0) {
+        line(format_args!(
+            "failed {}: {}: {}",
+            failure.name(),
+            report.failed(failure),
+            failure.description()
+        ));
+    }
+    let counts = [
+        ("answers that did not come to their end at the proxy", report.aborted),
+        ("initiators that took nothing for a second, and were not waited for", report.stalled),
+        ("answers that were forgotten for want of room; --memory and --spool give more", report.evicted),
+        ("exchanges after which the origin sent more than its answer", report.surplus),
+    ];
+    for (what, count) in counts.into_iter().filter(|(_, count)| *count > 0) {
+        line(format_args!("{what}: {count}"));
+    }
+    text
+}
+
+#[expect(clippy::cast_precision_loss, reason = "microseconds of a run are far below 2^53")]
+fn ms(microseconds: u64) -> f64 {
+    microseconds as f64 / 1000.0
+}
+
+/// How many requests became how many exchanges.
+pub fn collapse(report: &CollectorReport) -> String {
+    let (requests, fetches) = (report.requests(), report.fetches);
+    match report.collapse_factor() {
+        Some(factor) => format!("collapse factor {factor:.2}: {requests} requests, {fetches} origin fetches"),
+        None => format!("collapse factor –: {requests} requests, no origin fetch"),
+    }
+}
