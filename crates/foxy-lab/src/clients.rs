@@ -16,6 +16,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::sync::Semaphore;
 
+/// How long at most until a signal is noticed between two requests.
+const TICK: Duration = Duration::from_millis(50);
+
 /// What the clients of one run share.
 struct Run {
     options: LoadOptions,
@@ -43,7 +46,7 @@ impl Run {
     /// The next request; `None` when the run is over. In an open loop it waits for the request's time.
     async fn take(&self) -> Option<Due> {
         let mut waited = false;
-        if matches!(self.options.pace, Pace::Open { .. }) {
+        if self.options.pace.is_open() {
             match self.due.try_acquire() {
                 Ok(permit) => permit.forget(),
                 Err(_) => {
@@ -65,16 +68,30 @@ impl Run {
 
     /// When request `number` should start; `None` when it is beyond the end of the run.
     fn begins(&self, number: u64) -> Option<Instant> {
+        let model = &self.options.workload.model;
         let intended = match self.options.pace {
             #[expect(clippy::cast_precision_loss, reason = "requests of a run are far below 2^53")]
             Pace::Open { rate } => self.started + Duration::from_secs_f64(number as f64 / rate),
+            Pace::Recorded { times } => self.started + model.recorded(number)?.div_f64(times),
             Pace::Closed | Pace::Random { .. } => clock::monotonic(),
         };
         let over = match self.options.stop {
             Stop::Requests(count) => number >= count,
             Stop::After(time) => intended >= self.started + time,
         };
+        let over = over || model.requests().is_some_and(|requests| number >= requests);
         (!over && !self.options.interrupted.load(Ordering::Relaxed)).then_some(intended)
+    }
+
+    /// Sleeps until then; `false` when the run was interrupted before.
+    fn wait_until(&self, time: Instant) -> bool {
+        loop {
+            let left = time.since(clock::monotonic());
+            if left.is_zero() || self.options.interrupted.load(Ordering::Relaxed) {
+                return left.is_zero();
+            }
+            std::thread::sleep(left.min(TICK));
+        }
     }
 
     /// Lets each request of an open loop start at its time. A thread of its own, since the runtime's timers round up
@@ -82,7 +99,9 @@ impl Run {
     fn pace(&self) {
         let mut number = 0;
         while let Some(intended) = self.begins(number) {
-            std::thread::sleep(intended.since(clock::monotonic()));
+            if !self.wait_until(intended) {
+                break;
+            }
             self.due.add_permits(1);
             number += 1;
         }
@@ -116,7 +135,7 @@ pub fn run(options: &LoadOptions, progress: &mut dyn FnMut(u64)) -> io::Result<L
             local.block_on(&runtime, drive(run, clients))
         })?);
     }
-    if matches!(options.pace, Pace::Open { .. }) {
+    if options.pace.is_open() {
         let run = Arc::clone(&run);
         std::thread::Builder::new().name("pace".into()).spawn(move || run.pace())?;
     }

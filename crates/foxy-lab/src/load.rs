@@ -86,6 +86,21 @@ pub enum Pace {
         /// Requests a second.
         rate: f64,
     },
+    /// Requests start when the trace that is the workload recorded them, so many times as fast, whether or not answers come.
+    Recorded {
+        /// How many times as fast.
+        times: f64,
+    },
+}
+
+impl Pace {
+    /// Whether requests have times of their own, whether or not answers come.
+    pub(crate) const fn is_open(self) -> bool {
+        match self {
+            Self::Open { .. } | Self::Recorded { .. } => true,
+            Self::Closed | Self::Random { .. } => false,
+        }
+    }
 }
 
 /// When the run ends.

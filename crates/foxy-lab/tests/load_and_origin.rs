@@ -2,7 +2,7 @@
 
 use foxy_lab::load::{LoadOptions, Mode, Pace, Stop, newest_again, run};
 use foxy_lab::{ErrorCause, LoadReport, Origin, OriginOptions};
-use foxy_workload::{BodyStream, Popularity, Workload};
+use foxy_workload::{BodyStream, Get, Model, Popularity, Trace, Workload};
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::sync::Arc;
@@ -154,4 +154,34 @@ fn requests_to_a_forward_proxy_name_the_origin() {
     let mode = Mode::Forward { origin: origin.address().to_string() };
     let report = run(&LoadOptions { mode, ..options(origin.address(), 50) }, &mut |_| {}).expect("load runs");
     assert_eq!((report.answers, report.failed(), report.wrong_bytes), (50, 0, 0));
+}
+
+/// A replay of gets of one URL of 100 bytes, so many milliseconds apart.
+fn replay(gets: u64, apart: u64) -> Workload {
+    let get = |number| Get { time: number * apart * 1000, client: 0, url: 0, size: 100 };
+    let trace = Trace { gets: (0..gets).map(get).collect(), ..Trace::default() };
+    Workload { name: "log".into(), about: String::new(), model: Model::Trace(trace.into()) }
+}
+
+#[test]
+fn a_trace_begins_its_requests_when_they_were_recorded_and_ends_with_the_last() {
+    let origin =
+        Origin::start(OriginOptions { listen: (Ipv4Addr::LOCALHOST, 0).into(), threads: 1 }).expect("origin");
+    let (pace, stop) = (Pace::Recorded { times: 10.0 }, Stop::After(Duration::from_secs(3600)));
+    let options = LoadOptions { pace, stop, workload: replay(5, 500), ..options(origin.address(), 0) };
+    let report = run(&options, &mut |_| {}).expect("load runs");
+    assert_eq!((report.answers, report.failed(), report.bytes), (5, 0, 500));
+    assert_eq!((report.offered.requests, report.offered.bytes), (4, 400));
+    assert!(report.elapsed >= Duration::from_millis(200), "{:?}", report.elapsed);
+}
+
+#[test]
+fn a_signal_is_noticed_while_the_next_recorded_request_is_far_away() {
+    let origin =
+        Origin::start(OriginOptions { listen: (Ipv4Addr::LOCALHOST, 0).into(), threads: 1 }).expect("origin");
+    let pace = Pace::Recorded { times: 1.0 };
+    let options = LoadOptions { pace, workload: replay(2, 3_600_000), ..options(origin.address(), 2) };
+    let interrupted = Arc::clone(&options.interrupted);
+    let report = run(&options, &mut |begun| interrupted.store(begun > 0, Relaxed)).expect("load runs");
+    assert_eq!((report.answers, report.failed()), (1, 0));
 }

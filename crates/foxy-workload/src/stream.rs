@@ -5,6 +5,7 @@ use crate::objects::{ObjectStream, Popularity};
 use crate::polymix::PolyMix4;
 use crate::polymix::content::Document;
 use crate::polymix::requests::{Manner, PolyMixStream, Start};
+use crate::replay::ReplayStream;
 use crate::table3::{Table3, Table3Stream};
 use crate::workload::{Model, Workload};
 use std::fmt;
@@ -86,6 +87,7 @@ enum Source {
     Objects { objects: ObjectStream, next: u64, repeat: bool },
     Table3 { stream: Table3Stream, delay: Duration },
     PolyMix4 { stream: PolyMixStream, servers: u32 },
+    Trace(ReplayStream),
 }
 
 impl RequestStream {
@@ -107,6 +109,7 @@ impl RequestStream {
             Model::PolyMix4(knobs) => {
                 Source::PolyMix4 { stream: PolyMixStream::new(knobs, seed), servers: knobs.origins() }
             }
+            Model::Trace(replay) => Source::Trace(ReplayStream::new(replay)),
         };
         Self { source }
     }
@@ -128,6 +131,11 @@ impl RequestStream {
                 let server = document.server(*servers);
                 Request { content: Content::Document(document), server, manner, repeat }
             }
+            Source::Trace(stream) => {
+                let (object, repeat) = stream.next();
+                let content = Content::Object(object, Duration::ZERO);
+                Request { content, server: 0, manner: Manner::Basic, repeat }
+            }
         }
     }
 
@@ -135,7 +143,7 @@ impl RequestStream {
     #[must_use]
     pub fn is_frozen(&self) -> bool {
         match &self.source {
-            Source::Objects { .. } | Source::Table3 { .. } => true,
+            Source::Objects { .. } | Source::Table3 { .. } | Source::Trace(_) => true,
             Source::PolyMix4 { stream, .. } => stream.is_frozen(),
         }
     }
@@ -146,9 +154,27 @@ impl Model {
     #[must_use]
     pub fn servers(&self) -> u32 {
         match self {
-            Self::Objects(_) => 1,
+            Self::Objects(_) | Self::Trace(_) => 1,
             Self::Table3(Table3 { servers, .. }) => *servers,
             Self::PolyMix4(knobs) => PolyMix4::origins(knobs),
+        }
+    }
+
+    /// How many requests there are; `None` where they have no end.
+    #[must_use]
+    pub fn requests(&self) -> Option<u64> {
+        match self {
+            Self::Trace(replay) => Some(replay.requests()),
+            Self::Objects(_) | Self::Table3(_) | Self::PolyMix4(_) => None,
+        }
+    }
+
+    /// When a request was recorded, after the first; `None` where nothing was recorded.
+    #[must_use]
+    pub fn recorded(&self, number: u64) -> Option<Duration> {
+        match self {
+            Self::Trace(replay) => replay.time(number),
+            Self::Objects(_) | Self::Table3(_) | Self::PolyMix4(_) => None,
         }
     }
 }

@@ -4,6 +4,7 @@
 use crate::knobs::{Knobs, WorkloadError};
 use crate::objects::Objects;
 use crate::polymix::PolyMix4;
+use crate::replay::Replay;
 use crate::table3::Table3;
 
 /// A workload: what is asked for, and how often what.
@@ -26,6 +27,8 @@ pub enum Model {
     Table3(Table3),
     /// `polymix-4/1`: the standard mix of the cache-offs.
     PolyMix4(PolyMix4),
+    /// The gets of a trace; no file names it as its model.
+    Trace(Replay),
 }
 
 /// Every workload that has a name.
@@ -81,7 +84,7 @@ impl Workload {
     pub fn objects(&self) -> Option<&Objects> {
         match &self.model {
             Model::Objects(objects) => Some(objects),
-            Model::Table3(_) | Model::PolyMix4(_) => None,
+            Model::Table3(_) | Model::PolyMix4(_) | Model::Trace(_) => None,
         }
     }
 
@@ -89,7 +92,7 @@ impl Workload {
     pub fn objects_mut(&mut self) -> Option<&mut Objects> {
         match &mut self.model {
             Model::Objects(objects) => Some(objects),
-            Model::Table3(_) | Model::PolyMix4(_) => None,
+            Model::Table3(_) | Model::PolyMix4(_) | Model::Trace(_) => None,
         }
     }
 

@@ -1,6 +1,6 @@
 //! What is asked for: the objects of a workload, or the gets of a trace.
 
-use foxy_workload::{Content, Object, RequestStream, Trace, Workload};
+use foxy_workload::{RequestStream, Trace, Workload, replay};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -50,8 +50,7 @@ pub fn of_workload(
 /// with another size is another.
 pub fn of_trace(trace: &Trace, authority: Arc<str>) -> impl Iterator<Item = Asked> + '_ {
     trace.gets.iter().map(move |get| {
-        let object = Object { id: u64::from(get.url), size: get.size, version: 1 };
-        let path = Content::Object(object, Duration::ZERO).to_string();
+        let path = replay::object(get.url, get.size).to_string();
         Asked { authority: Arc::clone(&authority), path, line: None, at: Duration::from_micros(get.time) }
     })
 }

@@ -21,6 +21,15 @@ pub fn path(name: &'static str, value: &'static str, help: &'static str) -> Arg 
     option(name, value, help).value_parser(value_parser!(PathBuf))
 }
 
+/// Reads a number that may have a fraction, from a thousandth on.
+///
+/// # Errors
+/// When it is none.
+pub fn positive(text: &str) -> Result<f64, String> {
+    let number = text.parse().ok().filter(|number: &f64| number.is_finite() && *number >= 0.001);
+    number.ok_or_else(|| format!("{text:?} is not a number from 0.001 on"))
+}
+
 /// A number from 1 on as a value.
 pub fn count() -> RangedU64ValueParser {
     value_parser!(u64).range(1..)

@@ -1,16 +1,44 @@
 //! Logs of gets that a command is given: opened and read, and what became of their lines. What the bytes mean is
 //! foxy-workload's business.
 
-use super::arguments::option;
+use super::arguments::{option, path, positive};
 use crate::failure::Failure;
 use crate::lab::progress::Progress;
+use crate::terminal::{self, Level};
 use clap::{Arg, ArgMatches, value_parser};
 use foxy_workload::Trace;
 use foxy_workload::trace::report::Example;
 use foxy_workload::trace::{Format, ReadReport, read};
 use std::fs::File;
 use std::io::{self, Read};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+
+/// A trace to be replayed.
+pub fn trace() -> Arg {
+    path("trace", "FILE", "Ask for the gets of this log, - for the standard input")
+}
+
+/// Whether a trace's own times hold.
+pub fn recorded() -> Arg {
+    option("recorded", "TIMES", "Begin requests as the trace recorded them, so many times as fast (1)")
+        .num_args(0..=1)
+        .default_missing_value("1")
+        .value_parser(positive)
+        .requires("trace")
+}
+
+/// The trace that `--trace` names, if it is given, with a warning for each of the first broken lines; `command` is whose it is.
+///
+/// # Errors
+/// What is wrong with the log.
+pub fn read_trace(matches: &ArgMatches, command: &str) -> Result<Option<(Trace, ReadReport)>, Failure> {
+    let Some(path) = matches.get_one::<PathBuf>("trace") else { return Ok(None) };
+    let (trace, report) = read_log(matches, "--trace ", path)?;
+    for example in examples(&report) {
+        terminal::report(Level::Warning, &format!("{command}: {example}"));
+    }
+    Ok(Some((trace, report)))
+}
 
 /// The log's format.
 pub fn format() -> Arg {
@@ -47,6 +75,21 @@ pub fn read_log(matches: &ArgMatches, option: &str, path: &Path) -> Result<(Trac
         )));
     }
     Ok((trace, report))
+}
+
+/// What became of the lines of a log, in one line of text.
+pub fn reading(report: &ReadReport, trace: &Trace) -> String {
+    let mut text = format!(
+        "{} lines read as {}, {} gets of {} URLs",
+        report.lines,
+        report.format,
+        trace.gets.len(),
+        trace.urls()
+    );
+    for (reason, count) in report.reasons() {
+        text.push_str(&format!(", {count} left out: {reason}"));
+    }
+    text
 }
 
 /// The first lines that could not be understood, one line of text each.

@@ -1,7 +1,7 @@
 //! The arguments of `foxy leap`, and what those say that stand for themselves.
 
 use crate::failure::Failure;
-use crate::lab::arguments::{count, fail_if, html, option, path, switch};
+use crate::lab::arguments::{count, fail_if, html, option, path, positive, switch};
 use crate::lab::{logs, records, seed, workloads};
 use crate::settings::units::parse_duration;
 use clap::{Arg, ArgAction, ArgGroup, ArgMatches, Command, value_parser};
@@ -53,7 +53,7 @@ fn whom() -> Vec<Arg> {
 fn what() -> Vec<Arg> {
     vec![
         workloads::argument().default_value("zipf"),
-        path("trace", "FILE", "Ask for the gets of this log, - for the standard input"),
+        logs::trace(),
         logs::format().requires("trace"),
         switch("live", "Ask the servers that the trace names, through the network")
             .requires("trace")
@@ -69,12 +69,7 @@ fn how() -> Vec<Arg> {
         option("rate", "N", "Begin so many requests a second, whether or not answers come")
             .value_parser(positive)
             .conflicts_with_all(["recorded", "clients"]),
-        option("recorded", "TIMES", "Begin requests as the trace recorded them, so many times as fast")
-            .num_args(0..=1)
-            .default_missing_value("1")
-            .value_parser(positive)
-            .requires("trace")
-            .conflicts_with("clients"),
+        logs::recorded().conflicts_with("clients"),
         option("clients", "N", "Otherwise so many requests at a time, the next when all paths are done (1)")
             .value_parser(value_parser!(u32).range(1..=10_000)),
         option("stagger", "TIME", "How long after each other the copies of a request are sent")
@@ -95,11 +90,6 @@ fn how() -> Vec<Arg> {
         html("Where a page with the figures goes"),
         fail_if(Some("verdict_stale>0")),
     ]
-}
-
-fn positive(text: &str) -> Result<f64, String> {
-    let number = text.parse().ok().filter(|number: &f64| number.is_finite() && *number >= 0.001);
-    number.ok_or_else(|| format!("{text:?} is not a number from 0.001 on"))
 }
 
 /// A proxy with its name.

@@ -18,7 +18,6 @@ use foxy_lab::leap::{self, Asked, LeapReport, LeapRun, Manner, Path, requests};
 use foxy_workload::{Object, Trace};
 use report::Outcome;
 use std::net::SocketAddr;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
@@ -29,15 +28,7 @@ use std::time::Duration;
 /// Arguments or a trace that cannot be used, no proxy that answers, a signal, a file that cannot be written, a missed bar.
 pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     let proxies = arguments::proxies(matches)?;
-    let trace = match matches.get_one::<PathBuf>("trace") {
-        Some(path) => Some(logs::read_log(matches, "--trace ", path)?),
-        None => None,
-    };
-    if let Some((_, read)) = &trace {
-        for example in logs::examples(read) {
-            terminal::report(Level::Warning, &format!("leap: {example}"));
-        }
-    }
+    let trace = logs::read_trace(matches, "leap")?;
     let (_started, origin) = origin(matches)?;
     let interrupted = interrupted()?;
     let replay = replay_of(matches, &proxies, origin, &interrupted);

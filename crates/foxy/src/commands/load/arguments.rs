@@ -2,7 +2,7 @@
 
 use crate::failure::Failure;
 use crate::lab::arguments::{count, fail_if, option, switch};
-use crate::lab::{records, seed, workloads};
+use crate::lab::{logs, records, seed, workloads};
 use clap::{Arg, ArgMatches, Command, value_parser};
 use foxy_base::ByteSize;
 use foxy_lab::Origin;
@@ -57,6 +57,8 @@ pub fn whom() -> Vec<Arg> {
 fn what() -> Vec<Arg> {
     vec![
         workloads::argument().default_value("zipf"),
+        logs::trace().conflicts_with("workload"),
+        logs::format().requires("trace"),
         option("objects", "N", "Another number of objects than the workload's").value_parser(count()),
         option("size", "SIZE", "Another body size than the workload's").value_parser(value_parser!(ByteSize)),
         switch("no-warm-up", "Do not ask for each object once before measuring"),
@@ -83,8 +85,10 @@ fn how() -> Vec<Arg> {
             "Requests a second, open loop; without it each client goes on when it has its answer, or the workload says",
         )
         .value_parser(value_parser!(u32).range(1..)),
-        option("requests", "N", "Stop after this many").value_parser(count()),
-        option("seconds", "N", "Stop after this time (10 unless --requests is given)").value_parser(count()),
+        logs::recorded().conflicts_with("rate"),
+        option("requests", "N", "Stop after this many; a trace ends at its end").value_parser(count()),
+        option("seconds", "N", "Stop after this time (10 unless --requests or --trace is given)")
+            .value_parser(count()),
         records::argument(),
         fail_if(Some("hit_ratio<0.9")),
     ]
@@ -117,31 +121,33 @@ pub fn options(
     workload: Workload,
     started_here: Option<&Origin>,
 ) -> Result<LoadOptions, Failure> {
-    let once_each = all_new(&workload).map(|objects| Stop::Requests(objects.objects));
+    let once_each = all_new(&workload).map(|objects| objects.objects).or(workload.model.requests());
     let stop = match (matches.get_one::<u64>("requests"), matches.get_one::<u64>("seconds")) {
         (Some(&requests), None) => Stop::Requests(requests),
         (None, Some(&seconds)) => Stop::After(Duration::from_secs(seconds)),
-        (None, None) => once_each.unwrap_or(Stop::After(Duration::from_secs(10))),
+        (None, None) => once_each.map_or(Stop::After(Duration::from_secs(10)), Stop::Requests),
         (Some(_), Some(_)) => {
             return Err(Failure::Unusable("--requests and --seconds: give one of them".into()));
         }
     };
     let rate = matches.get_one::<u32>("rate").copied().map(f64::from);
-    let (clients, pace) = match (&workload.model, rate) {
-        (Model::Table3(knobs), rate) => (knobs.clients, Pace::Random { rate: rate.unwrap_or(knobs.rate) }),
-        (_, Some(rate)) => (64, Pace::Open { rate }),
-        (_, None) => (64, Pace::Closed),
+    let recorded = matches.get_one::<f64>("recorded").copied();
+    let (clients, pace) = match (&workload.model, rate, recorded) {
+        (Model::Table3(knobs), rate, _) => (knobs.clients, Pace::Random { rate: rate.unwrap_or(knobs.rate) }),
+        (_, Some(rate), _) => (64, Pace::Open { rate }),
+        (_, None, Some(times)) => (64, Pace::Recorded { times }),
+        (_, None, None) => (64, Pace::Closed),
     };
     let clients = matches.get_one::<u32>("clients").copied().unwrap_or(clients) as usize;
     Ok(LoadOptions { clients, pace, stop, ..wire(matches, workload, started_here) })
 }
 
-/// The workload, its knobs changed as the arguments say.
+/// The workload, `given` or named, its knobs changed as the arguments say.
 ///
 /// # Errors
 /// A workload that cannot be used, or arguments that it has no use for.
-pub fn workload(matches: &ArgMatches) -> Result<Workload, Failure> {
-    let mut workload = workloads::named(matches)?;
+pub fn workload(matches: &ArgMatches, given: Option<Workload>) -> Result<Workload, Failure> {
+    let mut workload = given.map_or_else(|| workloads::named(matches), Ok)?;
     let refuse = |option: &str, whose: &str| {
         Failure::Unusable(format!("--{option}: only {whose} have that; leave it out"))
     };

@@ -2,6 +2,7 @@
 
 pub mod arguments;
 mod phases;
+mod trace;
 
 use crate::failure::Failure;
 use crate::lab::arguments::bars;
@@ -22,12 +23,16 @@ use std::time::Duration;
 
 /// Runs it.
 pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
-    let workload = arguments::workload(matches)?;
+    let subject = matches.get_one::<String>("subject").expect("has a default");
+    let (given, read) = trace::read(matches, subject)?.unzip();
+    let workload = arguments::workload(matches, given)?;
     provide_descriptors(matches, &workload)?;
     let started_here = start_origin(matches, &workload)?;
     let options = arguments::options(matches, workload, started_here.as_ref())?;
     let options = LoadOptions { interrupted: interrupted()?, ..options };
-    let subject = matches.get_one::<String>("subject").expect("has a default");
+    if let Model::Trace(_) = &options.workload.model {
+        terminal::report(Level::Info, &format!("load: trace: {}", options.workload.about));
+    }
     if let Some(objects) = options.workload.warm_up().filter(|_| !matches.get_flag("no-warm-up")) {
         let mut progress = Progress::new("warm-up", Some(objects.objects));
         load::warm_up(&options, &mut |done| progress.update(done)).map_err(failed)?;
@@ -39,12 +44,13 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     let (used_before, asked_before) = (process_time(process)?, asked(started_here.as_ref()));
     let (mut report, mut more) = match &options.workload.model {
         Model::PolyMix4(knobs) => phases::run(&options, knobs, subject)?,
-        Model::Objects(_) | Model::Table3(_) => (measure(&options, "load")?, Vec::new()),
+        Model::Objects(_) | Model::Table3(_) | Model::Trace(_) => (measure(&options, "load")?, Vec::new()),
     };
     let used = process_time(process)?.zip(used_before).map(|(after, before)| after.saturating_sub(before));
     report.origin = asked(started_here.as_ref()).zip(asked_before).map(|(after, before)| after.since(before));
     let mut found = report.records(subject, used);
     found.append(&mut more);
+    found.extend(read.into_iter().flatten());
     if let Some(&newest) = matches.get_one::<u64>("newest") {
         let again = measure(&load::newest_again(&options, &report, newest), "newest")?;
         let share = Measure::once("resident_after_fill", subject, again.hit_ratio(), "share");
@@ -67,7 +73,9 @@ pub fn provide_descriptors(matches: &ArgMatches, workload: &Workload) -> Result<
     let servers = if sides == 1 { 0 } else { u64::from(workload.model.servers()) };
     let clients = matches.try_get_one::<u32>("clients").ok().flatten().copied().unwrap_or(64);
     let (connections, what) = match &workload.model {
-        Model::Objects(_) | Model::Table3(_) => (u64::from(clients), format!("--clients {clients}")),
+        Model::Objects(_) | Model::Table3(_) | Model::Trace(_) => {
+            (u64::from(clients), format!("--clients {clients}"))
+        }
         Model::PolyMix4(knobs) => {
             let robots = u64::from(knobs.robots());
             (robots * ROBOT_CONNECTIONS as u64, format!("--workload {}: {robots} robots", workload.name))
@@ -103,9 +111,10 @@ fn finish(
 
 /// What is run, with the scale of its durations.
 pub fn setup(options: &LoadOptions) -> Setup {
-    let scale = match &options.workload.model {
-        Model::PolyMix4(knobs) => 1.0 / f64::from(knobs.time_scale),
-        Model::Objects(_) | Model::Table3(_) => 1.0,
+    let scale = match (&options.workload.model, options.pace) {
+        (Model::PolyMix4(knobs), _) => 1.0 / f64::from(knobs.time_scale),
+        (_, Pace::Recorded { times }) => 1.0 / times,
+        _ => 1.0,
     };
     Setup { scale, ..records::setup(options.seed) }
 }
@@ -126,13 +135,14 @@ fn asked(origin: Option<&Origin>) -> Option<Tally> {
 }
 
 fn measure(options: &LoadOptions, label: &str) -> Result<LoadReport, Failure> {
+    let most = options.workload.model.requests().unwrap_or(u64::MAX);
     let total = match (options.stop, options.pace) {
-        (Stop::Requests(count), _) => Some(count),
+        (Stop::Requests(count), _) => Some(count.min(most)),
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "an estimate to show")]
         (Stop::After(time), Pace::Open { rate } | Pace::Random { rate }) => {
             Some((rate * time.as_secs_f64()) as u64)
         }
-        (Stop::After(_), Pace::Closed) => None,
+        (Stop::After(_), Pace::Closed | Pace::Recorded { .. }) => None,
     };
     let mut progress = Progress::new(label, total);
     load::run(options, &mut |done| progress.update(done)).map_err(failed)

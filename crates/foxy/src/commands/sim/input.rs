@@ -61,18 +61,9 @@ pub fn open(matches: &ArgMatches, scale: f64) -> Result<(Input, String), Failure
     Ok((Input::Model(model, made), format!("workload {name}, synthetic: {made} gets")))
 }
 
-/// What became of the lines of a log.
+/// What became of the lines of a log, and the first of those that are broken.
 fn reading(report: &ReadReport, trace: &Trace) -> String {
-    let mut text = format!(
-        "{} lines read as {}, {} gets of {} URLs",
-        report.lines,
-        report.format,
-        trace.gets.len(),
-        trace.urls()
-    );
-    for (reason, count) in report.reasons() {
-        text.push_str(&format!(", {count} left out: {reason}"));
-    }
+    let mut text = logs::reading(report, trace);
     for example in logs::examples(report) {
         text.push_str(&format!("\n  {example}"));
     }
