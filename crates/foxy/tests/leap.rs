@@ -148,6 +148,53 @@ fn live_proxies_are_asked_for_what_the_trace_names_and_judged_by_most() {
     assert!(asked.iter().all(|request| !request.contains("X-Foxy-")), "{asked:?}");
 }
 
+/// A port after which two more are free.
+fn three_ports() -> u16 {
+    let first = || TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
+    let free = |port: u16| TcpListener::bind(("127.0.0.1", port)).is_ok();
+    let ports = std::iter::repeat_with(|| first().expect("an address").port());
+    ports.into_iter().find(|&port| port < u16::MAX - 2 && free(port + 1) && free(port + 2)).expect("one")
+}
+
+#[test]
+fn a_collector_behind_all_asks_the_origin_once_and_says_the_collapse_factor() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let json = folder.path().join("json");
+    let first = three_ports();
+    let place = |name: &str, after: u16| format!("{name}=127.0.0.1:{}", first + after);
+    // Proxies without a cache: they are their own parents' places.
+    let (a, b, collector) = (place("a", 1), place("b", 2), format!("127.0.0.1:{first}"));
+    let (code, out, err) = leap(&[
+        "--collector",
+        &collector,
+        "--proxy",
+        &a,
+        "--proxy",
+        &b,
+        "--requests",
+        "20",
+        "--json",
+        json.to_str().expect("UTF-8"),
+    ]);
+    assert_eq!(code, Some(0), "{out}{err}");
+    assert!(out.contains(&format!("leap: b: parent at http://127.0.0.1:{}/", first + 2)), "{out}");
+    assert!(out.contains("behind them, the Collector:") && out.contains("collapse factor "), "{out}");
+    let records = records(&json);
+    let value = |subject: &str, name: &str| {
+        let of_it = |record: &&Value| record["subject"] == subject && record["name"] == name;
+        records.iter().find(of_it).and_then(|record| record["value"].as_f64())
+    };
+    for path in ["direct", "a", "b"] {
+        assert_eq!(
+            (value(path, "verdict_ok"), value(path, "requests")),
+            (Some(20.0), Some(22.0)),
+            "{path}: {out}"
+        );
+    }
+    let (factor, fetches) = (value("collector", "collapse_factor"), value("collector", "origin_fetches"));
+    assert!(factor >= Some(3.0) && fetches <= Some(21.0), "{out}");
+}
+
 #[test]
 fn what_cannot_be_used_is_refused_in_one_line() {
     let refused = |arguments: &[&str], code: i32, part: &str| {
@@ -166,5 +213,8 @@ fn what_cannot_be_used_is_refused_in_one_line() {
         2,
         "--log /no/such/folder/log: cannot be made",
     );
+    refused(&["--proxy", one, "--collector", "127.0.0.1:65535"], 2, "each proxy has a port after this one");
+    let far = ["--proxy", one, "--direct", "192.0.2.1:80", "--collector", "127.0.0.1:1"];
+    refused(&far, 2, "must have a loopback or private address");
     refused(&["--proxy", one, "--requests", "2"], 3, "no proxy answered any request");
 }

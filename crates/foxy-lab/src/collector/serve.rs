@@ -61,7 +61,10 @@ pub async fn serve(shared: Rc<Shared>, mut client: TcpStream, proxy: ProxyId) ->
             Some(Ok(request)) => Rc::new(request),
             Some(Err(refused)) => return refuse(&shared, &mut client, proxy, &refused).await,
         };
-        match answer(&shared, &mut client, &request, proxy).await {
+        shared.answering.set(shared.answering.get() + 1);
+        let answered = answer(&shared, &mut client, &request, proxy).await;
+        shared.answering.set(shared.answering.get() - 1);
+        match answered {
             Err(reason) => {
                 let refused =
                     Refused { reason, method: request.head.method.clone(), url: request.url.clone() };

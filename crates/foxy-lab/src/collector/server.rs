@@ -20,6 +20,11 @@ const PAUSE: Duration = Duration::from_millis(10);
 /// How often what is over is forgotten, so that its room is free.
 const SWEEP: Duration = Duration::from_secs(1);
 
+/// How long answers under way have to come to their end when it stops.
+const GRACE: Duration = Duration::from_secs(1);
+/// How often that is looked at.
+const LOOK: Duration = Duration::from_millis(2);
+
 /// A running Collector; it stops when dropped.
 #[derive(Debug)]
 pub struct Collector {
@@ -76,7 +81,22 @@ impl Collector {
         &self.addresses
     }
 
-    /// What it has counted so far.
+    /// Stops it, and gives what it has counted: answers that were just sent too.
+    #[must_use]
+    pub fn stop(mut self) -> CollectorReport {
+        self.end();
+        self.report()
+    }
+
+    fn end(&mut self) {
+        drop(self.stop.take());
+        if let Some(thread) = self.thread.take() {
+            // A thread that panicked has said so itself; there is nothing to add.
+            let _ = thread.join();
+        }
+    }
+
+    /// What it has counted so far. An answer is counted when it has been sent, which may be after it has come.
     #[must_use]
     pub fn report(&self) -> CollectorReport {
         self.report.lock().unwrap_or_else(PoisonError::into_inner).clone()
@@ -85,11 +105,7 @@ impl Collector {
 
 impl Drop for Collector {
     fn drop(&mut self) {
-        drop(self.stop.take());
-        if let Some(thread) = self.thread.take() {
-            // A thread that panicked has said so itself; there is nothing to add while dropping.
-            let _ = thread.join();
-        }
+        self.end();
     }
 }
 
@@ -107,7 +123,12 @@ async fn serve_all(listeners: Vec<TcpListener>, shared: Rc<Shared>, stopped: one
     };
     tokio::select! {
         // The sender is dropped to stop: either way it is over.
-        _ = stopped => {}
+        _ = stopped => {
+            let until = clock::monotonic() + GRACE;
+            while shared.answering.get() > 0 && clock::monotonic() < until {
+                tokio::time::sleep(LOOK).await;
+            }
+        }
         () = sweep => {}
         // Without its timer it would answer too early: it is over then too.
         _ = alarm => {}

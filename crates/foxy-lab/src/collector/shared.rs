@@ -27,6 +27,8 @@ pub struct Shared {
     pub pacer: RefCell<Pacer>,
     pub fetches: Cell<usize>,
     pub connections: Cell<usize>,
+    /// Requests that are being answered.
+    pub answering: Cell<usize>,
     /// By what requests that have been here already are known: as Via says it.
     pub via: String,
     /// Where it listens.
@@ -54,6 +56,7 @@ impl Shared {
             pacer: RefCell::default(),
             fetches: Cell::default(),
             connections: Cell::default(),
+            answering: Cell::default(),
             via: format!("1.1 foxy-collector-{}-{port}", std::process::id()),
             places: places.iter().copied().map(Destination::at).collect(),
             hosts: RefCell::default(),

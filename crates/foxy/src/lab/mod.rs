@@ -4,6 +4,7 @@
 
 pub mod arguments;
 pub mod bars;
+pub mod collector;
 pub mod descriptors;
 pub mod ending;
 pub mod facts;

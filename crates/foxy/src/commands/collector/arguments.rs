@@ -2,14 +2,13 @@
 
 use crate::failure::Failure;
 use crate::lab::arguments::{count, fail_if, option, path, switch};
-use crate::lab::{records, temporary};
+use crate::lab::{collector, records};
 use crate::settings::units::parse_duration;
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use foxy_base::ByteSize;
 use foxy_lab::collector::{CollectorOptions, Listen, MOST_PROXIES, Reach, SpoolFile};
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::Duration;
 
 const LONG: &str = "The parent of all proxies that are compared (LEAP's Collector, Davison and Wu): it asks an origin once for all of \
@@ -131,7 +130,7 @@ pub fn options(matches: &ArgMatches) -> Result<CollectorOptions, Failure> {
     let number = |name: &str| {
         usize::try_from(*matches.get_one::<u64>(name).expect("has a default")).unwrap_or(usize::MAX)
     };
-    let size = |name: &str| matches.get_one::<ByteSize>(name).expect("has a default").0;
+    let size = |name: &str| *matches.get_one::<ByteSize>(name).expect("has a default");
     Ok(CollectorOptions {
         reach,
         origin,
@@ -140,24 +139,23 @@ pub fn options(matches: &ArgMatches) -> Result<CollectorOptions, Failure> {
         time_limit: time("time-limit"),
         most_connections: number("most-connections"),
         most_fetches: number("most-fetches"),
-        memory: usize::try_from(size("memory")).unwrap_or(usize::MAX),
+        memory: usize::try_from(size("memory").0).unwrap_or(usize::MAX),
         file: spool(matches, size("spool"))?,
         ..CollectorOptions::new(listen)
     })
 }
 
-fn spool(matches: &ArgMatches, size: u64) -> Result<Option<SpoolFile>, Failure> {
-    if size == 0 {
+fn spool(matches: &ArgMatches, size: ByteSize) -> Result<Option<SpoolFile>, Failure> {
+    if size.0 == 0 {
         return Ok(None);
     }
     let folder = matches.get_one::<PathBuf>("spool-dir").cloned().unwrap_or_else(std::env::temp_dir);
-    let file = temporary::file_without_name(&folder).map_err(|error| {
+    collector::spool(&folder, size).map(Some).map_err(|error| {
         let folder = folder.display();
         Failure::Unusable(format!(
             "--spool-dir {folder}: no file can be made there: {error}; name another folder"
         ))
-    })?;
-    Ok(Some((Arc::new(file), size)))
+    })
 }
 
 #[cfg(test)]

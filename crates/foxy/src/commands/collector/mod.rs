@@ -1,13 +1,12 @@
 //! `foxy collector`: the parent of proxies that are compared.
 
 mod arguments;
-mod report;
 
 use crate::failure::Failure;
 use crate::lab::arguments::bars;
 use crate::lab::bars::missed;
 use crate::lab::line_log::Log;
-use crate::lab::records;
+use crate::lab::{collector, records};
 use crate::serve::process::raise_open_files;
 use crate::signals;
 use crate::terminal::{self, Level};
@@ -28,19 +27,18 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     raise_open_files();
     let setup = records::setup(0);
     let (names, reach) = (names(&options), reach(&options));
-    let collector = Collector::start(options).map_err(|error| {
+    let running = Collector::start(options).map_err(|error| {
         Failure::Failed(format!("collector: cannot listen: {error}; choose another place with --listen"))
     })?;
-    for (name, address) in names.iter().zip(collector.addresses()) {
+    for (name, address) in names.iter().zip(running.addresses()) {
         terminal::print(&format!("collector: {name}parent at http://{address}/"));
     }
     terminal::print(&format!("collector: {reach}"));
     signals::wait_for_stop()
         .map_err(|error| Failure::Failed(format!("collector: no signal handler: {error}")))?;
-    let report = collector.report();
-    drop(collector);
+    let report = running.stop();
     say(log.lock().unwrap_or_else(PoisonError::into_inner).finish());
-    terminal::print(report::text(&report).trim_end());
+    terminal::print(collector::text(&report).trim_end());
     let found = report.records();
     let missed = missed(bars(matches), &found)?;
     records::write(matches, setup, found, missed.is_empty())?;

@@ -15,7 +15,9 @@ after each other, each on a connection of its own. Verdicts: OK, STATUS_CODE_MIS
 TIMEOUT, STALE, by the origin's own answer; with --origin, by what more than half of the proxies agree about.\n\n\
 Without --origin and --direct an origin is started here; a trace's URLs are then objects of the recorded sizes at it, so that nothing \
 goes to the network. A proxy must let clients reach 127.0.0.1 (foxy: --allow-destination 127.0.0.0/8). --live asks for what the \
-trace names instead: GETs only, 10 a second unless told otherwise. Give one address under two names to see what is noise.";
+trace names instead: GETs only, 10 a second unless told otherwise. Give one address under two names to see what is noise.\n\n\
+--collector starts a Collector (see foxy collector) between proxies and origin: one exchange with the origin for all, each pays for it. Every \
+proxy must have its parent there: the first at the port after the given one, the second at the next.";
 
 /// Requests of a workload, unless told otherwise.
 pub const REQUESTS: u64 = 1000;
@@ -47,6 +49,13 @@ fn whom() -> Vec<Arg> {
         option("origin", "ADDRESS:PORT", "The origin that requests name; it is not asked itself")
             .value_parser(address())
             .conflicts_with("direct"),
+        option(
+            "collector",
+            "ADDRESS:PORT",
+            "Ask the origin itself through a Collector here; proxies' parents are at the ports after it",
+        )
+        .value_parser(address())
+        .conflicts_with_all(["origin", "live"]),
     ]
 }
 

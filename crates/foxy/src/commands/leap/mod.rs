@@ -1,6 +1,7 @@
 //! `foxy leap`: the same requests to several proxies at once, timed and judged beside each other.
 
 mod arguments;
+mod parent;
 mod report;
 
 use crate::failure::Failure;
@@ -14,6 +15,7 @@ pub use arguments::command;
 use arguments::{Named, REQUESTS};
 use clap::ArgMatches;
 use foxy_lab::Origin;
+use foxy_lab::collector::{Collector, CollectorReport};
 use foxy_lab::leap::{self, Asked, LeapReport, LeapRun, Manner, Path, requests};
 use foxy_workload::{Object, Trace};
 use report::Outcome;
@@ -31,7 +33,11 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     let trace = logs::read_trace(matches, "leap")?;
     let (_started, origin) = origin(matches)?;
     let interrupted = interrupted()?;
-    let replay = replay_of(matches, &proxies, origin, &interrupted);
+    let collector = parent::start(matches, &proxies, origin)?;
+    let mut replay = replay_of(matches, &proxies, origin, &interrupted);
+    if let (Some(collector), Some(direct)) = (&collector, replay.paths.first_mut()) {
+        direct.address = collector.addresses()[0];
+    }
     let stream = stream(matches, trace.as_ref().map(|(trace, _)| trace), origin)?;
     let mut log = Log::create(matches.get_one("log"))?;
     let mut progress = Progress::new("leap", stream.count);
@@ -46,7 +52,8 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
         terminal::report(Level::Warning, &format!("leap: {stopped}"));
     }
     let stopped = interrupted.load(Relaxed).then_some("stopped by a signal");
-    finish(matches, &report, stopped)
+    let collected = collector.map(Collector::stop);
+    finish(matches, &report, collected.as_ref(), stopped)
 }
 
 /// Where the origin is, started here unless it is given; none when the trace's own servers are asked.
@@ -134,9 +141,14 @@ fn stream<'a>(
 }
 
 /// Says and writes what was found.
-fn finish(matches: &ArgMatches, report: &LeapReport, stopped: Option<&str>) -> Result<(), Failure> {
+fn finish(
+    matches: &ArgMatches,
+    report: &LeapReport,
+    collector: Option<&CollectorReport>,
+    stopped: Option<&str>,
+) -> Result<(), Failure> {
     let differences = report.differences();
-    let outcome = Outcome { report, differences: &differences };
+    let outcome = Outcome { report, differences: &differences, collector };
     terminal::print(outcome.text().trim_end());
     for warning in outcome.warnings() {
         terminal::report(Level::Warning, &format!("leap: {warning}"));
@@ -146,6 +158,7 @@ fn finish(matches: &ArgMatches, report: &LeapReport, stopped: Option<&str>) -> R
         .or(silent.then_some("no proxy answered any request"))
         .map(|reason| Failure::Failed(format!("leap: {reason}; what was measured stands above")));
     let setup = records::setup(seed::of(matches));
-    let found = report.records(&differences);
+    let mut found = report.records(&differences);
+    found.extend(collector.map(CollectorReport::records).into_iter().flatten());
     conclude(matches, setup, found, failed, |setup| outcome.page(setup, stopped))
 }

@@ -1,6 +1,8 @@
 //! What `foxy leap` found, for people: tables, warnings, and a page.
 
+use crate::lab::collector;
 use foxy_base::ByteSize;
+use foxy_lab::collector::CollectorReport;
 use foxy_lab::leap::{Failure, LeapReport, PairedDifference, Verdict, noise_floor};
 use foxy_report::chart::{Chart, Line, Look, Provenance, shares_over_times};
 use foxy_report::number::readable;
@@ -15,6 +17,8 @@ const LATE: u64 = 10_000;
 pub struct Outcome<'a> {
     pub report: &'a LeapReport,
     pub differences: &'a [PairedDifference],
+    /// What the Collector counted that stood behind all paths.
+    pub collector: Option<&'a CollectorReport>,
 }
 
 fn milliseconds(microseconds: f64) -> String {
@@ -54,6 +58,9 @@ impl Outcome<'_> {
         text.push_str(&format!("{}\n{}\n", self.pairs().render(), self.floor()));
         for (path, names) in self.noisy() {
             text.push_str(&format!("learned to be noise on {path}: {names}\n"));
+        }
+        if let Some(report) = self.collector {
+            text.push_str(&format!("\nbehind them, the Collector:\n{}", collector::text(report)));
         }
         text
     }
@@ -210,6 +217,10 @@ impl Outcome<'_> {
         page.paragraph(&self.floor());
         for (path, names) in self.noisy() {
             page.paragraph(&format!("Learned to be noise on {path}: {names}."));
+        }
+        if let Some(report) = self.collector {
+            page.table("Behind them, the Collector", &collector::table(report));
+            page.paragraph(&collector::collapse(report));
         }
         page.html()
     }

@@ -1,17 +1,35 @@
-//! What a Collector counted, as text for people.
+//! What commands that start a Collector share: the file that its bodies are held in, and what it counted as text for people.
 
-use foxy_lab::collector::{CollectorReport, Failure, Refusal, Source};
+use super::temporary;
+use foxy_base::ByteSize;
+use foxy_lab::collector::{CollectorReport, Failure, Refusal, Source, SpoolFile};
 use foxy_report::Table;
 use std::fmt::Write as _;
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
 
-/// The table by proxy, and what there is to say beside it.
-pub fn text(report: &CollectorReport) -> String {
+/// Room for bodies in a file without a name in this folder.
+///
+/// # Errors
+/// When it cannot be made there.
+pub fn spool(folder: &Path, size: ByteSize) -> io::Result<SpoolFile> {
+    Ok((Arc::new(temporary::file_without_name(folder)?), size.0))
+}
+
+/// By proxy.
+pub fn table(report: &CollectorReport) -> Table {
     let mut table = Table::new(&["proxy", "requests", "origin fetches", "bytes"]);
     for proxy in report.proxies.iter().filter(|proxy| proxy.requests > 0) {
         let numbers = [proxy.requests, proxy.fetches, proxy.bytes].map(|number| number.to_string());
         table.row(&[std::slice::from_ref(&proxy.name), &numbers].concat());
     }
-    let mut text = table.render();
+    table
+}
+
+/// The table, and what there is to say beside it.
+pub fn text(report: &CollectorReport) -> String {
+    let mut text = table(report).render();
     let mut line = |what: std::fmt::Arguments<'_>| {
         let _a_string_takes_all = writeln!(text, "{what}");
     };
