@@ -101,10 +101,8 @@ pub struct Got {
     pub body: Vec<u8>,
     /// Whether the connection was reset rather than closed.
     pub reset: bool,
-    /// Since the request was sent, on the clock of all.
-    pub first: Duration,
+    /// From the request to the last byte.
     pub last: Duration,
-    pub begun: foxy_base::Instant,
 }
 
 impl Got {
@@ -119,21 +117,13 @@ impl Got {
         });
         line.map(|line| line[name.len() + 1..].trim().to_owned())
     }
-
-    pub fn began(&self) -> foxy_base::Instant {
-        self.begun + self.first
-    }
-
-    pub fn ended(&self) -> foxy_base::Instant {
-        self.begun + self.last
-    }
 }
 
 /// Sends this on a connection of its own, and reads to its end.
 pub fn send(to: SocketAddr, text: &str) -> Got {
     let mut stream = TcpStream::connect(to).expect("connected");
     stream.set_nodelay(true).expect("set");
-    let mut got = Got { begun: clock::monotonic(), ..Got::default() };
+    let (mut got, begun) = (Got::default(), clock::monotonic());
     stream.write_all(text.as_bytes()).expect("sent");
     let (mut bytes, mut piece) = (Vec::new(), vec![0; 64 << 10]);
     loop {
@@ -144,9 +134,7 @@ pub fn send(to: SocketAddr, text: &str) -> Got {
                 break;
             }
             Ok(read) => {
-                let now = clock::monotonic().since(got.begun);
-                got.first = if bytes.is_empty() { now } else { got.first };
-                got.last = now;
+                got.last = clock::monotonic().since(begun);
                 bytes.extend_from_slice(&piece[..read]);
             }
         }
