@@ -1,5 +1,6 @@
 //! One client of a load run: one connection at a time, one request at a time, every byte of every answer checked.
 
+mod channel;
 mod http2;
 mod reading;
 mod wire;
@@ -8,6 +9,7 @@ use crate::judge::Answered;
 use crate::load::Protocol;
 use crate::outcome::ErrorCause;
 use bytes::{Bytes, BytesMut};
+use channel::Channel;
 use foxy_base::WallTime;
 use foxy_http::{Limits, ResponseDecoder, ResponseEvent};
 use foxy_workload::polymix::exchange::{Side, breaks_off};
@@ -15,7 +17,6 @@ use foxy_workload::{Content, Request};
 use h2::client::SendRequest;
 use reading::Reading;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
 use tokio::time::timeout;
 pub use wire::Wire;
 
@@ -26,6 +27,8 @@ const READ: usize = 64 << 10;
 pub struct Client {
     wire: Wire,
     connection: Option<Connection>,
+    /// Which server the connection leads to, where it is a tunnel.
+    server: u32,
     /// How many more requests the connection may carry.
     uses: u32,
     text: String,
@@ -37,7 +40,7 @@ enum Connection {
 }
 
 struct Http1 {
-    stream: TcpStream,
+    stream: Channel,
     decoder: ResponseDecoder,
     input: BytesMut,
 }
@@ -67,12 +70,17 @@ impl From<ErrorCause> for Broken {
 impl Client {
     /// A client that is not connected yet.
     pub const fn new(wire: Wire) -> Self {
-        Self { wire, connection: None, uses: u32::MAX, text: String::new() }
+        Self { wire, connection: None, server: 0, uses: u32::MAX, text: String::new() }
     }
 
-    /// Whether it has a connection; an open one is used again.
+    /// Whether it has a connection, which is used again where it leads to.
     pub const fn is_connected(&self) -> bool {
         self.connection.is_some()
+    }
+
+    /// Whether a connection of its own leads to the server that is asked. A tunnel leads to one alone.
+    pub const fn leads_to(&self, request: &Request) -> bool {
+        self.is_connected() && (!self.wire.tunnels() || self.server == request.server)
     }
 
     /// Gives its connection up; the next may carry `uses` requests.
@@ -120,7 +128,10 @@ impl Client {
     }
 
     async fn exchange(&mut self, request: &Request, number: u64, now: WallTime) -> Result<Answered, Broken> {
-        let reused = self.connection.is_some();
+        let reused = self.leads_to(request);
+        if !reused {
+            (self.connection, self.server) = (None, request.server);
+        }
         match self.attempt(request, number, now).await {
             // The proxy may close an idle connection at any time; a request on a new one decides (RFC 9112 §9.3.1).
             // The origin keeps no state, so that a POST is safe to send again too.
@@ -132,19 +143,18 @@ impl Client {
         }
     }
 
-    async fn connect(&self) -> Result<Connection, ErrorCause> {
+    async fn connect(&self, request: &Request) -> Result<Connection, ErrorCause> {
+        let stream = channel::open(&self.wire, request).await?;
         if self.wire.protocol == Protocol::Http2 {
-            return http2::connect(&self.wire).await.map(Connection::Http2);
+            return http2::begin(stream).await.map(Connection::Http2);
         }
-        let stream = TcpStream::connect(self.wire.target).await.map_err(|_| ErrorCause::Connect)?;
-        stream.set_nodelay(true).map_err(|_| ErrorCause::Connect)?;
         let decoder = ResponseDecoder::new(Limits::default());
         Ok(Connection::Http1(Http1 { stream, decoder, input: BytesMut::new() }))
     }
 
     async fn attempt(&mut self, request: &Request, number: u64, now: WallTime) -> Result<Answered, Broken> {
         if self.connection.is_none() {
-            self.connection = Some(self.connect().await?);
+            self.connection = Some(self.connect(request).await?);
         }
         let breaks_off = match request.content {
             Content::Document(document) => breaks_off(Side::Client, number, document.nature().size),
@@ -174,6 +184,7 @@ impl Http1 {
         reading: &mut Reading,
     ) -> Result<Answered, Broken> {
         self.stream.write_all(text.as_bytes()).await.map_err(|_| ErrorCause::Incomplete)?;
+        self.stream.flush().await.map_err(|_| ErrorCause::Incomplete)?;
         self.decoder.expect(&wire::method(request.manner));
         loop {
             let read = self.advance(reading);

@@ -112,10 +112,9 @@ impl Run {
 
 /// Runs to the end.
 pub fn run(options: &LoadOptions, progress: &mut dyn FnMut(u64)) -> io::Result<LoadReport> {
-    let servers = options.workload.model.servers();
     let started = clock::monotonic();
     let run = Arc::new(Run {
-        wire: Wire::new(options.target, &options.mode, options.protocol, options.time_limit, servers),
+        wire: Wire::new(options),
         stream: Mutex::new((RequestStream::new(&options.workload, options.seed), 0)),
         options: options.clone(),
         first: numbers::first_of_run(),

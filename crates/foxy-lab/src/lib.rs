@@ -20,6 +20,7 @@ pub mod robots;
 pub mod schedule;
 pub mod sim;
 pub mod store_bench;
+pub mod tls;
 pub mod wpb;
 
 pub use load::{LoadOptions, Mode, Pace, Protocol, Stop, run};

@@ -5,6 +5,7 @@ use crate::clients;
 use crate::outcome::LoadReport;
 use crate::plan::Steady;
 use crate::robots::{self, Robots};
+use crate::tls::Trust;
 use foxy_workload::{Model, Objects, Popularity, Workload};
 use std::io;
 use std::net::SocketAddr;
@@ -40,7 +41,7 @@ pub enum Protocol {
         /// Whether a connection is used again.
         persistent: bool,
     },
-    /// HTTP/2 by prior knowledge, one stream at a time on a connection that stays.
+    /// HTTP/2 by prior knowledge, or by ALPN within TLS, one stream at a time on a connection that stays.
     Http2,
 }
 
@@ -121,6 +122,8 @@ pub struct LoadOptions {
     pub mode: Mode,
     /// What is spoken with it.
     pub protocol: Protocol,
+    /// Whose certificates count, if TLS is spoken: through a forward proxy in tunnels that it opens (CONNECT), otherwise at once.
+    pub tls: Option<Trust>,
     /// What is asked for.
     pub workload: Workload,
     /// How many clients; each with a connection of its own unless the pace is random.
@@ -141,13 +144,14 @@ pub struct LoadOptions {
 
 impl LoadOptions {
     /// 64 clients on one thread, each going on when it has its answer, for ten seconds, over persistent connections of
-    /// HTTP/1.1, with seed 1. Change what is to be otherwise.
+    /// HTTP/1.1 without TLS, with seed 1. Change what is to be otherwise.
     #[must_use]
     pub fn new(target: SocketAddr, mode: Mode, workload: Workload) -> Self {
         Self {
             target,
             mode,
             protocol: Protocol::Http11 { persistent: true },
+            tls: None,
             workload,
             clients: 64,
             threads: 1,

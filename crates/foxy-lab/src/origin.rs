@@ -1,7 +1,10 @@
 //! The verifying origin on the wire: one thread and runtime each, keep-alive, constant memory a connection.
 //! What is answered is decided in `answer`.
 
+mod ports;
+
 use crate::answer::{self, BodyPart, Reply};
+use crate::tls::Throwaway;
 use bytes::BytesMut;
 use foxy_base::clock;
 use foxy_http::{Persistence, RequestDecoder, RequestEvent, Version, encode};
@@ -12,9 +15,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::sync::Notify;
+use tokio_rustls::TlsAcceptor;
 
 /// Bytes of body made and sent at a time.
 const PIECE: usize = 64 << 10;
@@ -24,8 +28,8 @@ const READ: usize = 4 << 10;
 const KEPT: usize = 16 << 10;
 /// How long to wait when no connection can be accepted, such as for want of descriptors.
 const PAUSE: Duration = Duration::from_millis(10);
-/// Where consecutive free ports are looked for: below those that connections are given.
-const FIRST_PORTS: std::ops::Range<u16> = 12_000..32_000;
+/// How long a client has for its part of a TLS handshake.
+const HANDSHAKE: Duration = Duration::from_secs(10);
 
 /// How an origin runs.
 #[derive(Clone, Copy, Debug)]
@@ -51,6 +55,7 @@ pub struct Origin {
     servers: Vec<SocketAddr>,
     shared: Arc<Shared>,
     threads: Vec<JoinHandle<()>>,
+    authority: Option<String>,
 }
 
 impl Origin {
@@ -68,19 +73,38 @@ impl Origin {
     /// # Errors
     /// When a port cannot be bound or a thread cannot be started.
     pub fn start_servers(options: OriginOptions, servers: u32) -> io::Result<Self> {
-        let listeners = bind(options.listen, servers)?;
+        Self::start_all(options, servers, None)
+    }
+
+    /// The same behind TLS, with a certificate that is made now.
+    ///
+    /// # Errors
+    /// As [`Origin::start_servers`], and when no certificate can be made.
+    pub fn start_tls(options: OriginOptions, servers: u32) -> io::Result<Self> {
+        Self::start_all(options, servers, Some(Throwaway::make(options.listen.ip())?))
+    }
+
+    fn start_all(options: OriginOptions, servers: u32, tls: Option<Throwaway>) -> io::Result<Self> {
+        let listeners = ports::bind(options.listen, servers)?;
         let servers = listeners.iter().map(TcpListener::local_addr).collect::<io::Result<_>>()?;
+        let acceptor = tls.as_ref().map(|tls| TlsAcceptor::from(tls.server()));
         let shared = Arc::new(Shared::default());
         let mut threads = Vec::new();
         for _ in 0..options.threads.max(1) {
             let own = listeners.iter().map(TcpListener::try_clone).collect::<io::Result<Vec<_>>>()?;
-            let shared = Arc::clone(&shared);
+            let (shared, acceptor) = (Arc::clone(&shared), acceptor.clone());
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
             threads.push(std::thread::Builder::new().name("origin".into()).spawn(move || {
-                tokio::task::LocalSet::new().block_on(&runtime, accept_all(own, shared));
+                tokio::task::LocalSet::new().block_on(&runtime, accept_all(own, shared, acceptor));
             })?);
         }
-        Ok(Self { servers, shared, threads })
+        Ok(Self { servers, shared, threads, authority: tls.map(|tls| tls.authority().to_owned()) })
+    }
+
+    /// The certificate, in PEM, of the authority that signed this origin's; `None` when it does not speak TLS.
+    #[must_use]
+    pub fn authority(&self) -> Option<&str> {
+        self.authority.as_deref()
     }
 
     /// Where it listens: at the first of its servers, when there are several.
@@ -122,55 +146,25 @@ impl Drop for Origin {
     }
 }
 
-/// Listens on `servers` consecutive ports; with port 0 wherever so many are free.
-fn bind(listen: SocketAddr, servers: u32) -> io::Result<Vec<TcpListener>> {
-    let bind_from = |first: u16| -> io::Result<Vec<TcpListener>> {
-        let bind = |number: u32| {
-            let port =
-                u16::try_from(u32::from(first) + number).map_err(|_| io::ErrorKind::AddrNotAvailable)?;
-            let listener = TcpListener::bind(SocketAddr::new(listen.ip(), port))?;
-            listener.set_nonblocking(true)?;
-            Ok(listener)
-        };
-        (0..servers.max(1)).map(bind).collect()
-    };
-    if servers <= 1 || listen.port() != 0 {
-        return bind_from(listen.port());
-    }
-    let mut first = FIRST_PORTS.start;
-    loop {
-        match bind_from(first) {
-            Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
-                let next = u16::try_from(u32::from(first) + servers).unwrap_or(u16::MAX);
-                if !FIRST_PORTS.contains(&next) {
-                    return Err(error);
-                }
-                first = next;
-            }
-            bound => return bound,
-        }
-    }
-}
-
-async fn accept_all(listeners: Vec<TcpListener>, shared: Arc<Shared>) {
+async fn accept_all(listeners: Vec<TcpListener>, shared: Arc<Shared>, tls: Option<TlsAcceptor>) {
     let mut tasks = tokio::task::JoinSet::new();
     for listener in listeners {
-        tasks.spawn_local(accept(listener, Arc::clone(&shared)));
+        tasks.spawn_local(accept(listener, Arc::clone(&shared), tls.clone()));
     }
     tasks.join_all().await;
 }
 
-async fn accept(listener: TcpListener, shared: Arc<Shared>) {
+async fn accept(listener: TcpListener, shared: Arc<Shared>, tls: Option<TlsAcceptor>) {
     let Ok(listener) = tokio::net::TcpListener::from_std(listener) else { return };
     while !shared.stopping.load(Ordering::SeqCst) {
         tokio::select! {
             () = shared.stop.notified() => {}
             accepted = listener.accept() => match accepted {
                 Ok((stream, _)) => {
-                    let shared = Arc::clone(&shared);
+                    let (shared, tls) = (Arc::clone(&shared), tls.clone());
                     tokio::task::spawn_local(async move {
                         // A client that goes away ends its connection, and nothing else.
-                        let _ = serve(stream, &shared).await;
+                        let _ = greet(stream, tls, &shared).await;
                     });
                 }
                 Err(_) => tokio::time::sleep(PAUSE).await,
@@ -186,8 +180,16 @@ struct Uses {
     limited: bool,
 }
 
-async fn serve(mut stream: TcpStream, shared: &Shared) -> io::Result<()> {
+/// Serves a connection, where TLS is spoken after the handshake.
+async fn greet(stream: TcpStream, tls: Option<TlsAcceptor>, shared: &Shared) -> io::Result<()> {
     stream.set_nodelay(true)?;
+    let Some(tls) = tls else { return serve(stream, shared).await };
+    let stream = tokio::time::timeout(HANDSHAKE, tls.accept(stream)).await??;
+    // Boxed, so that connections without TLS have no room for it.
+    Box::pin(serve(stream, shared)).await
+}
+
+async fn serve(mut stream: impl AsyncRead + AsyncWrite + Unpin, shared: &Shared) -> io::Result<()> {
     let (mut decoder, mut input, mut output) = (RequestDecoder::default(), BytesMut::new(), BytesMut::new());
     let mut pending: Option<(Reply, bool)> = None;
     let number = shared.connections.fetch_add(1, Ordering::Relaxed);
@@ -244,7 +246,11 @@ impl Uses {
 }
 
 /// Reads what comes; `false` at the end of the stream, or when nothing comes for too long.
-async fn read(stream: &mut TcpStream, input: &mut BytesMut, limited: bool) -> io::Result<bool> {
+async fn read(
+    stream: &mut (impl AsyncRead + Unpin),
+    input: &mut BytesMut,
+    limited: bool,
+) -> io::Result<bool> {
     if !limited {
         return Ok(stream.read_buf(input).await? > 0);
     }
@@ -256,7 +262,7 @@ async fn read(stream: &mut TcpStream, input: &mut BytesMut, limited: bool) -> io
 
 /// Sends an answer; `false` when it was broken off.
 async fn send(
-    stream: &mut TcpStream,
+    stream: &mut (impl AsyncWrite + Unpin),
     reply: &Reply,
     output: &mut BytesMut,
     shared: &Shared,
@@ -290,5 +296,6 @@ async fn send(
         }
     }
     stream.write_all(output).await?;
+    stream.flush().await?;
     Ok(reply.breaks_off.is_none())
 }

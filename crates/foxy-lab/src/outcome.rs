@@ -1,80 +1,16 @@
 //! What a load run saw: counts, causes of errors, latencies. The records they become are in `outcome/records.rs`.
 
+mod cause;
 mod records;
 
 use crate::client::Unanswered;
 use crate::judge::Answered;
+pub use cause::ErrorCause;
 use foxy_base::clock;
 use foxy_report::Latencies;
 use foxy_workload::Request;
 use foxy_workload::polymix::requests::Manner;
 use std::time::Duration;
-
-/// Why a request did not end in a whole, right answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ErrorCause {
-    /// No connection to the proxy.
-    Connect,
-    /// No answer, or not all of it, within the time limit.
-    Timeout,
-    /// The connection broke before the answer was complete.
-    Incomplete,
-    /// The answer is not HTTP.
-    Protocol,
-    /// A status that does not answer the request.
-    Status,
-    /// A complete answer of the wrong length.
-    Length,
-    /// Bytes that are not those of the object.
-    BodyMismatch,
-    /// The answer is about another object, or not the origin's.
-    Foreign,
-    /// A stored answer whose version had ended.
-    Stale,
-    /// A stored answer to a request that asked for none.
-    HitOnReload,
-    /// A stored answer that must not be stored.
-    HitOnUncachable,
-    /// Never sent: too many requests were waiting for the proxy already.
-    NotSent,
-}
-
-impl ErrorCause {
-    /// Every cause, in the order of [`LoadReport::errors`].
-    pub const ALL: [Self; 12] = [
-        Self::Connect,
-        Self::Timeout,
-        Self::Incomplete,
-        Self::Protocol,
-        Self::Status,
-        Self::Length,
-        Self::BodyMismatch,
-        Self::Foreign,
-        Self::Stale,
-        Self::HitOnReload,
-        Self::HitOnUncachable,
-        Self::NotSent,
-    ];
-
-    /// Its name in records.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Connect => "connect",
-            Self::Timeout => "timeout",
-            Self::Incomplete => "incomplete",
-            Self::Protocol => "protocol",
-            Self::Status => "status",
-            Self::Length => "length",
-            Self::BodyMismatch => "body_mismatch",
-            Self::Foreign => "foreign_reply",
-            Self::Stale => "stale",
-            Self::HitOnReload => "hit_on_reload",
-            Self::HitOnUncachable => "hit_on_uncachable",
-            Self::NotSent => "not_sent",
-        }
-    }
-}
 
 /// Requests and their body bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -202,6 +138,13 @@ impl LoadReport {
         self.errors.iter().sum()
     }
 
+    /// What most failed requests failed of, if any did.
+    #[must_use]
+    pub fn main_cause(&self) -> Option<ErrorCause> {
+        let failed = ErrorCause::ALL.into_iter().filter(|&cause| self.errors[cause as usize] > 0);
+        failed.max_by_key(|&cause| self.errors[cause as usize])
+    }
+
     /// Adds what another client counted.
     pub fn merge(&mut self, other: &Self) {
         self.answers += other.answers;
@@ -275,13 +218,6 @@ fn share(part: u64, whole: u64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn causes_stand_in_the_order_of_their_counts() {
-        for (index, cause) in ErrorCause::ALL.into_iter().enumerate() {
-            assert_eq!(cause as usize, index, "{}", cause.name());
-        }
-    }
 
     #[test]
     fn a_busy_or_late_generator_says_that_it_is_the_limit() {

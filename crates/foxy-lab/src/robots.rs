@@ -61,8 +61,7 @@ pub fn run(
     progress: &mut dyn FnMut(u64),
 ) -> io::Result<Vec<LoadReport>> {
     let live = Arc::new(Live::default());
-    let (protocol, servers) = (options.protocol, options.workload.model.servers());
-    let wire = Wire::new(options.target, &options.mode, protocol, options.time_limit, servers);
+    let wire = Wire::new(options);
     let started = clock::monotonic();
     let (mut senders, mut handles) = (Vec::new(), Vec::new());
     let threads = options.threads.clamp(1, robots.count.max(1));
@@ -206,9 +205,12 @@ impl Group {
     fn offer(self: &Rc<Self>, arrival: Arrival) {
         let mut robots = self.robots.borrow_mut();
         let robot = &mut robots[arrival.robot / self.threads];
-        let client = match robot.idle.pop() {
-            Some((client, _)) => client,
-            None if robot.busy < self.connections => Client::new(self.wire.clone()),
+        let ready = robot.idle.iter().rposition(|(client, _)| client.leads_to(&arrival.request));
+        let client = match ready {
+            Some(at) => robot.idle.remove(at).0,
+            None if robot.busy + robot.idle.len() < self.connections => Client::new(self.wire.clone()),
+            // The one that was idle longest gives its connection up.
+            None if !robot.idle.is_empty() => robot.idle.remove(0).0,
             None => return robot.waiting.push_back(arrival),
         };
         robot.busy += 1;
@@ -227,8 +229,10 @@ impl Group {
                 Some(next) => (arrival, waited) = (next, true),
                 None => {
                     robot.busy -= 1;
-                    client.rest();
-                    robot.idle.push((client, clock::monotonic()));
+                    if client.is_connected() {
+                        client.rest();
+                        robot.idle.push((client, clock::monotonic()));
+                    }
                     break;
                 }
             }
@@ -239,7 +243,7 @@ impl Group {
 
     async fn carry(self: &Rc<Self>, client: &mut Client, arrival: &Arrival, waited: bool) {
         let &Arrival { request, number, intended, section, robot } = arrival;
-        if !client.is_connected() {
+        if !client.leads_to(&request) {
             client.disconnect(self.uses(&request));
         }
         let (begun, now) = (clock::wall(), clock::monotonic());

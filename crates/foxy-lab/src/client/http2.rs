@@ -1,5 +1,6 @@
-//! The same client over HTTP/2 by prior knowledge (RFC 9113 §3.3): one connection, one stream at a time.
+//! The same client over HTTP/2, by prior knowledge (RFC 9113 §3.3) or by ALPN: one connection, one stream at a time.
 
+use super::channel::Channel;
 use super::reading::Reading;
 use super::wire::{POSTED, Wire, fields, method};
 use super::{Broken, Unanswered};
@@ -11,18 +12,15 @@ use foxy_base::WallTime;
 use foxy_workload::Request;
 use foxy_workload::polymix::requests::Manner;
 use h2::client::SendRequest;
-use tokio::net::TcpStream;
 
 /// What the proxy may send before it is told that more may come, of a stream and of the connection.
 const WINDOW: u32 = 1 << 20;
 
-/// Opens a connection.
+/// Begins to speak HTTP/2.
 ///
 /// # Errors
-/// When there is none, or what answers does not speak HTTP/2.
-pub async fn connect(wire: &Wire) -> Result<SendRequest<Bytes>, ErrorCause> {
-    let stream = TcpStream::connect(wire.target).await.map_err(|_| ErrorCause::Connect)?;
-    stream.set_nodelay(true).map_err(|_| ErrorCause::Connect)?;
+/// When what answers does not speak it.
+pub async fn begin(stream: Channel) -> Result<SendRequest<Bytes>, ErrorCause> {
     let mut builder = h2::client::Builder::new();
     builder.initial_window_size(WINDOW).initial_connection_window_size(WINDOW).enable_push(false);
     let (sender, connection) =
@@ -42,7 +40,7 @@ pub async fn ask(
     reading: &mut Reading,
 ) -> Result<Answered, Broken> {
     let posts = request.manner == Manner::Post;
-    let uri = format!("http://{}{}", wire.authority(request), request.content);
+    let uri = format!("{}://{}{}", wire.scheme(), wire.authority(request), request.content);
     let mut head = http::Request::builder().method(method(request.manner).as_str()).uri(uri);
     head = head.header(REQUEST_ID, number);
     for (name, value) in fields(request, now) {

@@ -1,11 +1,12 @@
 //! Whom the clients of a run ask, in which protocol, and the text of their requests.
 
 use crate::REQUEST_ID;
-use crate::load::{Mode, Protocol};
+use crate::load::{LoadOptions, Mode, Protocol};
 use foxy_base::WallTime;
 use foxy_http::Method;
 use foxy_workload::polymix::requests::Manner;
 use foxy_workload::{Content, Request};
+use rustls::ClientConfig;
 use std::fmt::Write as _;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -22,22 +23,17 @@ pub struct Wire {
     pub target: SocketAddr,
     pub protocol: Protocol,
     pub time_limit: Duration,
+    /// How TLS is spoken, if it is.
+    pub tls: Option<Arc<ClientConfig>>,
     forward: bool,
     /// What URLs or Host lines name, by server.
     authorities: Arc<[String]>,
 }
 
 impl Wire {
-    /// For requests to `servers` servers: server n is at the port of the first plus n. Through a reverse proxy there is one
-    /// name for all.
-    pub fn new(
-        target: SocketAddr,
-        mode: &Mode,
-        protocol: Protocol,
-        time_limit: Duration,
-        servers: u32,
-    ) -> Self {
-        let (forward, first) = match mode {
+    /// For the requests of a run: server n is at the port of the first plus n. Through a reverse proxy there is one name for all.
+    pub fn new(options: &LoadOptions) -> Self {
+        let (forward, first) = match &options.mode {
             Mode::Forward { origin } => (true, origin),
             Mode::Reverse { host } => (false, host),
         };
@@ -46,7 +42,24 @@ impl Wire {
             Some(format!("{host}:{}", port.parse::<u32>().ok()? + number))
         };
         let name = |number| if forward { port(number) } else { None }.unwrap_or_else(|| first.clone());
-        Self { target, protocol, time_limit, forward, authorities: (0..servers).map(name).collect() }
+        Self {
+            target: options.target,
+            protocol: options.protocol,
+            time_limit: options.time_limit,
+            tls: options.tls.as_ref().map(|trust| trust.client(options.protocol == Protocol::Http2)),
+            forward,
+            authorities: (0..options.workload.model.servers()).map(name).collect(),
+        }
+    }
+
+    /// Whether each connection is a tunnel to one server.
+    pub const fn tunnels(&self) -> bool {
+        self.forward && self.tls.is_some()
+    }
+
+    /// The scheme of what is asked for.
+    pub const fn scheme(&self) -> &'static str {
+        if self.tls.is_some() { "https" } else { "http" }
     }
 
     /// The name of the server that has what is asked for.
@@ -59,7 +72,7 @@ impl Wire {
         text.clear();
         let (method, content, version) = (method(request.manner), request.content, self.protocol.version());
         let authority = self.authority(request);
-        let written = if self.forward {
+        let written = if self.forward && !self.tunnels() {
             write!(text, "{method} http://{authority}{content} {version}\r\nHost: {authority}\r\n")
         } else {
             write!(text, "{method} {content} {version}\r\nHost: {authority}\r\n")

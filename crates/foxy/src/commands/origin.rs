@@ -1,13 +1,14 @@
 //! `foxy origin`: the verifying origin on its own, for load runs from another process.
 
 use crate::failure::Failure;
-use crate::lab::arguments::option;
+use crate::lab::arguments::{option, path};
 use crate::serve::process::raise_open_files;
 use crate::signals;
 use crate::terminal;
 use clap::{ArgMatches, Command, value_parser};
 use foxy_lab::{Origin, OriginOptions};
 use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
 
 /// Its arguments.
 pub fn command() -> Command {
@@ -37,6 +38,11 @@ pub fn command() -> Command {
                 .value_parser(value_parser!(u16).range(1..=256))
                 .default_value("1"),
         )
+        .arg(path(
+            "write-ca",
+            "FILE",
+            "Speak TLS, with a certificate of an authority made for this run; the authority's own goes to FILE",
+        ))
 }
 
 /// Runs it.
@@ -45,14 +51,30 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     raise_open_files();
     let threads = usize::from(*matches.get_one::<u16>("threads").expect("has a default"));
     let servers = *matches.get_one::<u32>("servers").expect("has a default");
-    let origin = Origin::start_servers(OriginOptions { listen, threads }, servers).map_err(|error| {
+    let authority = matches.get_one::<PathBuf>("write-ca");
+    let start = if authority.is_some() { Origin::start_tls } else { Origin::start_servers };
+    let origin = start(OriginOptions { listen, threads }, servers).map_err(|error| {
         Failure::Failed(format!(
             "origin: {listen} cannot be listened on: {error}; choose another with --listen"
         ))
     })?;
+    let address = origin.address();
+    let (scheme, trusting) = match authority.zip(origin.authority()) {
+        Some((file, certificate)) => {
+            write(file, certificate)?;
+            ("https", format!(" --cacert {}", file.display()))
+        }
+        None => ("http", String::new()),
+    };
     terminal::print(&format!(
-        "origin: serving at http://{0}/   try: curl -v http://{0}/o/1/100/1",
-        origin.address()
+        "origin: serving at {scheme}://{address}/   try: curl -v{trusting} {scheme}://{address}/o/1/100/1"
     ));
     signals::wait_for_stop().map_err(|error| Failure::Failed(format!("origin: no signal handler: {error}")))
+}
+
+fn write(file: &Path, certificate: &str) -> Result<(), Failure> {
+    std::fs::write(file, certificate).map_err(|error| {
+        let file = file.display();
+        Failure::Unusable(format!("--write-ca {file}: cannot be written: {error}; name another place"))
+    })
 }

@@ -1,5 +1,5 @@
 //! What the lab's commands share: arguments, bars, facts about this machine, a progress line, logs, record
-//! files, pages, an origin, the seed, workloads by name or file.
+//! files, pages, an origin, the seed, whom to trust, workloads by name or file.
 //! The lab itself (crate foxy-lab) reads no files; this does it for it.
 
 pub mod arguments;
@@ -22,4 +22,5 @@ pub mod records;
 pub mod reference;
 pub mod seed;
 pub mod temporary;
+pub mod trust;
 pub mod workloads;

@@ -49,6 +49,11 @@ impl Serving {
         Self::start(&mut command(&["origin"]))
     }
 
+    /// The same behind TLS; the certificate of its authority goes to a file.
+    pub fn secure_origin(authority: &str) -> Self {
+        Self::start(&mut command(&["origin", "--write-ca", authority]))
+    }
+
     /// A reference proxy with its store in a folder.
     pub fn reference(store: &Path, arguments: &[&str]) -> Self {
         Self::start(command(&["reference"]).args(arguments).arg("--store").arg(store))
@@ -59,7 +64,7 @@ impl Serving {
             command.args(["--listen", "127.0.0.1:0"]).stdout(Stdio::piped()).spawn().expect("it runs");
         let mut line = String::new();
         BufReader::new(child.stdout.as_mut().expect("piped")).read_line(&mut line).expect("a line");
-        let address = line.split("http://").nth(1).and_then(|rest| rest.split('/').next());
+        let address = line.split("://").nth(1).and_then(|rest| rest.split('/').next());
         let address = address.unwrap_or_else(|| panic!("no address in {line:?}")).to_owned();
         Self { child, address }
     }

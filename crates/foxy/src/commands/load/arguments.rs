@@ -2,7 +2,7 @@
 
 use crate::failure::Failure;
 use crate::lab::arguments::{count, fail_if, option, switch};
-use crate::lab::{logs, records, seed, workloads};
+use crate::lab::{logs, records, seed, trust, workloads};
 use clap::{Arg, ArgMatches, Command, value_parser};
 use foxy_base::ByteSize;
 use foxy_lab::Origin;
@@ -42,11 +42,20 @@ pub fn whom() -> Vec<Arg> {
             "The origin in each URL, its other servers at the ports after; without it one is started here",
         ),
         switch("reverse", "Send origin-form requests, as to a reverse proxy or an origin"),
+        switch(
+            "tls",
+            "Ask for https URLs: each connection is a tunnel that the proxy opens with CONNECT; with --reverse, TLS to the proxy itself",
+        ),
+        trust::argument(),
         option("pid", "PID", "The proxy's process, to count its CPU time").value_parser(value_parser!(u32)),
         option("subject", "NAME", "The proxy's name in the records").default_value("proxy"),
-        option("protocol", "VERSION", "HTTP version and connections; 2 is by prior knowledge")
-            .value_parser(PROTOCOLS.map(|(name, _)| name))
-            .default_value("1.1"),
+        option(
+            "protocol",
+            "VERSION",
+            "HTTP version and connections; 2 is by prior knowledge, with --tls by ALPN",
+        )
+        .value_parser(PROTOCOLS.map(|(name, _)| name))
+        .default_value("1.1"),
         option("threads", "N", "Threads that carry the clients")
             .default_value("1")
             .value_parser(value_parser!(u16).range(1..=256)),
@@ -95,7 +104,14 @@ fn how() -> Vec<Arg> {
 }
 
 /// How the proxy is asked for `workload`; the rest is as `LoadOptions::new` has it.
-pub fn wire(matches: &ArgMatches, workload: Workload, started_here: Option<&Origin>) -> LoadOptions {
+///
+/// # Errors
+/// Authorities that cannot be read.
+pub fn wire(
+    matches: &ArgMatches,
+    workload: Workload,
+    started_here: Option<&Origin>,
+) -> Result<LoadOptions, Failure> {
     let origin = matches.get_one::<String>("origin").cloned();
     let origin =
         origin.or_else(|| started_here.map(|origin| origin.address().to_string())).unwrap_or_default();
@@ -104,12 +120,13 @@ pub fn wire(matches: &ArgMatches, workload: Workload, started_here: Option<&Orig
     let protocol = matches.get_one::<String>("protocol").expect("has a default");
     let protocol = PROTOCOLS.iter().find(|known| known.0 == protocol).expect("clap knows the values").1;
     let target = *matches.get_one("proxy").expect("required");
-    LoadOptions {
+    Ok(LoadOptions {
         protocol,
+        tls: trust::of(matches, started_here)?,
         threads: usize::from(*matches.get_one::<u16>("threads").expect("has a default")),
         seed: seed::of(matches),
         ..LoadOptions::new(target, mode, workload)
-    }
+    })
 }
 
 /// The run.
@@ -139,7 +156,7 @@ pub fn options(
         (_, None, None) => (64, Pace::Closed),
     };
     let clients = matches.get_one::<u32>("clients").copied().unwrap_or(clients) as usize;
-    Ok(LoadOptions { clients, pace, stop, ..wire(matches, workload, started_here) })
+    Ok(LoadOptions { clients, pace, stop, ..wire(matches, workload, started_here)? })
 }
 
 /// The workload, `given` or named, its knobs changed as the arguments say.

@@ -14,7 +14,7 @@ use crate::terminal::{self, Level};
 pub use arguments::command;
 use clap::ArgMatches;
 use foxy_lab::load::{self, LoadOptions, Pace, Stop};
-use foxy_lab::{LoadReport, Origin, Tally};
+use foxy_lab::{ErrorCause, LoadReport, Origin, Tally};
 use foxy_report::{Measure, Record, Setup, Table};
 use foxy_workload::polymix::ROBOT_CONNECTIONS;
 use foxy_workload::{Model, Workload};
@@ -62,6 +62,24 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     finish(matches, &options, &report, found)
 }
 
+/// What to say when there was no answer at all, by what most requests failed of.
+fn nothing_answered(cause: Option<ErrorCause>) -> String {
+    let advice = match cause {
+        Some(ErrorCause::Tunnel) => {
+            "the proxy refuses CONNECT; allow the origin's address and port there (foxy: --allow-destination, --connect-port)"
+        }
+        Some(ErrorCause::Certificate) => {
+            "the certificate shown is of nobody trusted, or for another name; name its authority with --ca"
+        }
+        Some(ErrorCause::Handshake) => {
+            "no TLS with what answers; does it speak TLS, and the version that --protocol names within?"
+        }
+        _ => "is the proxy running there?",
+    };
+    let cause = cause.map(|cause| format!(" ({})", cause.name())).unwrap_or_default();
+    format!("load: no request was answered{cause}; {advice}")
+}
+
 const STOPPED: &str = "stopped by a signal; what was measured until then is incomplete";
 
 /// Sees to it that every connection can be open at once, and those of the origin that is started here.
@@ -104,7 +122,7 @@ fn finish(
         return Err(Failure::Failed(format!("load: {STOPPED}")));
     }
     if report.answers == 0 {
-        return Err(Failure::Failed("load: no request was answered; is the proxy running there?".into()));
+        return Err(Failure::Failed(nothing_answered(report.main_cause())));
     }
     if missed.is_empty() { Ok(()) } else { Err(Failure::Missed(missed.join("\n"))) }
 }
@@ -127,7 +145,8 @@ pub fn start_origin(matches: &ArgMatches, workload: &Workload) -> Result<Option<
     if matches.contains_id("origin") {
         return Ok(None);
     }
-    origin::start("load", workload.model.servers()).map(Some)
+    let start = if matches.get_flag("tls") { origin::start_tls } else { origin::start };
+    start("load", workload.model.servers()).map(Some)
 }
 
 fn asked(origin: Option<&Origin>) -> Option<Tally> {

@@ -91,7 +91,7 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     let search = search(matches, &knobs)?;
     provide_descriptors(matches, &workload)?;
     let origin = start_origin(matches, &workload)?;
-    let options = wire(matches, workload, origin.as_ref());
+    let options = wire(matches, workload, origin.as_ref())?;
     let most = PolyMix4 { peak_rate: search.most_load, ..knobs.clone() };
     let robots = Robots {
         count: most.robots() as usize,

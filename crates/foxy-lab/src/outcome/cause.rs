@@ -1,0 +1,91 @@
+//! What a request can fail of.
+
+/// Why a request did not end in a whole, right answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ErrorCause {
+    /// No connection to the proxy.
+    Connect,
+    /// No answer, or not all of it, within the time limit.
+    Timeout,
+    /// The connection broke before the answer was complete.
+    Incomplete,
+    /// The answer is not HTTP.
+    Protocol,
+    /// A status that does not answer the request.
+    Status,
+    /// A complete answer of the wrong length.
+    Length,
+    /// Bytes that are not those of the object.
+    BodyMismatch,
+    /// The answer is about another object, or not the origin's.
+    Foreign,
+    /// A stored answer whose version had ended.
+    Stale,
+    /// A stored answer to a request that asked for none.
+    HitOnReload,
+    /// A stored answer that must not be stored.
+    HitOnUncachable,
+    /// Never sent: too many requests were waiting for the proxy already.
+    NotSent,
+    /// The proxy opened no tunnel: it answered CONNECT with another status than 2xx, or not at all.
+    Tunnel,
+    /// The certificate is of nobody trusted, for another name, or not valid now.
+    Certificate,
+    /// TLS failed for another reason, or was not to carry the protocol.
+    Handshake,
+}
+
+impl ErrorCause {
+    /// Every cause, in the order of `LoadReport::errors`.
+    pub const ALL: [Self; 15] = [
+        Self::Connect,
+        Self::Timeout,
+        Self::Incomplete,
+        Self::Protocol,
+        Self::Status,
+        Self::Length,
+        Self::BodyMismatch,
+        Self::Foreign,
+        Self::Stale,
+        Self::HitOnReload,
+        Self::HitOnUncachable,
+        Self::NotSent,
+        Self::Tunnel,
+        Self::Certificate,
+        Self::Handshake,
+    ];
+
+    /// Its name in records.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Connect => "connect",
+            Self::Timeout => "timeout",
+            Self::Incomplete => "incomplete",
+            Self::Protocol => "protocol",
+            Self::Status => "status",
+            Self::Length => "length",
+            Self::BodyMismatch => "body_mismatch",
+            Self::Foreign => "foreign_reply",
+            Self::Stale => "stale",
+            Self::HitOnReload => "hit_on_reload",
+            Self::HitOnUncachable => "hit_on_uncachable",
+            Self::NotSent => "not_sent",
+            Self::Tunnel => "tunnel_refused",
+            Self::Certificate => "tls_certificate",
+            Self::Handshake => "tls_handshake",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn causes_stand_in_the_order_of_their_counts() {
+        for (index, cause) in ErrorCause::ALL.into_iter().enumerate() {
+            assert_eq!(cause as usize, index, "{}", cause.name());
+        }
+    }
+}

@@ -1,0 +1,161 @@
+//! TLS of the lab: an authority that lives no longer than the process, the certificate it signs for an origin, and whom
+//! clients trust. It reads no files.
+
+use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair, KeyUsagePurpose};
+use rustls::crypto::{CryptoProvider, aws_lc_rs};
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
+use rustls::{ClientConfig, RootCertStore, ServerConfig};
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::{fmt, io};
+
+/// As ALPN names them (RFC 7301).
+const HTTP1: &[u8] = b"http/1.1";
+const HTTP2: &[u8] = b"h2";
+
+/// What the authority calls itself.
+const NAME: &str = "foxy lab, one run";
+
+/// A certificate for an origin, and the authority that signed it. The authority's key is gone when this has been made.
+#[derive(Clone, Debug)]
+pub struct Throwaway {
+    authority: String,
+    server: Arc<ServerConfig>,
+}
+
+impl Throwaway {
+    /// For `localhost`, the loopback addresses, and `address`.
+    ///
+    /// # Errors
+    /// When the system gives no randomness.
+    pub fn make(address: IpAddr) -> io::Result<Self> {
+        let (authority, certificate, key) = signed(address).map_err(io::Error::other)?;
+        let key = PrivateKeyDer::from(PrivatePkcs8KeyDer::from(key.serialize_der()));
+        let mut server = ServerConfig::builder_with_provider(provider())
+            .with_safe_default_protocol_versions()
+            .expect("the provider speaks TLS 1.2 and 1.3")
+            .with_no_client_auth()
+            .with_single_cert(vec![certificate], key)
+            .map_err(io::Error::other)?;
+        server.alpn_protocols = vec![HTTP1.to_vec()];
+        Ok(Self { authority, server: Arc::new(server) })
+    }
+
+    /// The authority's certificate in PEM: who trusts it trusts the origin.
+    #[must_use]
+    pub fn authority(&self) -> &str {
+        &self.authority
+    }
+
+    /// How the origin speaks: HTTP/1.1 within TLS 1.2 or 1.3.
+    pub(crate) fn server(&self) -> Arc<ServerConfig> {
+        Arc::clone(&self.server)
+    }
+}
+
+/// An authority in PEM, a certificate that it signed, and the key of that.
+fn signed(address: IpAddr) -> Result<(String, CertificateDer<'static>, KeyPair), rcgen::Error> {
+    let mut own = CertificateParams::default();
+    own.distinguished_name.push(DnType::CommonName, NAME);
+    own.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
+    own.key_usages = vec![KeyUsagePurpose::KeyCertSign];
+    let own_key = KeyPair::generate()?;
+    let authority = own.self_signed(&own_key)?.pem();
+    let names = ["localhost".into(), "127.0.0.1".into(), "::1".into(), address.to_string()];
+    let key = KeyPair::generate()?;
+    let certificate = CertificateParams::new(names)?.signed_by(&key, &Issuer::new(own, own_key))?;
+    Ok((authority, certificate.der().clone(), key))
+}
+
+/// Whose certificates clients trust.
+#[derive(Clone, Debug)]
+pub struct Trust {
+    roots: RootCertStore,
+}
+
+/// Why a text gives nobody to trust.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TrustError {
+    /// It is no PEM; what the parser says.
+    NotPem(String),
+    /// It holds no certificate.
+    Empty,
+    /// A certificate in it cannot be read; what the parser says.
+    BadCertificate(String),
+}
+
+impl fmt::Display for TrustError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotPem(text) => write!(formatter, "it is not PEM ({text})"),
+            Self::Empty => formatter.write_str("it holds no certificate in PEM"),
+            Self::BadCertificate(text) => write!(formatter, "a certificate in it cannot be read ({text})"),
+        }
+    }
+}
+
+impl std::error::Error for TrustError {}
+
+impl Default for Trust {
+    /// Nobody.
+    fn default() -> Self {
+        Self { roots: RootCertStore::empty() }
+    }
+}
+
+impl Trust {
+    /// Adds all certificates of a PEM text.
+    ///
+    /// # Errors
+    /// When there is none, or one of them is of no use.
+    pub fn add_pem(&mut self, pem: &[u8]) -> Result<(), TrustError> {
+        let mut found = false;
+        for certificate in CertificateDer::pem_slice_iter(pem) {
+            let certificate = certificate.map_err(|error| TrustError::NotPem(error.to_string()))?;
+            let added = self.roots.add(certificate);
+            added.map_err(|error| TrustError::BadCertificate(error.to_string()))?;
+            found = true;
+        }
+        if found { Ok(()) } else { Err(TrustError::Empty) }
+    }
+
+    /// Adds those of the system; what cannot be read among them is left out.
+    pub fn add_known(&mut self, certificates: Vec<CertificateDer<'_>>) {
+        self.roots.add_parsable_certificates(certificates);
+    }
+
+    /// How clients speak that mean to speak HTTP/2, or HTTP/1, and nothing else.
+    pub(crate) fn client(&self, http2: bool) -> Arc<ClientConfig> {
+        let mut config = ClientConfig::builder_with_provider(provider())
+            .with_safe_default_protocol_versions()
+            .expect("the provider speaks TLS 1.2 and 1.3")
+            .with_root_certificates(self.roots.clone())
+            .with_no_client_auth();
+        config.alpn_protocols = vec![if http2 { HTTP2 } else { HTTP1 }.to_vec()];
+        Arc::new(config)
+    }
+}
+
+fn provider() -> Arc<CryptoProvider> {
+    Arc::new(aws_lc_rs::default_provider())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_authority_in_pem_is_trusted_and_what_is_none_is_refused() {
+        let made = Throwaway::make(IpAddr::from([192, 0, 2, 1])).expect("made");
+        let mut trust = Trust::default();
+        assert_eq!(trust.add_pem(made.authority().as_bytes()), Ok(()));
+        assert_eq!(trust.roots.len(), 1);
+        assert_eq!(trust.add_pem(b"no PEM at all\n"), Err(TrustError::Empty));
+        let cut = &made.authority()[..made.authority().len() / 2];
+        assert!(matches!(trust.add_pem(cut.as_bytes()), Err(TrustError::NotPem(_))));
+        let other = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n";
+        assert!(matches!(trust.add_pem(other.as_bytes()), Err(TrustError::BadCertificate(_))));
+        assert_eq!(trust.roots.len(), 1);
+    }
+}

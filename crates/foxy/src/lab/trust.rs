@@ -1,0 +1,47 @@
+//! Whose certificates a load's clients trust: a file that `--ca` names or the system's, and the origin that is started here.
+
+use super::arguments::path;
+use crate::failure::Failure;
+use clap::{Arg, ArgMatches};
+use foxy_lab::Origin;
+use foxy_lab::tls::Trust;
+use std::path::PathBuf;
+
+/// The file.
+pub fn argument() -> Arg {
+    path(
+        "ca",
+        "FILE",
+        "Trust these authorities (PEM), not the system's; that of `foxy ca init` is DIR/ca.pem",
+    )
+    .requires("tls")
+}
+
+/// Whom clients trust; `None` when they speak no TLS.
+///
+/// # Errors
+/// When the file cannot be read, or is none of certificates in PEM.
+pub fn of(matches: &ArgMatches, started_here: Option<&Origin>) -> Result<Option<Trust>, Failure> {
+    if !matches.get_flag("tls") {
+        return Ok(None);
+    }
+    let mut trust = Trust::default();
+    match (matches.get_one::<PathBuf>("ca"), started_here) {
+        (Some(file), _) => {
+            let refuse = |what: String| {
+                let file = file.display();
+                Failure::Unusable(format!("--ca {file}: {what}; name a file of certificates in PEM"))
+            };
+            let pem = std::fs::read(file).map_err(|error| refuse(format!("cannot be read: {error}")))?;
+            trust.add_pem(&pem).map_err(|error| refuse(error.to_string()))?;
+        }
+        (None, None) => trust.add_known(rustls_native_certs::load_native_certs().certs),
+        (None, Some(_)) => {}
+    }
+    if let Some(own) = started_here.and_then(Origin::authority) {
+        trust
+            .add_pem(own.as_bytes())
+            .map_err(|error| Failure::Failed(format!("load: no origin: {error}")))?;
+    }
+    Ok(Some(trust))
+}
