@@ -202,7 +202,7 @@ impl LoadReport {
             ))
         } else if late >= LATE && late as f64 > self.latencies.mean() * SHARE_OF_LATENCY {
             Some(format!(
-                "1 % of its requests began more than {late} us late; lower --rate, or free the machine"
+                "1 % of its requests began more than {late} us late; begin fewer a second (--rate, --recorded), or free the machine"
             ))
         } else {
             None

@@ -71,9 +71,7 @@ async fn secure(
     authority: &str,
     config: &Arc<ClientConfig>,
 ) -> Result<Channel, ErrorCause> {
-    let host = authority.rsplit_once(':').map_or(authority, |(host, _)| host);
-    let host = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
-    let name = ServerName::try_from(host.to_owned()).map_err(|_| ErrorCause::Certificate)?;
+    let name = ServerName::try_from(host_of(authority).to_owned()).map_err(|_| ErrorCause::Certificate)?;
     let stream =
         TlsConnector::from(Arc::clone(config)).connect(name, stream).await.map_err(|error| cause(&error))?;
     let chosen = stream.get_ref().1.alpn_protocol();
@@ -83,6 +81,14 @@ async fn secure(
         return Err(ErrorCause::Handshake);
     }
     Ok(Channel::Tls(Box::new(stream)))
+}
+
+/// The host of an authority, with or without a port; an IPv6 address without its brackets (RFC 3986 §3.2.2).
+fn host_of(authority: &str) -> &str {
+    match authority.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
+        Some((address, _)) => address,
+        None => authority.split(':').next().unwrap_or(authority),
+    }
 }
 
 fn cause(error: &io::Error) -> ErrorCause {
@@ -124,6 +130,20 @@ impl AsyncWrite for Channel {
         match self.get_mut() {
             Self::Plain(stream) => Pin::new(stream).poll_shutdown(context),
             Self::Tls(stream) => Pin::new(stream).poll_shutdown(context),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_certificate_is_for_the_host_without_port_and_brackets() {
+        let cases =
+            [("a.test:8443", "a.test"), ("a.test", "a.test"), ("[::1]:8443", "::1"), ("[::1]", "::1")];
+        for (authority, host) in cases {
+            assert_eq!(host_of(authority), host, "{authority}");
         }
     }
 }
