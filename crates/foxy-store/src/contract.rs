@@ -16,6 +16,7 @@ use bytes::Bytes;
 use foxy_base::Instant;
 use foxy_base::random::split_mix;
 use foxy_device::{IoDone, IoError, IoId, IoOp};
+use std::sync::Arc;
 
 /// What names a record: 128 bits of a hash the caller makes of its own key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -224,6 +225,13 @@ impl Outbox {
     }
 }
 
+/// Answers for a scheme, on any thread, what neither its own thread nor the disk is needed for.
+pub trait Lookup: Send + Sync {
+    /// Whether nothing is stored under a key, for certain; `false` when that takes more than a look. A put counts from when the
+    /// scheme has taken it.
+    fn is_absent(&self, key: Key) -> bool;
+}
+
 /// A storage scheme: pure, driven by the shard loop, the simulator or a torture test.
 pub trait Scheme {
     /// Begins recovery; called once, before anything else.
@@ -240,5 +248,9 @@ pub trait Scheme {
     /// from schemes that do not keep records in slots of one file.
     fn free_runs(&self) -> Vec<(u32, u32)> {
         Vec::new()
+    }
+    /// What can be asked of it past the shard's thread; called before [`Scheme::start`].
+    fn lookup(&self) -> Option<Arc<dyn Lookup>> {
+        None
     }
 }

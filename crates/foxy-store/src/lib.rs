@@ -9,6 +9,7 @@ pub mod index;
 pub mod journal;
 pub mod layout;
 pub mod lru;
+mod mailbox;
 pub mod observe;
 mod opening;
 pub mod pages;
@@ -25,7 +26,7 @@ pub mod superblock;
 pub mod worth;
 
 pub use contract::{
-    AbsentReason, Answer, Key, Lifetime, Outbox, PlacementHint, Record, RefusedReason, Scheme, Site,
+    AbsentReason, Answer, Key, Lifetime, Lookup, Outbox, PlacementHint, Record, RefusedReason, Scheme, Site,
     StoreReply, StoreRequest, Ticket,
 };
 pub use engine::Ask;

@@ -1,8 +1,9 @@
 //! A store on a thread of its own behind a bounded mailbox. The thread parks when there is nothing to do; a full
 //! mailbox answers at once; a shard that dies answers everyone instead of leaving them waiting.
 
-use crate::contract::{AbsentReason, Answer, Key, PlacementHint, Record, RefusedReason, Scheme};
+use crate::contract::{AbsentReason, Answer, Key, Lookup, PlacementHint, Record, RefusedReason, Scheme};
 use crate::engine::{Ask, Engine, Wake};
+use crate::mailbox::{Attention, DOZE, Mailbox, is_small_put};
 use crate::observe::Observer;
 use crate::statistics::RequestKind;
 use crate::status::StoreStatus;
@@ -52,8 +53,9 @@ impl Shard {
         observer: Observer,
         settings: ShardSettings,
     ) -> std::io::Result<Self> {
-        let mailbox = Mutex::new(Mailbox { waiting: VecDeque::new(), bytes: 0, open: true });
-        let handle = StoreHandle(Arc::new(Shared { mailbox, waker: device.waker(), observer, settings }));
+        let (lookup, mailbox) = (scheme.lookup(), Mutex::new(Mailbox::new()));
+        let handle =
+            StoreHandle(Arc::new(Shared { lookup, mailbox, waker: device.waker(), observer, settings }));
         let shared = handle.0.clone();
         let observer = shared.observer.clone();
         let thread = std::thread::Builder::new()
@@ -84,21 +86,21 @@ impl Drop for Shard {
 pub struct StoreHandle(Arc<Shared>);
 
 struct Shared {
+    lookup: Option<Arc<dyn Lookup>>,
     mailbox: Mutex<Mailbox>,
     waker: Waker,
     observer: Observer,
     settings: ShardSettings,
 }
 
-struct Mailbox {
-    waiting: VecDeque<Wake<Reply>>,
-    bytes: usize,
-    open: bool,
-}
-
 impl StoreHandle {
     /// Asks for a record.
     pub fn get(&self, key: Key, reply: Reply) {
+        if self.0.is_absent(key) {
+            let answer = Answer::Absent(AbsentReason::NotIndexed);
+            self.0.observer.statistics.count_answer(RequestKind::Get, &answer);
+            return reply(answer);
+        }
         self.ask(Ask::Get(key), reply);
     }
 
@@ -115,14 +117,13 @@ impl StoreHandle {
     /// Closes the store; requests after it are refused.
     pub fn close(&self, reply: Reply) {
         let mut mailbox = self.0.lock();
-        if mailbox.open {
-            mailbox.waiting.push_back(Wake::Shutdown(reply));
+        if !mailbox.is_open() {
             drop(mailbox);
-            self.0.waker.wake();
-        } else {
-            drop(mailbox);
-            reply(Answer::Closed);
+            return reply(Answer::Closed);
         }
+        mailbox.post(Wake::Shutdown(reply));
+        drop(mailbox);
+        self.0.waker.wake();
     }
 
     /// Counters and status.
@@ -132,29 +133,16 @@ impl StoreHandle {
     }
 
     fn ask(&self, ask: Ask, reply: Reply) {
-        let (kind, bytes) = match &ask {
-            Ask::Get(_) => (RequestKind::Get, 0),
-            Ask::Put(_, record, _) => (RequestKind::Put, record.len()),
-            Ask::Remove(_) => (RequestKind::Remove, 0),
-        };
-        let settings = &self.0.settings;
+        let Shared { settings, observer, .. } = &*self.0;
         let mut mailbox = self.0.lock();
-        if !mailbox.open {
+        if let Some(reason) = mailbox.refuses(&ask, settings.mailbox_requests, settings.mailbox_bytes) {
             drop(mailbox);
-            return reply(closed(kind));
+            observer.statistics.turned_away.add_shared(u64::from(reason == RefusedReason::Busy));
+            return reply(refusal(&ask, reason));
         }
-        let first = mailbox.waiting.is_empty();
-        let full = mailbox.waiting.len() >= settings.mailbox_requests
-            || (!first && mailbox.bytes + bytes > settings.mailbox_bytes);
-        if full {
-            drop(mailbox);
-            self.0.observer.statistics.turned_away.add_shared(1);
-            return reply(busy(kind));
-        }
-        mailbox.bytes += bytes;
-        mailbox.waiting.push_back(Wake::Request(ask, reply));
+        let late = mailbox.post(Wake::Request(ask, reply));
         drop(mailbox);
-        if first {
+        if late {
             self.0.waker.wake();
         }
     }
@@ -165,19 +153,19 @@ impl Shared {
         self.mailbox.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Exchanges what has come in for an empty list.
-    fn take(&self, batch: &mut VecDeque<Wake<Reply>>) {
-        let mut mailbox = self.lock();
-        mailbox.bytes = 0;
-        std::mem::swap(&mut mailbox.waiting, batch);
+    /// Whether a look suffices to know that nothing is stored under a key. It does not while a put of it is on
+    /// its way to the scheme: who asks after a put must find it.
+    fn is_absent(&self, key: Key) -> bool {
+        let Some(lookup) = &self.lookup else { return false };
+        let mailbox = self.lock();
+        let settled = mailbox.is_open() && !mailbox.awaits(key);
+        drop(mailbox);
+        settled && lookup.is_absent(key)
     }
 
     /// Takes no more requests, and answers those that came too late.
     fn shut(&self) {
-        let mut mailbox = self.lock();
-        mailbox.open = false;
-        let late = std::mem::take(&mut mailbox.waiting);
-        drop(mailbox);
+        let late = self.lock().shut();
         refuse(late);
     }
 }
@@ -186,8 +174,7 @@ impl Shared {
 fn refuse(wakes: VecDeque<Wake<Reply>>) {
     for wake in wakes {
         match wake {
-            Wake::Request(Ask::Get(_), reply) => reply(closed(RequestKind::Get)),
-            Wake::Request(_, reply) => reply(closed(RequestKind::Put)),
+            Wake::Request(ask, reply) => reply(refusal(&ask, RefusedReason::Closed)),
             Wake::Shutdown(reply) => reply(Answer::Closed),
             Wake::IoDone(_) | Wake::Deadline => {}
         }
@@ -215,21 +202,27 @@ fn serve<D: BlockingDevice>(
 ) {
     let deliver = &mut |reply: Reply, answer| reply(answer);
     engine.start((shared.settings.clock)(), deliver);
+    let mut more_to_come = false;
     while !engine.is_closed() {
-        shared.take(batch);
+        shared.lock().take(batch);
         let now = (shared.settings.clock)();
         let mut anything = !batch.is_empty();
+        more_to_come |= batch.iter().any(is_small_put);
         while let Some(wake) = batch.pop_front() {
             engine.wake(wake, now, deliver);
         }
         anything |= engine.turn(now, deliver);
-        if !anything {
-            let timeout = engine.deadline().map(|deadline| deadline.since(now));
-            engine.device().wait(timeout);
+        let attention = if more_to_come { Attention::Dozing } else { Attention::Asleep };
+        if !anything && shared.lock().may_wait(attention) {
+            let deadline = engine.deadline().map(|deadline| deadline.since(now));
+            let doze = more_to_come.then_some(DOZE);
+            engine.device().wait(deadline.into_iter().chain(doze).min());
+            more_to_come = false;
         }
     }
 }
 
+/// What a request is told that does not come to an end.
 const fn closed(kind: RequestKind) -> Answer {
     match kind {
         RequestKind::Get => Answer::Absent(AbsentReason::Closed),
@@ -238,10 +231,12 @@ const fn closed(kind: RequestKind) -> Answer {
     }
 }
 
-const fn busy(kind: RequestKind) -> Answer {
-    match kind {
-        RequestKind::Get => Answer::Absent(AbsentReason::Busy),
-        _ => Answer::Refused(RefusedReason::Busy),
+/// What a request is told that does not reach the scheme.
+const fn refusal(ask: &Ask, reason: RefusedReason) -> Answer {
+    match (ask, reason) {
+        (Ask::Get(_), RefusedReason::Busy) => Answer::Absent(AbsentReason::Busy),
+        (Ask::Get(_), _) => Answer::Absent(AbsentReason::Closed),
+        (Ask::Put(..) | Ask::Remove(_), reason) => Answer::Refused(reason),
     }
 }
 

@@ -6,8 +6,10 @@ use crate::schemes::SchemeName;
 use crate::settings::StoreSettings;
 use bytes::Bytes;
 use foxy_base::clock::monotonic;
-use foxy_device::{IoDone, Memory};
+use foxy_device::{Device, IoDone, IoId, IoOp, Memory};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, channel};
+use std::time::Duration;
 
 fn wait_for(ask: impl FnOnce(Reply)) -> Receiver<Answer> {
     let (sender, receiver) = channel();
@@ -49,6 +51,55 @@ fn a_record_goes_round_through_the_thread() {
     assert!(store.observer().statistics.adds_up());
 }
 
+/// A device that counts how often its owner is woken.
+struct Counted(Memory, Arc<AtomicU64>);
+
+impl Device for Counted {
+    fn submit(&mut self, id: IoId, op: IoOp, now: Instant) {
+        self.0.submit(id, op, now);
+    }
+    fn reap(&mut self, now: Instant, done: &mut Vec<IoDone>) {
+        self.0.reap(now, done);
+    }
+    fn next_completion(&self) -> Option<Instant> {
+        self.0.next_completion()
+    }
+    fn in_flight(&self) -> usize {
+        self.0.in_flight()
+    }
+}
+
+impl BlockingDevice for Counted {
+    fn wait(&mut self, timeout: Option<Duration>) {
+        self.0.wait(timeout);
+    }
+    fn waker(&self) -> Waker {
+        let (waker, count) = (self.0.waker(), self.1.clone());
+        Waker::new(move || {
+            count.fetch_add(1, Relaxed);
+            waker.wake();
+        })
+    }
+}
+
+#[test]
+fn small_puts_that_follow_each_other_wake_the_thread_once_in_a_while() {
+    let (observer, woken) = (Observer::default(), Arc::new(AtomicU64::new(0)));
+    let scheme = SchemeName::Webcosm.make(&StoreSettings::with_size(16 << 20), observer.clone());
+    let device = Counted(Memory::default(), Arc::clone(&woken));
+    let shard = Shard::start(scheme, device, observer, ShardSettings::new(monotonic)).expect("a thread");
+    let store = shard.handle();
+    let put = |key| wait_for(|reply| store.put(Key([key; 16]), record(), PlacementHint::default(), reply));
+    while put(0).recv() != Ok(Answer::Stored) {
+        std::thread::yield_now();
+    }
+    let before = woken.load(Relaxed);
+    let waiting: Vec<_> = (1..=200).map(put).collect();
+    assert!(waiting.iter().all(|waiter| waiter.recv() == Ok(Answer::Stored)));
+    let times = woken.load(Relaxed) - before;
+    assert!(times <= 50, "200 puts at once woke the thread {times} times");
+}
+
 /// Holds the shard's thread inside a request until told to go on, or to panic.
 struct Held(Receiver<bool>);
 
@@ -75,6 +126,57 @@ fn a_full_mailbox_answers_busy_at_once() {
     let refused = waiting.iter().filter(|waiter| waiter.try_recv().is_ok()).count();
     assert!((12 - 2 * 4..=12 - 4).contains(&refused), "{refused} of 12 were turned away");
     assert_eq!(store.observer().statistics.turned_away.get(), refused as u64);
+    drop(go);
+}
+
+/// As [`Held`], and nothing is stored.
+struct Empty(Held);
+
+struct Nothing;
+
+impl Lookup for Nothing {
+    fn is_absent(&self, _: Key) -> bool {
+        true
+    }
+}
+
+impl Scheme for Empty {
+    fn start(&mut self, now: Instant, out: &mut Outbox) {
+        self.0.start(now, out);
+    }
+    fn on_request(&mut self, request: StoreRequest, now: Instant, out: &mut Outbox) {
+        self.0.on_request(request, now, out);
+    }
+    fn on_io_done(&mut self, done: IoDone, now: Instant, out: &mut Outbox) {
+        self.0.on_io_done(done, now, out);
+    }
+    fn deadline(&self) -> Option<Instant> {
+        None
+    }
+    fn on_deadline(&mut self, _: Instant, _: &mut Outbox) {}
+    fn lookup(&self) -> Option<Arc<dyn Lookup>> {
+        Some(Arc::new(Nothing))
+    }
+}
+
+#[test]
+fn what_a_look_finds_absent_is_answered_at_once_unless_puts_are_under_way() {
+    let (go, held) = channel();
+    let shard = start(Box::new(Empty(Held(held))), Observer::default());
+    let store = shard.handle();
+    let absent = Ok(Answer::Absent(AbsentReason::NotIndexed));
+    let removal = wait_for(|reply| store.remove(KEY, reply));
+    assert_eq!(wait_for(|reply| store.get(KEY, reply)).try_recv(), absent);
+    let put = wait_for(|reply| store.put(KEY, record(), PlacementHint::default(), reply));
+    let behind = wait_for(|reply| store.get(KEY, reply));
+    assert!(behind.try_recv().is_err());
+    (0..3).for_each(|_| go.send(true).expect("the thread waits"));
+    for waiter in [removal, put, behind] {
+        assert_eq!(waiter.recv(), Ok(Answer::Removed), "the scheme was asked");
+    }
+    while wait_for(|reply| store.get(KEY, reply)).try_recv() != absent {
+        go.send(true).expect("the thread waits");
+    }
     drop(go);
 }
 

@@ -170,10 +170,10 @@ impl StoreStatistics {
         }
     }
 
-    /// Counts an answer on its way to the caller.
+    /// Counts an answer on its way to the caller; of an absent record on any thread, of all else on the shard's.
     pub fn count_answer(&self, kind: RequestKind, answer: &Answer) {
         match kind {
-            RequestKind::Get => self.gets.add(1),
+            RequestKind::Get => self.gets.add_shared(1),
             RequestKind::Put => self.puts.add(1),
             RequestKind::Remove => self.removes.add(1),
             RequestKind::Close => return,
@@ -183,7 +183,7 @@ impl StoreStatistics {
             Answer::Stored => self.stored.add(1),
             Answer::Removed => self.removed.add(1),
             Answer::Closed => {}
-            Answer::Absent(reason) => self.misses(*reason).add(1),
+            Answer::Absent(reason) => self.misses(*reason).add_shared(1),
             Answer::Refused(reason) => self.refusals(*reason).add(1),
         }
     }

@@ -10,8 +10,9 @@ use crate::tally::Tally;
 use crate::violation::{Bound, Violation};
 use foxy_base::{Instant, Random};
 use foxy_device::{Device, IoDone, IoId, IoOp};
-use foxy_store::{Answer, Outbox, PlacementHint, Scheme, Site, StoreRequest, Ticket};
+use foxy_store::{Answer, Lookup, Outbox, PlacementHint, Scheme, Site, StoreRequest, Ticket};
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Things that may happen in one `settle`; more means that the scheme turns in circles.
@@ -59,6 +60,9 @@ struct Run<'a> {
     subject: &'a Subject,
     disk: Disk,
     scheme: Box<dyn Scheme>,
+    lookup: Option<Arc<dyn Lookup>>,
+    /// The gets of keys that a look said to be absent.
+    looked_absent: HashMap<Ticket, u32>,
     model: Model,
     now: Instant,
     random: Random,
@@ -78,6 +82,8 @@ impl<'a> Run<'a> {
             subject,
             disk: Disk::new(random.next_u64()),
             scheme: (subject.scheme)(random.next_u64()),
+            lookup: None,
+            looked_absent: HashMap::new(),
             model: Model::default(),
             now: Instant::ZERO,
             random,
@@ -141,6 +147,7 @@ impl<'a> Run<'a> {
     }
 
     fn start(&mut self) -> Result<(), Violation> {
+        self.lookup = self.scheme.lookup();
         self.scheme.start(self.now, &mut self.out);
         self.carry_out()
     }
@@ -151,6 +158,7 @@ impl<'a> Run<'a> {
         self.out = Outbox::default();
         self.ready.clear();
         self.in_flight.clear();
+        self.looked_absent.clear();
         self.buffer_bytes = 0;
         self.scheme = (self.subject.scheme)(self.random.next_u64());
         self.start()
@@ -161,6 +169,11 @@ impl<'a> Run<'a> {
         let ticket = Ticket(self.tickets);
         self.note(|| format!("  request {}: {asked:?}", ticket.0));
         self.model.ask(ticket, asked);
+        if let (Asked::Get(key), Some(lookup)) = (asked, &self.lookup)
+            && lookup.is_absent(content::key(key))
+        {
+            self.looked_absent.insert(ticket, key);
+        }
         let request = match asked {
             Asked::Get(key) => StoreRequest::Get { ticket, key: content::key(key) },
             Asked::Remove(key) => StoreRequest::Remove { ticket, key: content::key(key) },
@@ -196,6 +209,10 @@ impl<'a> Run<'a> {
         }
         for reply in std::mem::take(&mut self.out.replies) {
             self.note(|| format!("  request {}: {}", reply.ticket.0, brief(&reply.answer)));
+            let looked_absent = self.looked_absent.remove(&reply.ticket);
+            if let (Some(key), Answer::Found(_)) = (looked_absent, &reply.answer) {
+                return Err(Violation::LookedAbsent { key });
+            }
             match self.model.answer(&reply)? {
                 Verdict::Found => self.tally.found += 1,
                 Verdict::Absent => self.tally.absent += 1,

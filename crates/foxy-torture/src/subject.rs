@@ -155,6 +155,7 @@ pub const CANARIES: &[Subject] = &[
     canary("canary-checks-half-the-key", |_| Box::new(Slots::new(Flaw::ChecksHalfTheKey))),
     canary("canary-serves-previous", |_| Box::new(Slots::new(Flaw::ServesPrevious))),
     canary("canary-loses-answers", |_| Box::new(Slots::new(Flaw::LosesAnswers))),
+    canary("canary-looks-away", |_| Box::new(Slots::new(Flaw::LooksAway))),
     Subject {
         name: "canary-stream-packetizer-without-sync",
         scheme: |seed| {

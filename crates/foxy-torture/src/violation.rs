@@ -29,6 +29,11 @@ pub enum Violation {
     CameBack(RecordName),
     /// 2: a record whose put had been refused before the get.
     RefusedPut(RecordName),
+    /// A record that the scheme found although a look had said that there is none.
+    LookedAbsent {
+        /// The key that was asked for.
+        key: u32,
+    },
     /// 5: more than the scheme was allowed.
     OverBound {
         /// What is limited.
@@ -87,6 +92,7 @@ impl fmt::Display for Violation {
             Self::RefusedPut(name) => {
                 write!(f, "key {} version {} was found though its put was refused", name.key, name.version)
             }
+            Self::LookedAbsent { key } => write!(f, "key {key} was found after a look had called it absent"),
             Self::OverBound { what, limit, seen } => {
                 let what = match what {
                     Bound::DiskBytes => "bytes on disk",

@@ -65,6 +65,11 @@ fn a_lost_answer_is_caught() {
 }
 
 #[test]
+fn a_look_that_hides_a_record_is_caught() {
+    caught("canary-looks-away", 6, |violation| matches!(violation, Violation::LookedAbsent { .. }));
+}
+
+#[test]
 fn a_scheme_of_the_store_that_syncs_nothing_is_caught() {
     caught("canary-ufs-without-sync", 24, |violation| matches!(violation, Violation::CameBack(_)));
     caught("canary-stream-packetizer-without-sync", 24, |violation| {

@@ -23,4 +23,6 @@ pub enum Flaw {
     ServesPrevious,
     /// Forgets to answer when several requests wait.
     LosesAnswers,
+    /// Calls every key absent to who looks.
+    LooksAway,
 }

@@ -5,8 +5,11 @@ use super::Flaw;
 use super::slot::{self, HEADER, SLOT};
 use foxy_base::Instant;
 use foxy_device::{FileId, IoBuffer, IoDone, IoError, IoId, IoOp, IoOutput, StorePath};
-use foxy_store::{AbsentReason, Answer, Key, Outbox, Record, RefusedReason, Scheme, StoreRequest, Ticket};
+use foxy_store::{
+    AbsentReason, Answer, Key, Lookup, Outbox, Record, RefusedReason, Scheme, StoreRequest, Ticket,
+};
 use std::collections::{HashMap, HashSet, VecDeque};
+use std::sync::Arc;
 
 const SLOTS: u64 = 16;
 const WAITING_LIMIT: usize = 64;
@@ -214,6 +217,18 @@ impl Scheme for Slots {
     }
 
     fn on_deadline(&mut self, _now: Instant, _out: &mut Outbox) {}
+
+    fn lookup(&self) -> Option<Arc<dyn Lookup>> {
+        (self.flaw == Flaw::LooksAway).then(|| Arc::new(LooksAway) as Arc<dyn Lookup>)
+    }
+}
+
+struct LooksAway;
+
+impl Lookup for LooksAway {
+    fn is_absent(&self, _: Key) -> bool {
+        true
+    }
 }
 
 fn slot_of(key: Key) -> u64 {

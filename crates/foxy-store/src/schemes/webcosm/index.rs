@@ -13,6 +13,14 @@ pub const FINGERPRINT_BITS: u32 = 22;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Tag(pub u64);
 
+impl Tag {
+    /// The tag of a key with that hash, in an index of two to the power of `bits` partitions.
+    #[must_use]
+    pub const fn of(hash: u64, bits: u32) -> Self {
+        Self(hash >> (64 - bits - FINGERPRINT_BITS))
+    }
+}
+
 const CLASS_BITS: u32 = 6;
 const USE_BITS: u32 = 2;
 
@@ -118,7 +126,7 @@ impl Index {
     /// The tag of a key with that hash.
     #[must_use]
     pub const fn tag(&self, hash: u64) -> Tag {
-        Tag(hash >> (64 - self.bits - FINGERPRINT_BITS))
+        Tag::of(hash, self.bits)
     }
 
     /// Whether a tag, such as one that was read from a disk, is one that keys can have here.

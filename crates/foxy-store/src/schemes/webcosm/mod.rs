@@ -28,6 +28,7 @@ mod reclaim;
 mod resize;
 mod script;
 mod seal;
+mod shared;
 mod stage;
 mod state;
 mod summaries;
@@ -44,7 +45,7 @@ mod tests;
 
 pub use geometry::MOST_BYTES;
 
-use crate::contract::{Answer, Key, Outbox, Record, Scheme, StoreRequest, Ticket};
+use crate::contract::{Answer, Key, Lookup, Outbox, Record, Scheme, StoreRequest, Ticket};
 use crate::observe::Observer;
 use crate::opening::Opening;
 use crate::record::Secret;
@@ -59,14 +60,16 @@ use foxy_device::{FileId, IoDone};
 use geometry::{Geometry, LogName, Position, Sequence};
 use ghost::Ghost;
 use head::Finding;
-use index::{Index, Tag};
+use index::Tag;
 use io::Pending;
 use log::Log;
 use rebuild::Rebuild;
 use reclaim::Reclaim;
 use script::Script;
+use shared::SharedIndex;
 use state::Phase;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use uses::Uses;
 
 /// The store's file within its device.
@@ -90,7 +93,7 @@ pub struct Webcosm {
     geometry: Geometry,
     superblock: Superblock,
     secret: Secret,
-    index: Index,
+    index: SharedIndex,
     slots: Vec<Written>,
     logs: [Log; 2],
     ghost: Ghost,
@@ -127,7 +130,7 @@ impl Webcosm {
             geometry,
             superblock: Superblock::default(),
             secret: Secret::new(0),
-            index: Index::new(geometry.partition_bits),
+            index: SharedIndex::new(geometry.partition_bits),
             slots: Vec::new(),
             logs: LogName::ALL.map(|log| Log::new(log, &geometry)),
             ghost: Ghost::new(&geometry),
@@ -167,8 +170,12 @@ impl Webcosm {
 
     /// A record that waits is not to be written.
     fn unstage(&mut self, key: Key) {
+        let mut waited = false;
         for log in &mut self.logs {
-            log.stage.remove(key);
+            waited |= log.stage.remove(key);
+        }
+        if waited {
+            self.index.unstage(self.tag(key));
         }
     }
 
@@ -281,5 +288,9 @@ impl Scheme for Webcosm {
             self.pump_rebuild(rebuild::LEARNED_AT_ONCE, now, out);
         }
         self.after_event(now, out);
+    }
+
+    fn lookup(&self) -> Option<Arc<dyn Lookup>> {
+        Some(self.index.lookup())
     }
 }

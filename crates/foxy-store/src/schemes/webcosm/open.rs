@@ -5,7 +5,6 @@ use super::facts::Forgetting;
 use super::geometry::{Geometry, LogName};
 use super::ghost::Ghost;
 use super::head::Finding;
-use super::index::Index;
 use super::io::Pending;
 use super::log::Log;
 use super::resize;
@@ -76,7 +75,7 @@ impl Webcosm {
         self.secret = superblock.secret();
         self.observer.statistics.size_bytes.set(superblock.size);
         self.geometry = Geometry::in_file(&superblock);
-        self.index = Index::new(self.geometry.partition_bits);
+        self.index.begin_anew(self.geometry.partition_bits);
         self.slots = vec![super::Written::default(); self.geometry.slots() as usize];
         self.logs = LogName::ALL.map(|log| Log::new(log, &self.geometry));
         self.ghost = Ghost::new(&self.geometry);

@@ -91,6 +91,7 @@ impl Webcosm {
     pub(super) fn enter(&mut self, next: Phase) {
         assert!(self.phase.may_become(next), "{:?} does not lead to {next:?}", self.phase);
         self.phase = next;
+        self.index.set_complete((next == Phase::Serving).then_some(self.superblock.salt));
         self.observer.status.set(self.status());
     }
 }

@@ -76,6 +76,7 @@ impl Webcosm {
         let log = if full && distance.is_large() && !proven { LogName::Probation } else { LogName::Main };
         let uses = distance.first_uses();
         self.logs[log as usize].stage.insert(Staged { key, record, uses }, now);
+        self.index.stage(tag);
     }
 
     /// Writes what is due, as far as there is room.

@@ -1,0 +1,195 @@
+//! What waits for a shard's thread, and whether the thread has to be woken for it. The lock around it and the waking itself are
+//! in [`crate::shard`].
+
+use crate::contract::{Key, RefusedReason};
+use crate::engine::{Ask, Wake};
+use crate::shard::Reply;
+use std::collections::{HashSet, VecDeque};
+use std::time::Duration;
+
+/// How long small puts may wait while there are more to come: a system call for each would cost more than the puts.
+pub const DOZE: Duration = Duration::from_millis(1);
+
+/// From this length on, in bytes, a record is a part of a larger body, whose next part waits for the answer.
+const SMALL: usize = 64 << 10;
+
+/// Whether the thread will look into its mailbox by itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Attention {
+    /// Before it waits.
+    Awake,
+    /// After [`DOZE`] at the latest.
+    Dozing,
+    /// Only once it is woken.
+    Asleep,
+}
+
+/// The mailbox of one shard.
+pub struct Mailbox {
+    waiting: VecDeque<Wake<Reply>>,
+    /// Bytes of the puts that wait.
+    bytes: usize,
+    open: bool,
+    thread: Attention,
+    /// Keys of the puts that wait.
+    put: HashSet<Key>,
+    /// Keys of the puts that the thread took last: the scheme may not have seen them all.
+    taken: HashSet<Key>,
+}
+
+impl Mailbox {
+    /// An empty one, its thread awake.
+    pub fn new() -> Self {
+        Self {
+            waiting: VecDeque::new(),
+            bytes: 0,
+            open: true,
+            thread: Attention::Awake,
+            put: HashSet::new(),
+            taken: HashSet::new(),
+        }
+    }
+
+    /// Whether requests are taken.
+    pub const fn is_open(&self) -> bool {
+        self.open
+    }
+
+    /// Whether a put of this key is on its way to the scheme.
+    pub fn awaits(&self, key: Key) -> bool {
+        self.put.contains(&key) || self.taken.contains(&key)
+    }
+
+    /// Whether a request is to be turned away, if so many may wait, and puts with so many bytes. One put is taken at any size.
+    pub fn refuses(&self, ask: &Ask, requests: usize, bytes: usize) -> Option<RefusedReason> {
+        if !self.open {
+            return Some(RefusedReason::Closed);
+        }
+        let full =
+            self.waiting.len() >= requests || !self.waiting.is_empty() && self.bytes + length(ask) > bytes;
+        full.then_some(RefusedReason::Busy)
+    }
+
+    /// Leaves something for the thread. Says whether it must be woken: it would look for that too late by itself.
+    pub fn post(&mut self, wake: Wake<Reply>) -> bool {
+        let late = match self.thread {
+            Attention::Awake => false,
+            Attention::Dozing => !is_small_put(&wake),
+            Attention::Asleep => true,
+        };
+        if late {
+            self.thread = Attention::Awake;
+        }
+        if let Wake::Request(ask, _) = &wake {
+            self.bytes += length(ask);
+            if let Ask::Put(key, ..) = ask {
+                self.put.insert(*key);
+            }
+        }
+        self.waiting.push_back(wake);
+        late
+    }
+
+    /// Exchanges what has come in for an empty list; the thread has done what it took before.
+    pub fn take(&mut self, batch: &mut VecDeque<Wake<Reply>>) {
+        self.thread = Attention::Awake;
+        self.bytes = 0;
+        self.taken.clear();
+        std::mem::swap(&mut self.put, &mut self.taken);
+        std::mem::swap(&mut self.waiting, batch);
+    }
+
+    /// Whether the thread may wait in that way: nothing has come in meanwhile.
+    pub fn may_wait(&mut self, attention: Attention) -> bool {
+        let idle = self.waiting.is_empty();
+        if idle {
+            self.thread = attention;
+        }
+        idle
+    }
+
+    /// Takes no more requests; those that came too late.
+    pub fn shut(&mut self) -> VecDeque<Wake<Reply>> {
+        self.open = false;
+        std::mem::take(&mut self.waiting)
+    }
+}
+
+/// Whether it is a put that nobody is held up by.
+pub fn is_small_put(wake: &Wake<Reply>) -> bool {
+    matches!(wake, Wake::Request(Ask::Put(_, record, _), _) if record.len() < SMALL)
+}
+
+fn length(ask: &Ask) -> usize {
+    match ask {
+        Ask::Put(_, record, _) => record.len(),
+        Ask::Get(_) | Ask::Remove(_) => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::contract::{PlacementHint, Record};
+
+    const KEY: Key = Key([7; 16]);
+
+    fn put(length: usize) -> Wake<Reply> {
+        let record = Record { body: vec![0; length].into(), ..Record::default() };
+        Wake::Request(Ask::Put(KEY, record, PlacementHint::default()), Box::new(|_| {}))
+    }
+
+    fn get() -> Wake<Reply> {
+        Wake::Request(Ask::Get(KEY), Box::new(|_| {}))
+    }
+
+    #[test]
+    fn a_dozing_thread_is_left_alone_by_small_puts_only_and_a_sleeping_one_by_nothing() {
+        let mut mailbox = Mailbox::new();
+        assert!(!mailbox.post(get()), "awake");
+        for (attention, wake, late) in [
+            (Attention::Dozing, put(SMALL - 1), false),
+            (Attention::Dozing, put(SMALL), true),
+            (Attention::Dozing, get(), true),
+            (Attention::Asleep, put(1), true),
+        ] {
+            let mut batch = VecDeque::new();
+            mailbox.take(&mut batch);
+            assert!(batch.len() == 1 && mailbox.may_wait(attention));
+            assert_eq!(mailbox.post(wake), late, "{attention:?}");
+            assert!(!mailbox.may_wait(attention), "something waits");
+        }
+    }
+
+    #[test]
+    fn a_put_is_awaited_until_the_thread_comes_back_for_more() {
+        let (mut mailbox, mut batch) = (Mailbox::new(), VecDeque::new());
+        mailbox.post(put(1));
+        for awaited in [true, false] {
+            assert!(mailbox.awaits(KEY));
+            mailbox.take(&mut batch);
+            assert_eq!(mailbox.awaits(KEY), awaited);
+            batch.clear();
+            if !awaited {
+                break;
+            }
+        }
+    }
+
+    #[test]
+    fn one_put_is_taken_at_any_size_and_none_once_it_is_shut() {
+        let mut mailbox = Mailbox::new();
+        let large = Ask::Put(
+            KEY,
+            Record { body: vec![0; 100].into(), ..Record::default() },
+            PlacementHint::default(),
+        );
+        assert_eq!(mailbox.refuses(&large, 3, 10), None);
+        mailbox.post(put(1));
+        assert_eq!(mailbox.refuses(&large, 3, 10), Some(RefusedReason::Busy));
+        assert_eq!(mailbox.refuses(&Ask::Get(KEY), 3, 10), None);
+        assert_eq!(mailbox.refuses(&Ask::Get(KEY), 1, 10), Some(RefusedReason::Busy));
+        assert_eq!(mailbox.shut().len(), 1);
+        assert_eq!(mailbox.refuses(&Ask::Get(KEY), 3, 10), Some(RefusedReason::Closed));
+    }
+}
