@@ -16,6 +16,11 @@ mod terminal;
 use std::process::ExitCode;
 use terminal::Level;
 
+/// Bodies are allocated by workers and freed by the store's thread, where the C library's allocator makes threads wait for each
+/// other (docs/decisions/allocator.md).
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> ExitCode {
     let matches = match commands::command_line().try_get_matches() {
         Ok(matches) => matches,
