@@ -12,7 +12,7 @@ use super::script::{After, Step};
 use super::state::Phase;
 use super::summary::Fact;
 use crate::contract::Outbox;
-use crate::journal::{self, JournalContent};
+use crate::journal::{self, BlockStamp, JournalContent};
 use crate::opening::Turn;
 use crate::status::OpenStoreError;
 use crate::superblock::Superblock;
@@ -51,11 +51,19 @@ impl Webcosm {
     }
 
     /// Begins an empty store in the file there is: a new secret makes all that was written unreadable. Nothing is written
-    /// before the file is durably there, so that one of foxy's is empty, whole and blank, or stamped.
+    /// before the file is durably there, and nothing before the stamp, so that one of foxy's is empty, whole and blank, or
+    /// stamped. The journal gets a block from the start: one without any is known to be lost.
     fn format(&mut self, size: u64, out: &mut Outbox) {
         self.enter(Phase::Formatting);
         let superblock = Superblock::fresh(&self.superblock, self.settings.seed, self.settings.size, size);
-        let steps = [Step::Sync].into_iter().chain(Self::superblock_steps(&superblock)).collect();
+        let half = Geometry::in_file(&superblock).journal[superblock.journal_half as usize];
+        let stamp = BlockStamp { generation: superblock.journal_generation, durable: 0 };
+        let block = journal::encode(&[Fact::mark([(0, 0); 2]).to_forget()], 0, stamp, &superblock.secret());
+        let steps = [Step::Sync]
+            .into_iter()
+            .chain(Self::superblock_steps(&superblock))
+            .chain([Step::Write(half.offset(), block), Step::Sync])
+            .collect();
         self.run(steps, After::Formatted(superblock), Instant::ZERO, out);
     }
 
@@ -65,7 +73,7 @@ impl Webcosm {
         }
         self.adopt(superblock);
         self.forgetting = Forgetting::default();
-        self.forgetting.begin(self.geometry.journal[0], 0);
+        self.forgetting.begin(self.geometry.journal[0], 1);
         self.enter(Phase::Serving);
         self.begin_uses(now);
     }
@@ -111,14 +119,15 @@ impl Webcosm {
         self.submit_read(half.offset(), half.bytes(), Pending::Journal, out);
     }
 
-    /// A journal that cannot be read may have forgotten anything, so everything is.
+    /// A journal that cannot be read may have forgotten anything, so everything is; so may one without a block, since the first
+    /// was durable before the superblock that names the half, or before anything was stored.
     pub(super) fn journal_read(&mut self, result: Result<IoBuffer, IoError>, out: &mut Outbox) {
         let half = self.geometry.journal[self.superblock.journal_half as usize];
         let content = result.ok().filter(|buffer| buffer.len() == half.bytes()).and_then(|buffer| {
             journal::decode(buffer.as_ref(), self.superblock.journal_generation, &self.secret).ok()
         });
         match content {
-            Some(JournalContent { facts, .. }) => {
+            Some(JournalContent { facts, .. }) if !facts.is_empty() => {
                 facts.iter().map(Fact::of_forget).for_each(|fact| self.adopt_fact(fact));
                 if !self.logs.iter().all(Log::is_possible) {
                     return self.journal_lost(out);
@@ -126,8 +135,8 @@ impl Webcosm {
                 self.enter(Phase::FindingHead);
                 self.find_head(LogName::Main, out);
             }
-            None if self.finding.journal_tries < JOURNAL_TRIES => self.read_journal(out),
-            None => self.journal_lost(out),
+            _ if self.finding.journal_tries < JOURNAL_TRIES => self.read_journal(out),
+            _ => self.journal_lost(out),
         }
     }
 

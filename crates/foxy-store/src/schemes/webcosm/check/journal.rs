@@ -81,7 +81,7 @@ impl Walk<'_> {
     }
 
     /// The last block written may have been cut off, and so may the one after it; all before must be whole, and so must the
-    /// first, which was durable before the superblock named this half.
+    /// first, without which nothing was stored yet.
     fn judge_block(&mut self, at: u64, pair: [Copy; 2], number: usize, written: usize) {
         let may_be_torn = number > 0 && number + 1 >= written;
         if pair.contains(&Copy::Sound) {
@@ -91,7 +91,7 @@ impl Walk<'_> {
                     self.find(at + copy * PAGE as u64, PAGE, Reason::JournalCopyDamaged, level);
                 }
             }
-        } else if number < written || number == 0 && pair.contains(&Copy::Damaged) {
+        } else if number < written || number == 0 {
             self.find(at, BLOCK_BYTES, Reason::JournalDamaged, Level::Damage);
         } else if number == written && pair.contains(&Copy::Damaged) {
             self.find(at, BLOCK_BYTES, Reason::JournalTorn, Level::Normal);

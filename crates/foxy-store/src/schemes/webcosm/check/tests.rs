@@ -1,6 +1,8 @@
 //! The check against the scheme: what it calls live is what an opening serves, a crash leaves no damage, damage is found,
 //! and no bytes make it fail.
 
+mod journal;
+
 use super::*;
 use crate::contract::{Answer, Key, PlacementHint, Record};
 use crate::observe::Observer;
