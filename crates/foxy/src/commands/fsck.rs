@@ -101,8 +101,8 @@ impl Verdict {
                 if count(Level::Unread) > 0 {
                     return Some(Failure::Failed(format!("store {path}: not all of it could be read")));
                 }
-                let damage = count(Level::Damage);
-                (damage > 0).then(|| Failure::Missed(format!("store {path}: {damage} findings of damage")))
+                (count(Level::Damage) > 0)
+                    .then(|| Failure::Missed(format!("store {path}: {}", damage(report))))
             }
             Self::Beginning { damaged, .. } => damaged.first().map(|number| {
                 Failure::Missed(format!("store {path}: copy {number} of the superblock is damaged"))
@@ -228,13 +228,17 @@ pub fn table(findings: &Findings) -> String {
     text
 }
 
-fn sums(report: &Report) -> String {
-    let count = |level| report.findings.count(level);
-    let damage = match count(Level::Damage) {
+/// How much damage was found.
+fn damage(report: &Report) -> String {
+    match report.findings.count(Level::Damage) {
         0 => "no damage".into(),
         1 => "1 finding of damage".into(),
         many => format!("{many} findings of damage"),
-    };
+    }
+}
+
+fn sums(report: &Report) -> String {
+    let (count, damage) = (|level| report.findings.count(level), damage(report));
     let mut text =
         format!("{} records, {} verified: {damage}", report.live_records(), ByteSize(report.verified_bytes));
     for (level, what) in
