@@ -45,6 +45,12 @@ fn a_missed_bar_ends_with_one_and_nonsense_with_two() {
     };
     check(&["--fail-if", "hit_ratio<0.5"], 1, "--fail-if hit_ratio<0.5: hit_ratio is 0");
     check(&["--fail-if", "beauty<0.5"], 2, "not measured; there are requests_per_second");
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("run.jsonl");
+    let json = ["--json", file.to_str().expect("UTF-8"), "--fail-if", "beauty<0.5"];
+    check(&json, 2, "not measured; there are requests_per_second");
+    let records = std::fs::read_to_string(&file).expect("written all the same");
+    assert!(records.contains("\"held\":false") && records.contains("\"hit_ratio\""), "{records}");
     check(&["--fail-if", "hit_ratio"], 2, "is not a bar");
     check(&["--seconds", "5"], 2, "give one of them");
     check(&["--protocol", "3"], 2, "1.0-keep-alive");
@@ -97,6 +103,7 @@ fn a_signal_ends_a_run_whose_records_say_so() {
     );
     let records = std::fs::read_to_string(&file).expect("written");
     assert!(records.contains("\"kind\":\"failed-run\""), "{records}");
+    assert!(records.contains("\"held\":false"), "{records}");
 }
 
 #[test]

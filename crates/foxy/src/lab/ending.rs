@@ -1,4 +1,5 @@
-//! How a run that has bars, a page and records ends: what was found is held against the bars, written, and said in the exit code.
+//! How a run that has bars and records, and may have a page, ends: what was found is written, held against the bars, and said in
+//! the exit code.
 
 use super::arguments::bars;
 use super::bars::missed;
@@ -19,12 +20,23 @@ pub fn conclude(
     failed: Option<Failure>,
     page: impl FnOnce(&Setup) -> String,
 ) -> Result<(), Failure> {
-    let missed = if failed.is_some() { Vec::new() } else { missed(bars(matches), &found)? };
     page::write(matches, || page(&setup))?;
-    records::write(matches, setup, found, failed.is_none() && missed.is_empty())?;
-    match failed {
-        Some(failure) => Err(failure),
-        None if missed.is_empty() => Ok(()),
-        None => Err(Failure::Missed(missed.join("\n"))),
-    }
+    settle(matches, setup, found, failed)
+}
+
+/// The same without a page. A bar on something that was not measured costs no records.
+///
+/// # Errors
+/// As [`conclude`].
+pub fn settle(
+    matches: &ArgMatches,
+    setup: Setup,
+    found: Vec<Record>,
+    failed: Option<Failure>,
+) -> Result<(), Failure> {
+    let judged = failed.map_or_else(|| missed(bars(matches), &found), Err);
+    let held = judged.as_ref().is_ok_and(Vec::is_empty);
+    records::write(matches, setup, found, held)?;
+    let missed = judged?;
+    if missed.is_empty() { Ok(()) } else { Err(Failure::Missed(missed.join("\n"))) }
 }

@@ -3,10 +3,8 @@
 mod arguments;
 
 use crate::failure::Failure;
-use crate::lab::arguments::bars;
-use crate::lab::bars::missed;
 use crate::lab::line_log::Log;
-use crate::lab::{collector, records};
+use crate::lab::{collector, ending, records};
 use crate::serve::process::raise_open_files;
 use crate::signals;
 use crate::terminal::{self, Level};
@@ -40,9 +38,7 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     say(log.lock().unwrap_or_else(PoisonError::into_inner).finish());
     terminal::print(collector::text(&report).trim_end());
     let found = report.records();
-    let missed = missed(bars(matches), &found)?;
-    records::write(matches, setup, found, missed.is_empty())?;
-    if missed.is_empty() { Ok(()) } else { Err(Failure::Missed(missed.join("\n"))) }
+    ending::settle(matches, setup, found, None)
 }
 
 /// Where the Collector's lines go.

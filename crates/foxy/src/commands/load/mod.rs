@@ -5,9 +5,7 @@ mod phases;
 mod trace;
 
 use crate::failure::Failure;
-use crate::lab::arguments::bars;
-use crate::lab::bars::missed;
-use crate::lab::{descriptors, origin, progress::Progress, records};
+use crate::lab::{descriptors, ending, origin, progress::Progress, records};
 use crate::process_table::{family, processor_time};
 use crate::signals::interrupted;
 use crate::terminal::{self, Level};
@@ -116,15 +114,12 @@ fn finish(
             &format!("load: the generator, not the proxy, was the limit: {why}"),
         );
     }
-    let missed = missed(bars(matches), &found)?;
-    records::write(matches, setup(options), found, missed.is_empty())?;
-    if options.interrupted.load(Relaxed) {
-        return Err(Failure::Failed(format!("load: {STOPPED}")));
-    }
-    if report.answers == 0 {
-        return Err(Failure::Failed(nothing_answered(report.main_cause())));
-    }
-    if missed.is_empty() { Ok(()) } else { Err(Failure::Missed(missed.join("\n"))) }
+    let failed = if options.interrupted.load(Relaxed) {
+        Some(format!("load: {STOPPED}"))
+    } else {
+        (report.answers == 0).then(|| nothing_answered(report.main_cause()))
+    };
+    ending::settle(matches, setup(options), found, failed.map(Failure::Failed))
 }
 
 /// What is run, with the scale of its durations.
