@@ -31,6 +31,8 @@ pub struct Mailbox {
     bytes: usize,
     open: bool,
     thread: Attention,
+    /// Whether a small put has come since the thread last waited: more may follow.
+    gathering: bool,
     /// Keys of the puts that wait.
     put: HashSet<Key>,
     /// Keys of the puts that the thread took last: the scheme may not have seen them all.
@@ -45,6 +47,7 @@ impl Mailbox {
             bytes: 0,
             open: true,
             thread: Attention::Awake,
+            gathering: false,
             put: HashSet::new(),
             taken: HashSet::new(),
         }
@@ -71,12 +74,15 @@ impl Mailbox {
     }
 
     /// Leaves something for the thread. Says whether it must be woken: it would look for that too late by itself.
+    #[must_use]
     pub fn post(&mut self, wake: Wake<Reply>) -> bool {
+        let small = is_small_put(&wake);
         let late = match self.thread {
             Attention::Awake => false,
-            Attention::Dozing => !is_small_put(&wake),
+            Attention::Dozing => !small,
             Attention::Asleep => true,
         };
+        self.gathering |= small;
         if late {
             self.thread = Attention::Awake;
         }
@@ -99,13 +105,13 @@ impl Mailbox {
         std::mem::swap(&mut self.waiting, batch);
     }
 
-    /// Whether the thread may wait in that way: nothing has come in meanwhile.
-    pub fn may_wait(&mut self, attention: Attention) -> bool {
-        let idle = self.waiting.is_empty();
-        if idle {
-            self.thread = attention;
+    /// In which way the thread may wait: it dozes when more small puts may follow. `None` when something has come in meanwhile.
+    pub fn rest(&mut self) -> Option<Attention> {
+        if !self.waiting.is_empty() {
+            return None;
         }
-        idle
+        self.thread = if std::mem::take(&mut self.gathering) { Attention::Dozing } else { Attention::Asleep };
+        Some(self.thread)
     }
 
     /// Takes no more requests; those that came too late.
@@ -116,7 +122,7 @@ impl Mailbox {
 }
 
 /// Whether it is a put that nobody is held up by.
-pub fn is_small_put(wake: &Wake<Reply>) -> bool {
+fn is_small_put(wake: &Wake<Reply>) -> bool {
     matches!(wake, Wake::Request(Ask::Put(_, record, _), _) if record.len() < SMALL)
 }
 
@@ -146,34 +152,34 @@ mod tests {
     #[test]
     fn a_dozing_thread_is_left_alone_by_small_puts_only_and_a_sleeping_one_by_nothing() {
         let mut mailbox = Mailbox::new();
-        assert!(!mailbox.post(get()), "awake");
-        for (attention, wake, late) in [
-            (Attention::Dozing, put(SMALL - 1), false),
-            (Attention::Dozing, put(SMALL), true),
-            (Attention::Dozing, get(), true),
-            (Attention::Asleep, put(1), true),
+        for (before, attention, wake, late) in [
+            (put(1), Attention::Dozing, put(SMALL - 1), false),
+            (put(1), Attention::Dozing, put(SMALL), true),
+            (put(1), Attention::Dozing, get(), true),
+            (put(SMALL), Attention::Asleep, put(1), true),
+            (get(), Attention::Asleep, get(), true),
         ] {
+            mailbox.take(&mut VecDeque::new());
+            assert!(mailbox.rest().is_some());
+            mailbox.take(&mut VecDeque::new());
+            assert!(!mailbox.post(before), "awake");
+            assert_eq!(mailbox.rest(), None, "something waits");
             let mut batch = VecDeque::new();
             mailbox.take(&mut batch);
-            assert!(batch.len() == 1 && mailbox.may_wait(attention));
+            assert_eq!((batch.len(), mailbox.rest()), (1, Some(attention)));
             assert_eq!(mailbox.post(wake), late, "{attention:?}");
-            assert!(!mailbox.may_wait(attention), "something waits");
         }
     }
 
     #[test]
     fn a_put_is_awaited_until_the_thread_comes_back_for_more() {
         let (mut mailbox, mut batch) = (Mailbox::new(), VecDeque::new());
-        mailbox.post(put(1));
-        for awaited in [true, false] {
-            assert!(mailbox.awaits(KEY));
-            mailbox.take(&mut batch);
-            assert_eq!(mailbox.awaits(KEY), awaited);
-            batch.clear();
-            if !awaited {
-                break;
-            }
-        }
+        assert!(!mailbox.awaits(KEY) && !mailbox.post(put(1)) && mailbox.awaits(KEY));
+        mailbox.take(&mut batch);
+        assert!(mailbox.awaits(KEY));
+        batch.clear();
+        mailbox.take(&mut batch);
+        assert!(!mailbox.awaits(KEY));
     }
 
     #[test]
@@ -185,7 +191,7 @@ mod tests {
             PlacementHint::default(),
         );
         assert_eq!(mailbox.refuses(&large, 3, 10), None);
-        mailbox.post(put(1));
+        assert!(!mailbox.post(put(1)));
         assert_eq!(mailbox.refuses(&large, 3, 10), Some(RefusedReason::Busy));
         assert_eq!(mailbox.refuses(&Ask::Get(KEY), 3, 10), None);
         assert_eq!(mailbox.refuses(&Ask::Get(KEY), 1, 10), Some(RefusedReason::Busy));

@@ -3,7 +3,7 @@
 
 use crate::contract::{AbsentReason, Answer, Key, Lookup, PlacementHint, Record, RefusedReason, Scheme};
 use crate::engine::{Ask, Engine, Wake};
-use crate::mailbox::{Attention, DOZE, Mailbox, is_small_put};
+use crate::mailbox::{Attention, DOZE, Mailbox};
 use crate::observe::Observer;
 use crate::statistics::RequestKind;
 use crate::status::StoreStatus;
@@ -116,14 +116,12 @@ impl StoreHandle {
 
     /// Closes the store; requests after it are refused.
     pub fn close(&self, reply: Reply) {
-        let mut mailbox = self.0.lock();
+        let mailbox = self.0.lock();
         if !mailbox.is_open() {
             drop(mailbox);
             return reply(Answer::Closed);
         }
-        mailbox.post(Wake::Shutdown(reply));
-        drop(mailbox);
-        self.0.waker.wake();
+        self.0.post(mailbox, Wake::Shutdown(reply));
     }
 
     /// Counters and status.
@@ -134,17 +132,13 @@ impl StoreHandle {
 
     fn ask(&self, ask: Ask, reply: Reply) {
         let Shared { settings, observer, .. } = &*self.0;
-        let mut mailbox = self.0.lock();
+        let mailbox = self.0.lock();
         if let Some(reason) = mailbox.refuses(&ask, settings.mailbox_requests, settings.mailbox_bytes) {
             drop(mailbox);
             observer.statistics.turned_away.add_shared(u64::from(reason == RefusedReason::Busy));
             return reply(refusal(&ask, reason));
         }
-        let late = mailbox.post(Wake::Request(ask, reply));
-        drop(mailbox);
-        if late {
-            self.0.waker.wake();
-        }
+        self.0.post(mailbox, Wake::Request(ask, reply));
     }
 }
 
@@ -161,6 +155,15 @@ impl Shared {
         let settled = mailbox.is_open() && !mailbox.awaits(key);
         drop(mailbox);
         settled && lookup.is_absent(key)
+    }
+
+    /// Leaves something for the thread, and wakes it where it must be.
+    fn post(&self, mut mailbox: MutexGuard<'_, Mailbox>, wake: Wake<Reply>) {
+        let late = mailbox.post(wake);
+        drop(mailbox);
+        if late {
+            self.waker.wake();
+        }
     }
 
     /// Takes no more requests, and answers those that came too late.
@@ -202,22 +205,19 @@ fn serve<D: BlockingDevice>(
 ) {
     let deliver = &mut |reply: Reply, answer| reply(answer);
     engine.start((shared.settings.clock)(), deliver);
-    let mut more_to_come = false;
     while !engine.is_closed() {
         shared.lock().take(batch);
         let now = (shared.settings.clock)();
         let mut anything = !batch.is_empty();
-        more_to_come |= batch.iter().any(is_small_put);
         while let Some(wake) = batch.pop_front() {
             engine.wake(wake, now, deliver);
         }
         anything |= engine.turn(now, deliver);
-        let attention = if more_to_come { Attention::Dozing } else { Attention::Asleep };
-        if !anything && shared.lock().may_wait(attention) {
+        let attention = if anything { None } else { shared.lock().rest() };
+        if let Some(attention) = attention {
             let deadline = engine.deadline().map(|deadline| deadline.since(now));
-            let doze = more_to_come.then_some(DOZE);
+            let doze = (attention == Attention::Dozing).then_some(DOZE);
             engine.device().wait(deadline.into_iter().chain(doze).min());
-            more_to_come = false;
         }
     }
 }
