@@ -8,24 +8,18 @@ use foxy_workload::Request;
 use rustls::ClientConfig;
 use rustls::pki_types::ServerName;
 use std::io;
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
+use tokio_util::either::Either;
 
 /// Bytes asked of a proxy at a time while it opens a tunnel.
 const READ: usize = 1 << 10;
 
-/// A way to the server.
-pub enum Channel {
-    /// The connection itself.
-    Plain(TcpStream),
-    /// TLS on it, which ends at the server, or at a proxy that speaks for it.
-    Tls(Box<TlsStream<TcpStream>>),
-}
+/// A way to the server: the connection itself, or TLS on it, which ends at the server, or at a proxy that speaks for it.
+pub type Channel = Either<TcpStream, Box<TlsStream<TcpStream>>>;
 
 /// Opens one for a request: through a forward proxy a tunnel, when TLS is to be spoken.
 ///
@@ -34,7 +28,7 @@ pub enum Channel {
 pub async fn open(wire: &Wire, request: &Request) -> Result<Channel, ErrorCause> {
     let mut stream = TcpStream::connect(wire.target).await.map_err(|_| ErrorCause::Connect)?;
     stream.set_nodelay(true).map_err(|_| ErrorCause::Connect)?;
-    let Some(config) = &wire.tls else { return Ok(Channel::Plain(stream)) };
+    let Some(config) = &wire.tls else { return Ok(Channel::Left(stream)) };
     let authority = wire.authority(request);
     if wire.tunnels() {
         tunnel(&mut stream, authority).await?;
@@ -80,7 +74,7 @@ async fn secure(
     if chosen.unwrap_or(b"http/1.1") != offered.unwrap_or_default() {
         return Err(ErrorCause::Handshake);
     }
-    Ok(Channel::Tls(Box::new(stream)))
+    Ok(Channel::Right(Box::new(stream)))
 }
 
 /// The host of an authority, with or without a port; an IPv6 address without its brackets (RFC 3986 §3.2.2).
@@ -95,42 +89,6 @@ fn cause(error: &io::Error) -> ErrorCause {
     match error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>()) {
         Some(rustls::Error::InvalidCertificate(_)) => ErrorCause::Certificate,
         _ => ErrorCause::Handshake,
-    }
-}
-
-impl AsyncRead for Channel {
-    fn poll_read(
-        self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        buffer: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        match self.get_mut() {
-            Self::Plain(stream) => Pin::new(stream).poll_read(context, buffer),
-            Self::Tls(stream) => Pin::new(stream).poll_read(context, buffer),
-        }
-    }
-}
-
-impl AsyncWrite for Channel {
-    fn poll_write(self: Pin<&mut Self>, context: &mut Context<'_>, data: &[u8]) -> Poll<io::Result<usize>> {
-        match self.get_mut() {
-            Self::Plain(stream) => Pin::new(stream).poll_write(context, data),
-            Self::Tls(stream) => Pin::new(stream).poll_write(context, data),
-        }
-    }
-
-    fn poll_flush(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        match self.get_mut() {
-            Self::Plain(stream) => Pin::new(stream).poll_flush(context),
-            Self::Tls(stream) => Pin::new(stream).poll_flush(context),
-        }
-    }
-
-    fn poll_shutdown(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        match self.get_mut() {
-            Self::Plain(stream) => Pin::new(stream).poll_shutdown(context),
-            Self::Tls(stream) => Pin::new(stream).poll_shutdown(context),
-        }
     }
 }
 
