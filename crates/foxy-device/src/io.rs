@@ -163,8 +163,12 @@ pub enum IoError {
     NoSpace,
     /// The device could not read or write the sector (EIO).
     Device,
-    /// Not permitted, or the file system is read-only.
+    /// This user may not (EACCES, EPERM).
     Denied,
+    /// The file system is mounted read-only (EROFS).
+    ReadOnly,
+    /// Another process has locked the file.
+    InUse,
     /// A link, folder, pipe or the like is where a file should be, or something else where a folder should be
     /// (ELOOP, EISDIR, ENOTDIR, ENXIO).
     WrongKind,
@@ -182,7 +186,9 @@ impl fmt::Display for IoError {
             Self::NotFound => f.write_str("no such file"),
             Self::NoSpace => f.write_str("no space left"),
             Self::Device => f.write_str("device error (EIO)"),
-            Self::Denied => f.write_str("permission denied or read-only"),
+            Self::Denied => f.write_str("permission denied"),
+            Self::ReadOnly => f.write_str("the file system is read-only"),
+            Self::InUse => f.write_str("in use by another process"),
             Self::WrongKind => {
                 f.write_str("a link, folder or pipe where a file should be, or no folder where one should be")
             }

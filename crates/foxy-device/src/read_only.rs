@@ -1,9 +1,10 @@
 //! A store's folder as it lies: its files are read, none is made or written. While it is looked at no store opens there,
 //! unless it never was a store's on this machine: then it has no lock file, and none is made.
 
+use crate::held;
 use crate::io::{IoError, StorePath};
-use crate::root::{LOCK, RootError, explain};
-use rustix::fs::{FileType, FlockOperation, Mode, OFlags, flock, fstat, open, openat};
+use crate::root::{LOCK, RootError, explain, not_locked};
+use rustix::fs::{FileType, FlockOperation, Mode, OFlags, fstat, open, openat};
 use rustix::io::{Errno, pread, retry_on_intr};
 use std::os::fd::OwnedFd;
 use std::path::Path;
@@ -38,10 +39,8 @@ impl ReadOnlyFolder {
             Err(error) => return Err(explain(path, error)),
         };
         if let Some(lock) = &lock {
-            flock(lock, FlockOperation::NonBlockingLockShared).map_err(|error| match error {
-                Errno::WOULDBLOCK => RootError::InUse(path.to_owned()),
-                other => explain(path, other),
-            })?;
+            held::lock(lock, FlockOperation::NonBlockingLockShared)
+                .map_err(|error| not_locked(path, error))?;
         }
         Ok(Self { directory, _lock: lock })
     }
@@ -49,7 +48,8 @@ impl ReadOnlyFolder {
     /// Opens a file in it.
     ///
     /// # Errors
-    /// [`IoError::NotFound`], [`IoError::WrongKind`] when it is no file, or what else the system has against it.
+    /// [`IoError::NotFound`], [`IoError::WrongKind`] when it is no file, [`IoError::InUse`] while a store has it, by this or
+    /// another name, or what else the system has against it.
     pub fn file(&self, path: &StorePath) -> Result<ReadOnlyFile, IoError> {
         let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
         let descriptor = openat(&self.directory, path.as_str(), flags, Mode::empty())?;
@@ -57,6 +57,7 @@ impl ReadOnlyFolder {
         if FileType::from_raw_mode(status.st_mode) != FileType::RegularFile {
             return Err(IoError::WrongKind);
         }
+        held::lock(&descriptor, FlockOperation::NonBlockingLockShared)?;
         Ok(ReadOnlyFile { descriptor, size: u64::try_from(status.st_size).unwrap_or(0) })
     }
 }

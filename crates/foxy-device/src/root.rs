@@ -1,6 +1,8 @@
 //! A store's folder on a real file system: made, locked against a second process, and measured.
 
-use rustix::fs::{FlockOperation, Mode, OFlags, flock, mkdirat, open, openat, statvfs};
+use crate::held;
+use crate::io::IoError;
+use rustix::fs::{FlockOperation, Mode, OFlags, mkdirat, open, openat, statvfs};
 use rustix::io::Errno;
 use std::fmt;
 use std::os::fd::OwnedFd;
@@ -27,8 +29,10 @@ pub enum RootError {
     NotADirectory(PathBuf),
     /// A link or folder is where its lock file should be.
     LockNotAFile(PathBuf),
-    /// This user may not write there, or the file system is read-only.
+    /// This user may not write there.
     Denied(PathBuf),
+    /// Its file system is mounted read-only.
+    ReadOnly(PathBuf),
     /// The disk is full.
     NoSpace(PathBuf),
     /// Anything else, with the system's words.
@@ -60,6 +64,14 @@ impl fmt::Display for RootError {
                 write!(
                     f,
                     "store {}: no permission to write there; name a folder of this user's with --store",
+                    path.display()
+                )
+            }
+            Self::ReadOnly(path) => {
+                write!(
+                    f,
+                    "store {}: its file system is read-only; mount it for writing, after a look at the system's log if it was \
+                     not meant to be, or name a folder on another disk with --store",
                     path.display()
                 )
             }
@@ -97,10 +109,8 @@ impl Root {
             Errno::LOOP | Errno::ISDIR | Errno::NXIO => RootError::LockNotAFile(path.to_owned()),
             other => explain(path, other),
         })?;
-        flock(&lock, FlockOperation::NonBlockingLockExclusive).map_err(|error| match error {
-            Errno::WOULDBLOCK => RootError::InUse(path.to_owned()),
-            other => explain(path, other),
-        })?;
+        held::lock(&lock, FlockOperation::NonBlockingLockExclusive)
+            .map_err(|error| not_locked(path, error))?;
         Ok(Self { path: path.to_owned(), directory: Arc::new(directory), lock: Arc::new(lock) })
     }
 
@@ -146,9 +156,18 @@ pub(crate) fn explain(path: &Path, error: Errno) -> RootError {
     let path = path.to_owned();
     match error {
         Errno::NOTDIR | Errno::EXIST => RootError::NotADirectory(path),
-        Errno::ACCESS | Errno::PERM | Errno::ROFS => RootError::Denied(path),
+        Errno::ACCESS | Errno::PERM => RootError::Denied(path),
+        Errno::ROFS => RootError::ReadOnly(path),
         Errno::NOSPC | Errno::DQUOT => RootError::NoSpace(path),
         other => RootError::Failed(path, other.to_string()),
+    }
+}
+
+/// Why a folder's lock was not taken.
+pub(crate) fn not_locked(path: &Path, error: IoError) -> RootError {
+    match error {
+        IoError::InUse => RootError::InUse(path.to_owned()),
+        other => RootError::Failed(path.to_owned(), other.to_string()),
     }
 }
 

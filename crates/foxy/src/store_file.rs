@@ -51,9 +51,15 @@ pub fn open(path: &Path) -> Result<Vec<StoreFile>, Failure> {
     let mut files = Vec::new();
     for name in names().filter(|name| wanted.is_none_or(|wanted| wanted == *name)) {
         let at = folder.join(name);
-        match opened.file(&StorePath::new(name)) {
+        let in_use = |error: &IoError| *error == IoError::InUse;
+        match patiently(in_use, || opened.file(&StorePath::new(name))) {
             Ok(file) => files.push(StoreFile { path: at, name, file, _folder: Rc::clone(&opened) }),
             Err(IoError::NotFound) => {}
+            Err(IoError::InUse) => {
+                let text =
+                    "in use by a running foxy, by this or another name of the file; stop that one first";
+                return Err(Failure::Unusable(format!("store {}: {text}", at.display())));
+            }
             Err(error @ (IoError::Denied | IoError::WrongKind)) => {
                 return Err(Failure::Unusable(format!("store {}: {error}", at.display())));
             }

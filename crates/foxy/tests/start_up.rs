@@ -35,6 +35,25 @@ fn a_second_foxy_on_one_address_or_store_is_refused() {
 }
 
 #[test]
+fn a_store_is_one_foxys_without_the_folders_lock_and_by_another_name_of_its_file() {
+    for (scheme, name) in [("webcosm", "webcosm.foxy"), ("coss", "coss.foxy"), ("diskd", "foxy-ufs-ledger")] {
+        let (folder, other) =
+            (tempfile::tempdir().expect("a folder"), tempfile::tempdir().expect("a folder"));
+        let flags = ["--scheme", scheme];
+        let first = Foxy::start(folder.path(), &flags);
+        let file = folder.path().join(name);
+        std::fs::hard_link(&file, other.path().join(name)).expect("linked");
+        std::fs::remove_file(folder.path().join("foxy.lock")).expect("a lock");
+        for path in [folder.path(), other.path()] {
+            let expected = format!("store {}: in use by another foxy", path.join(name).display());
+            check(path, &flags, &[&expected, "--store"]);
+        }
+        first.kill();
+        drop(Foxy::start(folder.path(), &flags));
+    }
+}
+
+#[test]
 fn a_store_file_that_is_not_ours_is_left_alone() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("webcosm.foxy");
@@ -143,7 +162,7 @@ fn a_full_disk_and_a_read_only_one_are_refused_with_what_would_be_right() {
             "size=40m",
             "a size of 64 MiB was asked for and the disk has room for 41943040 bytes; ask for at most 40M",
         ),
-        ("ro", "no permission to write there"),
+        ("ro", "its file system is read-only; mount it for writing"),
     ] {
         let folder = tempfile::tempdir().expect("a folder");
         let Some((code, report)) = refused_on(options, folder.path()) else { return };

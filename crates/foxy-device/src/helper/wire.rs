@@ -189,6 +189,8 @@ pub(super) fn answer(answer: &Answer) -> Vec<u8> {
                 IoError::NotOpen => (5, 0),
                 IoError::Other(number) => (6, number),
                 IoError::WrongKind => (7, 0),
+                IoError::ReadOnly => (8, 0),
+                IoError::InUse => (9, 0),
             };
             start(4).number(kind).bytes(&number.to_le_bytes())
         }
@@ -235,6 +237,8 @@ fn error(rest: &mut Rest<'_>) -> Result<IoError> {
             IoError::Other(i32::from_le_bytes(field))
         }
         7 => IoError::WrongKind,
+        8 => IoError::ReadOnly,
+        9 => IoError::InUse,
         _ => return Err(unsound()),
     })
 }

@@ -19,6 +19,7 @@ pub fn words(error: &RootError) -> String {
         RootError::NotADirectory(_) => "not a folder".into(),
         RootError::LockNotAFile(_) => "there is a link or folder where its lock file should be".into(),
         RootError::Denied(_) => "the folder is read-only for this user".into(),
+        RootError::ReadOnly(_) => "the folder's file system is read-only".into(),
         RootError::NoSpace(_) => "the disk is full".into(),
         RootError::Failed(_, words) => format!("the folder cannot be used: {words}"),
     }

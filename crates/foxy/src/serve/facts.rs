@@ -5,6 +5,7 @@ use super::admin_explain::Asked;
 use super::admin_purge::Wanted;
 use super::disk_health::DiskHealth;
 use super::exposition::{Exposition, FamilyKind};
+use super::file_watch::FileWatch;
 use super::log_queue::LogQueue;
 use super::{metrics, process};
 use foxy_base::{WallTime, clock};
@@ -27,6 +28,8 @@ pub struct RunningFacts {
     pub token: Option<Token>,
     /// Each store with its folder, and what is known of its disk.
     pub stores: Vec<(String, StoreHandle, DiskHealth)>,
+    /// What is known of their files.
+    pub files: FileWatch,
     /// Lines of the access log that wait.
     pub log: Option<Arc<LogQueue>>,
     /// When it became ready.
@@ -55,20 +58,21 @@ impl Facts for RunningFacts {
 
     fn troubles(&self) -> Vec<String> {
         let now = clock::monotonic();
-        let trouble = |(folder, store, health): &(String, StoreHandle, DiskHealth)| {
+        let trouble = |(number, (folder, store, health)): (usize, &(String, StoreHandle, DiskHealth))| {
             let observer = store.observer();
             let trouble = match observer.status.get() {
                 StoreStatus::Unusable(error) => error.to_string(),
                 StoreStatus::Panicked => "its thread failed; restart foxy".into(),
                 StoreStatus::Rebuilding | StoreStatus::Serving => {
-                    health.judge(&observer.statistics, now)?.to_string()
+                    let disk = health.judge(&observer.statistics, now).map(|trouble| trouble.to_string());
+                    self.files.trouble(number).map(|trouble| trouble.to_string()).or(disk)?
                 }
                 StoreStatus::Opening | StoreStatus::Closed => return None,
             };
             Some(format!("store {folder}: {trouble}"))
         };
         let stopping = self.stopping.get().then(|| "foxy is stopping".to_owned());
-        stopping.into_iter().chain(self.stores.iter().filter_map(trouble)).collect()
+        stopping.into_iter().chain(self.stores.iter().enumerate().filter_map(trouble)).collect()
     }
 
     fn token(&self) -> Option<&Token> {

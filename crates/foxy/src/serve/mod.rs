@@ -13,6 +13,7 @@ pub mod disk;
 mod disk_health;
 mod exposition;
 mod facts;
+mod file_watch;
 mod interception;
 pub mod listeners;
 mod log_queue;
@@ -39,6 +40,7 @@ use admin::Facts;
 use certificates::Reloadable;
 use disk_health::DiskHealth;
 use facts::RunningFacts;
+use file_watch::FileWatch;
 use foxy_base::clock;
 use listeners::listen;
 use std::cell::Cell;
@@ -83,7 +85,7 @@ async fn operate(loaded: &Loaded, running: Running, admin: Option<TcpListener>) 
         admin: admin.as_ref().and_then(|listener| listener.local_addr().ok()),
         stores: &stores,
     };
-    let facts = Rc::new(facts(&running));
+    let facts = Rc::new(facts(&running).map_err(failed)?);
     if let Some(listener) = admin {
         listener.set_nonblocking(true).map_err(failed)?;
         let listener = tokio::net::TcpListener::from_std(listener).map_err(failed)?;
@@ -115,21 +117,23 @@ async fn operate(loaded: &Loaded, running: Running, admin: Option<TcpListener>) 
     Ok(())
 }
 
-fn facts(running: &Running) -> RunningFacts {
+fn facts(running: &Running) -> std::io::Result<RunningFacts> {
     let store = |store: &RunningStore| {
         let handle = store.shard.handle();
         let health = DiskHealth::of(&handle.observer().statistics);
         (store.facts.folder.display().to_string(), handle, health)
     };
-    RunningFacts {
+    let files = running.stores.iter().map(RunningStore::file).collect();
+    Ok(RunningFacts {
         proxy: running.proxy.gauges(),
         purger: running.proxy.purger(),
         token: running.token.clone(),
         stores: running.stores.iter().map(store).collect(),
+        files: FileWatch::start(files)?,
         log: running.log.as_ref().map(|log| Arc::clone(&log.queue)),
         started: clock::wall(),
         stopping: Cell::new(false),
-    }
+    })
 }
 
 /// Reports each new trouble once, and its end.

@@ -9,7 +9,7 @@ use crate::failure::Failure;
 use crate::settings::Settings;
 use crate::settings::store_choice::StoreChoice;
 use foxy_base::{ByteSize, Instant, Random, clock};
-use foxy_device::{Root, RootError};
+use foxy_device::{HeldFile, Root, RootError};
 use foxy_store::schemes::ufs::UfsMapping;
 use foxy_store::superblock::{Found, Superblock};
 use foxy_store::{
@@ -20,7 +20,7 @@ use std::fs::File;
 use std::io::Read;
 use std::ops::RangeInclusive;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 /// How often a store that opens is looked at.
@@ -37,11 +37,17 @@ pub struct RunningStore {
     pub facts: OpenStore,
     sizes: RangeInclusive<u64>,
     wish: Wish,
-    /// With the folder's lock, let go when the shard has ended.
+    /// The file that begins with its superblock, let go when the shard has ended, as the folder is.
+    held: Option<Arc<HeldFile>>,
     root: Root,
 }
 
 impl RunningStore {
+    /// Its file, to look at as long as it is in use.
+    pub fn file(&self) -> Option<Weak<HeldFile>> {
+        self.held.as_ref().map(Arc::downgrade)
+    }
+
     /// The store as one of the set of all.
     pub fn member(&self) -> Member {
         Member { store: Arc::new(self.shard.handle()), sizes: self.sizes.clone() }
@@ -75,17 +81,23 @@ struct Place<'a> {
     store: &'a StoreChoice,
     scheme: SchemeName,
     root: Root,
+    /// Its file, where there is one already.
+    held: Option<HeldFile>,
     wish: Wish,
 }
 
 fn place<'a>(settings: &Settings, store: &'a StoreChoice) -> Result<Place<'a>, Failure> {
     let folder = store.folder.as_path();
     let scheme = store.scheme.unwrap_or(settings.scheme);
-    let root = patiently(|error| matches!(error, RootError::InUse(_)), || Root::open(folder));
-    let root = root.map_err(|error| Failure::Unusable(error.to_string()))?;
+    let in_use = |error: &RootError| matches!(error, RootError::InUse(_));
+    let refuse = |error: RootError| Failure::Unusable(error.to_string());
+    let root = patiently(in_use, || Root::open(folder)).map_err(refuse)?;
+    // A process that was just killed may have the file a moment longer than the folder.
+    let hold = |file| patiently(in_use, || root.hold(file, None));
+    let held = scheme.row().control.map_or(Ok(None), hold).map_err(refuse)?;
     let asked = store.size.or(settings.size);
     let wish = Wish::of(asked, existing_size(folder, scheme), scheme.row().grows());
-    Ok(Place { store, scheme, root, wish })
+    Ok(Place { store, scheme, root, held, wish })
 }
 
 /// How large each store becomes, by what its disk has room for.
@@ -107,7 +119,7 @@ fn sizes(places: &[Place<'_>]) -> Result<Vec<ByteSize>, Failure> {
 }
 
 fn start(settings: &Settings, place: Place<'_>, size: ByteSize, seed: u64) -> Result<RunningStore, Failure> {
-    let Place { store, scheme: name, root, wish } = place;
+    let Place { store, scheme: name, root, held, wish } = place;
     let folder = store.folder.as_path();
     let refuse =
         |reason: &dyn std::fmt::Display| Failure::Unusable(format!("store {}: {reason}", folder.display()));
@@ -140,7 +152,7 @@ fn start(settings: &Settings, place: Place<'_>, size: ByteSize, seed: u64) -> Re
     let shard =
         shard.map_err(|error| Failure::Failed(format!("cannot start the store's thread: {error}")))?;
     let facts = OpenStore { folder: folder.to_owned(), size, scheme: name, device: opened.name };
-    Ok(RunningStore { shard, facts, sizes: store.sizes(), wish, root })
+    Ok(RunningStore { shard, facts, sizes: store.sizes(), wish, held: held.map(Arc::new), root })
 }
 
 /// Bytes that may wait for a store, in its mailbox and on their way to disk: little where memory is.
@@ -164,6 +176,14 @@ fn existing_size(folder: &Path, scheme: SchemeName) -> Option<ByteSize> {
     }
 }
 
+/// The store may have made its file.
+fn hold_what_was_made(store: &mut RunningStore) -> Result<(), Failure> {
+    let Some(file) = store.facts.scheme.row().control else { return Ok(()) };
+    let held = store.root.hold(file, store.held.take().and_then(Arc::into_inner));
+    store.held = held.map_err(|error| Failure::Unusable(error.to_string()))?.map(Arc::new);
+    Ok(())
+}
+
 /// Waits for a store, and takes note of the size it turned out to have.
 fn wait_until_usable(store: &mut RunningStore, patience: Instant) -> Result<(), Failure> {
     let handle = store.shard.handle();
@@ -173,7 +193,7 @@ fn wait_until_usable(store: &mut RunningStore, patience: Instant) -> Result<(), 
             StoreStatus::Rebuilding if clock::monotonic() < patience => std::thread::sleep(LOOK_EVERY),
             StoreStatus::Rebuilding | StoreStatus::Serving => {
                 store.facts.size = ByteSize(handle.observer().statistics.size_bytes.get());
-                return Ok(());
+                return hold_what_was_made(store);
             }
             StoreStatus::Unusable(OpenStoreError::NoSpace) if matches!(store.wish, Wish::Exactly(_)) => {
                 let available = ByteSize(store.root.free_bytes().unwrap_or(0));
