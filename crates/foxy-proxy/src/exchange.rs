@@ -97,6 +97,9 @@ fn target(head: &RequestHead, over: Scheme, mode: &Mode) -> Result<(Origin, Vec<
     let path = head.origin_form().ok_or(ErrorReason::BadAuthority)?;
     let text = head.authority().unwrap_or_default();
     match (mode, head.target.form()) {
+        (_, TargetForm::Absolute { scheme, .. }) if Scheme::parse(scheme).is_none() => {
+            Err(ErrorReason::UnsupportedScheme)
+        }
         (Mode::Reverse { origin }, _) => Ok((origin.origin(), cache_key(over.as_str(), text, &path))),
         (Mode::Forward, TargetForm::Absolute { scheme, .. }) => {
             let scheme = Scheme::parse(scheme).ok_or(ErrorReason::UnsupportedScheme)?;
@@ -257,6 +260,8 @@ mod tests {
         assert_eq!(plan, Plan::LookUp(inside, b"https://a.test/x".to_vec()));
         let plan = sort("CONNECT a.test:443 HTTP/1.1\nHost: a.test:443\n\n", &mode);
         assert_eq!(plan, Plan::Refuse(ErrorReason::ConnectToReverse));
+        let plan = sort("GET ftp://a.test/x HTTP/1.1\nHost: a.test\n\n", &mode);
+        assert_eq!(plan, Plan::Refuse(ErrorReason::UnsupportedScheme));
     }
 
     #[test]
