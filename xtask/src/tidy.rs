@@ -9,6 +9,7 @@ pub fn check() -> Result<String, String> {
     let files = workspace::files()?;
     let mut wrong: Vec<String> = files.iter().flat_map(complaints).collect();
     wrong.extend(dead_links(&files));
+    wrong.extend(missing_tests(&files));
     wrong.extend(ratchet::complaints(&files)?);
     if wrong.is_empty() { Ok(format!("{} files", files.len())) } else { Err(wrong.join("\n")) }
 }
@@ -63,6 +64,24 @@ fn dead_links(files: &[SourceFile]) -> Vec<String> {
     wrong
 }
 
+/// The document that names the test for each clause, and names in it of which there is no test.
+fn missing_tests(files: &[SourceFile]) -> Vec<String> {
+    const CLAUSES: &str = "docs/clauses.md";
+    let Some(document) = files.iter().find(|file| file.path == CLAUSES) else {
+        return vec![format!("{CLAUSES}: is not there")];
+    };
+    let code: Vec<&str> =
+        files.iter().filter(|file| file.path.ends_with(".rs")).map(|file| &*file.text).collect();
+    let is_there = |name: &str| code.iter().any(|text| text.contains(&format!("fn {name}(")));
+    let missing = test_names(&document.text).into_iter().filter(|name| !is_there(name));
+    missing.map(|name| format!("{CLAUSES}: names {name}, which is no test here")).collect()
+}
+
+/// Words between backquotes that have an underscore.
+fn test_names(text: &str) -> Vec<&str> {
+    text.split('`').skip(1).step_by(2).filter(|word| word.contains('_')).collect()
+}
+
 /// Targets of Markdown links that point into the tree, without their anchors.
 fn links(text: &str) -> Vec<&str> {
     let parts = text.split("](").skip(1).filter_map(|rest| rest.split_once(')'));
@@ -93,6 +112,15 @@ mod tests {
         for mark in leftovers() {
             assert_eq!(count("a.rs", &format!("//! A thing.\n{mark}\n")), 1, "{mark}");
         }
+    }
+
+    #[test]
+    fn a_document_of_tests_names_those_there_are() {
+        let file = |path: &str, text: &str| SourceFile { path: path.into(), text: text.into() };
+        let document = file("docs/clauses.md", "| 1 | `max-age` | `it_is_so`, `a-check-*` |\n");
+        assert_eq!(missing_tests(&[document]).len(), 1);
+        let document = file("docs/clauses.md", "| 1 | `max-age` | `it_is_so`, `a-check-*` |\n");
+        assert_eq!(missing_tests(&[document, file("a.rs", "fn it_is_so() {}")]), [""; 0]);
     }
 
     #[test]

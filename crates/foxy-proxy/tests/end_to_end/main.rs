@@ -5,6 +5,7 @@ mod bench;
 mod broken_fetches;
 mod caching;
 mod certificates;
+mod clauses;
 mod client_tls;
 mod explaining;
 mod forwarding;
