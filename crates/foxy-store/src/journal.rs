@@ -36,6 +36,8 @@ pub struct JournalContent {
     pub facts: Vec<Forget>,
     /// The highest sequence number up to which records were known to be durable when a block was written.
     pub durable: u64,
+    /// Blocks that were read. A half that counts has one from when it does: without any it was lost.
+    pub blocks: u32,
 }
 
 /// What all blocks of one writing have in common.
@@ -47,19 +49,20 @@ pub struct BlockStamp {
     pub durable: u64,
 }
 
-/// Blocks for a number of facts.
+/// Blocks for a number of facts; one for none.
 #[must_use]
 pub const fn blocks_for(facts: usize) -> u32 {
-    facts.div_ceil(BLOCK_ENTRIES) as u32
+    if facts == 0 { 1 } else { facts.div_ceil(BLOCK_ENTRIES) as u32 }
 }
 
 /// Encodes facts as blocks `first_block…` of a journal half.
 #[must_use]
 pub fn encode(facts: &[Forget], first_block: u32, stamp: BlockStamp, secret: &Secret) -> IoBuffer {
     let mut buffer = IoBuffer::zeroed(blocks_for(facts.len()) as usize * BLOCK_BYTES);
-    for ((number, part), out) in
-        (first_block..).zip(facts.chunks(BLOCK_ENTRIES)).zip(buffer.as_mut().chunks_exact_mut(BLOCK_BYTES))
-    {
+    let mut rest = facts;
+    for (number, out) in (first_block..).zip(buffer.as_mut().chunks_exact_mut(BLOCK_BYTES)) {
+        let (part, more) = rest.split_at(rest.len().min(BLOCK_ENTRIES));
+        rest = more;
         let (block, copy) = out.split_at_mut(PAGE);
         encode_block(part, number, stamp, secret, block);
         copy.copy_from_slice(block);
@@ -122,6 +125,7 @@ pub fn decode(half: &[u8], generation: u64, secret: &Secret) -> Result<JournalCo
         match found {
             Some(_) if hole => return Err(JournalDamaged),
             Some((durable, facts)) => {
+                content.blocks += 1;
                 content.durable = content.durable.max(durable);
                 content.facts.extend(facts);
             }
@@ -159,6 +163,14 @@ mod tests {
         assert_eq!(read(&half), Ok(facts));
         assert_eq!(decode(&half, 8, &Secret::new(1)), Ok(JournalContent::default()));
         assert_eq!(decode(&half, 7, &Secret::new(2)), Ok(JournalContent::default()));
+    }
+
+    #[test]
+    fn no_facts_are_a_block_and_no_block_is_told_from_that() {
+        let blocks = |half: &[u8]| decode(half, 7, &Secret::new(1)).map(|content| content.blocks);
+        assert_eq!(blocks(&half(&[])), Ok(1));
+        assert_eq!(blocks(&half(&facts(400))), Ok(3));
+        assert_eq!(blocks(&[0; 4 * BLOCK_BYTES]), Ok(0));
     }
 
     #[test]

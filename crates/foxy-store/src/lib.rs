@@ -1,6 +1,7 @@
 //! The store: a contract ("may forget, must never lie"), schemes that keep it, and the shard loop that runs one.
 //! It knows no HTTP, no runtime and no clock; web knowledge reaches it only as a [`PlacementHint`].
 
+pub mod beginning;
 pub mod checkpoint;
 mod completion;
 pub mod contract;
@@ -25,6 +26,7 @@ pub mod step;
 pub mod superblock;
 pub mod worth;
 
+pub use beginning::{AnewReason, Beginning};
 pub use contract::{
     AbsentReason, Answer, Key, Lifetime, Lookup, Outbox, PlacementHint, Record, RefusedReason, Scheme, Site,
     StoreReply, StoreRequest, Ticket,

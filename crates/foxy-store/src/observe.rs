@@ -1,5 +1,6 @@
 //! What a scheme shows to the outside besides its answers: counters and status, shared by reference.
 
+use crate::beginning::{Beginning, BeginningCell};
 use crate::statistics::StoreStatistics;
 use crate::status::StatusCell;
 use std::sync::Arc;
@@ -11,4 +12,14 @@ pub struct Observer {
     pub statistics: Arc<StoreStatistics>,
     /// Whether it serves, and if not why.
     pub status: Arc<StatusCell>,
+    /// How it came to be open.
+    pub beginning: Arc<BeginningCell>,
+}
+
+impl Observer {
+    /// Takes note of how the store comes to be open.
+    pub(crate) fn begins(&self, beginning: Beginning) {
+        self.statistics.begun_anew.set(u64::from(matches!(beginning, Beginning::Anew(_))));
+        self.beginning.set(beginning);
+    }
 }

@@ -1,8 +1,10 @@
 //! The first steps of a store that is one file: the file is opened, synced and its superblocks are read, or it is created.
 //! It does no IO: it says which operation comes next. What follows the superblocks is each scheme's own.
 
+use crate::beginning::{AnewReason, Beginning};
 use crate::completion;
 use crate::layout::PAGE;
+use crate::observe::Observer;
 use crate::settings::{MINIMUM_SIZE, SizeWish, StoreSettings};
 use crate::status::OpenStoreError;
 use crate::superblock::{Found, Superblock};
@@ -55,13 +57,14 @@ pub struct Opening {
     file: FileId,
     size: u64,
     step: Step,
+    observer: Observer,
 }
 
 impl Opening {
     /// The opening of the file of that name, as large as the settings say if it must be created.
-    pub const fn new(name: &'static str, settings: &StoreSettings) -> Self {
-        let (wanted, wish) = (settings.size, settings.size_wish);
-        Self { name, wanted, wish, file: FileId(0), size: 0, step: Step::Open }
+    pub fn new(name: &'static str, settings: &StoreSettings, observer: &Observer) -> Self {
+        let (wanted, wish, observer) = (settings.size, settings.size_wish, observer.clone());
+        Self { name, wanted, wish, file: FileId(0), size: 0, step: Step::Open, observer }
     }
 
     /// What the file is called in operations.
@@ -84,8 +87,13 @@ impl Opening {
         IoOp::Open { file: self.file, path: StorePath::new(self.name) }
     }
 
-    /// Begins the file anew.
-    pub fn anew(&mut self) -> Turn {
+    /// Begins the file anew, for this reason.
+    pub fn anew(&mut self, reason: AnewReason) -> Turn {
+        self.again(Beginning::Anew(reason))
+    }
+
+    fn again(&mut self, beginning: Beginning) -> Turn {
+        self.observer.begins(beginning);
         let close = IoOp::Close { file: self.file };
         Turn::Anew { close, create: self.create(self.wanted) }
     }
@@ -106,14 +114,17 @@ impl Opening {
 
     fn opened(&mut self, result: &Result<IoOutput, IoError>) -> Turn {
         match *result {
-            Ok(IoOutput::Opened { size: 0 }) => self.anew(),
+            Ok(IoOutput::Opened { size: 0 }) => self.again(Beginning::New),
             Ok(IoOutput::Opened { size }) => {
                 self.size = size;
                 self.step = Step::FirstSync;
                 Turn::Next(IoOp::Sync { file: self.file })
             }
             Ok(_) => Turn::Failed(OpenStoreError::Device(IoError::Device)),
-            Err(IoError::NotFound) => Turn::Next(self.create(self.wanted)),
+            Err(IoError::NotFound) => {
+                self.observer.begins(Beginning::New);
+                Turn::Next(self.create(self.wanted))
+            }
             Err(error) => Turn::Failed(OpenStoreError::opening(error)),
         }
     }
@@ -159,8 +170,11 @@ impl Opening {
         match Superblock::judge(first, second) {
             Err(error) => Turn::Failed(error),
             Ok(Found::Blank) => self.read_blank(2 * PAGE as u64),
-            Ok(Found::Damaged) => self.anew(),
-            Ok(Found::Ours(superblock)) => Turn::Found(superblock),
+            Ok(Found::Damaged) => self.anew(AnewReason::SuperblocksDamaged),
+            Ok(Found::Ours(superblock)) => {
+                self.observer.begins(Beginning::Kept);
+                Turn::Found(superblock)
+            }
         }
     }
 
@@ -168,7 +182,7 @@ impl Opening {
     /// with anything further on are somebody else's and are left alone.
     fn read_blank(&mut self, from: u64) -> Turn {
         match self.size.saturating_sub(from) {
-            0 => self.anew(),
+            0 => self.again(Beginning::New),
             left => self.read(Step::Blank(from), from, left.min(BLANK_AT_ONCE)),
         }
     }

@@ -84,6 +84,7 @@ statistics! {
     recovered_from_checkpoint Counter "1" "Records taken from a checkpoint when the store was opened.",
     checkpoints Counter "1" "Checkpoints completed.",
     forgets Counter "1" "Entries made durable in the forget journal.",
+    begun_anew Gauge "1" "1 if the store gave up what it held when it was opened; the log says why.",
     retired_pages Counter "1" "Pages given up after a device error.",
     records Gauge "1" "Records the index holds.",
     live_bytes Gauge "bytes" "Disk space in use by records.",

@@ -8,12 +8,13 @@ use super::welcome::OpenStore;
 use crate::failure::Failure;
 use crate::settings::Settings;
 use crate::settings::store_choice::StoreChoice;
+use crate::terminal::{self, Level};
 use foxy_base::{ByteSize, Instant, Random, clock};
 use foxy_device::{HeldFile, Root, RootError};
 use foxy_store::schemes::ufs::UfsMapping;
 use foxy_store::superblock::{Found, Superblock};
 use foxy_store::{
-    Observer, OpenStoreError, Recovery, SchemeName, Shard, ShardSettings, SizeWish, StoreSettings,
+    Beginning, Observer, OpenStoreError, Recovery, SchemeName, Shard, ShardSettings, SizeWish, StoreSettings,
     StoreStatus,
 };
 use std::fs::File;
@@ -43,6 +44,11 @@ pub struct RunningStore {
 }
 
 impl RunningStore {
+    /// How it came to be open; a scheme that stores nothing does not say.
+    pub fn beginning(&self) -> Option<Beginning> {
+        self.shard.handle().observer().beginning.get()
+    }
+
     /// Its file, to look at as long as it is in use.
     pub fn file(&self) -> Option<Weak<HeldFile>> {
         self.held.as_ref().map(Arc::downgrade)
@@ -72,6 +78,7 @@ pub fn open(settings: &Settings, random: &mut Random) -> Result<Vec<RunningStore
     let patience = clock::monotonic() + REBUILDING_PATIENCE;
     for store in &mut stores {
         wait_until_usable(store, patience)?;
+        say_how_it_began(store);
     }
     Ok(stores)
 }
@@ -173,6 +180,17 @@ fn existing_size(folder: &Path, scheme: SchemeName) -> Option<ByteSize> {
     match Superblock::judge(&pages[..PAGE], &pages[PAGE..]) {
         Ok(Found::Ours(superblock)) if superblock.requested > 0 => Some(ByteSize(superblock.requested)),
         _ => None,
+    }
+}
+
+/// A store that gave up what it held costs misses, and says why.
+fn say_how_it_began(store: &RunningStore) {
+    if let Some(Beginning::Anew(reason)) = store.beginning() {
+        let text = format!(
+            "foxy: store {}: begun anew: {reason}; what it held is forgotten, and fetched when it is asked for again",
+            store.facts.folder.display()
+        );
+        terminal::report(Level::Warning, &text);
     }
 }
 

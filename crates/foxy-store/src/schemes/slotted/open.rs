@@ -4,6 +4,7 @@ use super::entries::New;
 use super::image::{self, Listed};
 use super::work::{Job, filled};
 use super::{CONTROL, Phase, Slotted, slots_of};
+use crate::beginning::{AnewReason, Beginning};
 use crate::completion::written;
 use crate::contract::Outbox;
 use crate::layout::{PAGE, SLOT};
@@ -17,6 +18,7 @@ use std::collections::VecDeque;
 /// Bytes of the index read at once.
 const READ_AT_ONCE: usize = 1 << 20;
 
+const LOST: Beginning = Beginning::Anew(AnewReason::IndexLost);
 /// How often the claim is tried on a device that fails.
 const CLAIMS: u32 = 3;
 
@@ -86,7 +88,7 @@ impl Slotted {
                 Err(error) => self.fail(OpenStoreError::Device(error)),
             },
             Opening::Created => match done.result {
-                Ok(_) => self.begin_anew(out),
+                Ok(_) => self.begin_anew(Beginning::New, out),
                 Err(error) => self.fail(OpenStoreError::Device(error)),
             },
             Opening::Superblocks(size) => self.superblocks_read(size, done, out),
@@ -143,15 +145,18 @@ impl Slotted {
             }
             Ok(Found::Ours(superblock)) => {
                 self.superblock = superblock;
-                self.begin_anew(out);
+                let reason = AnewReason::other_size(&superblock, &self.settings);
+                self.begin_anew(Beginning::Anew(reason), out);
             }
             Ok(Found::Blank) if size > 2 * PAGE as u64 => self.fail(OpenStoreError::Foreign),
-            Ok(Found::Blank | Found::Damaged) => self.begin_anew(out),
+            Ok(Found::Blank) => self.begin_anew(Beginning::New, out),
+            Ok(Found::Damaged) => self.begin_anew(Beginning::Anew(AnewReason::SuperblocksDamaged), out),
         }
     }
 
     /// The store begins empty: a new secret makes all old records unreadable.
-    fn begin_anew(&mut self, out: &mut Outbox) {
+    fn begin_anew(&mut self, beginning: Beginning, out: &mut Outbox) {
+        self.observer.begins(beginning);
         let old = self.superblock;
         let mut random = Random::new(self.settings.seed ^ old.salt.rotate_left(17) ^ (old.generation + 1));
         self.superblock.salt = random.next_u64();
@@ -162,7 +167,7 @@ impl Slotted {
 
     fn index_read(&mut self, mut bytes: Vec<u8>, wanted: Option<usize>, done: IoDone, out: &mut Outbox) {
         let generation = self.superblock.generation;
-        let Ok(buffer) = filled(done) else { return self.begin_anew(out) };
+        let Ok(buffer) = filled(done) else { return self.begin_anew(LOST, out) };
         bytes.extend_from_slice(buffer.as_ref());
         let wanted = wanted.or_else(|| {
             let length = usize::try_from(image::length(&bytes, generation, &self.secret)?).ok()?;
@@ -170,7 +175,7 @@ impl Slotted {
             Some((image::HEAD + length).next_multiple_of(PAGE)).filter(|&all| all <= most)
         });
         match wanted {
-            None => self.begin_anew(out),
+            None => self.begin_anew(LOST, out),
             Some(all) if bytes.len() < all => {
                 let offset = (2 * PAGE + bytes.len()) as u64;
                 let length = (all - bytes.len()).min(READ_AT_ONCE);
@@ -178,12 +183,13 @@ impl Slotted {
             }
             Some(_) => match image::decode(&bytes, generation, &self.secret) {
                 Some(listed) => self.adopt(listed, out),
-                None => self.begin_anew(out),
+                None => self.begin_anew(LOST, out),
             },
         }
     }
 
     fn adopt(&mut self, listed: Vec<Listed>, out: &mut Outbox) {
+        self.observer.begins(Beginning::Kept);
         for record in listed {
             let slots: u64 = record.pieces.iter().map(|piece| u64::from(piece.slots)).sum();
             let sound = slots == u64::from(slots_for(record.content as usize))

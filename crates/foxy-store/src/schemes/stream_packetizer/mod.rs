@@ -93,11 +93,11 @@ impl StreamPacketizer {
         let layout = Layout::of(settings.size);
         Self {
             settings: settings.clone(),
+            opening: Opening::new(FILE_NAME, settings, &observer),
             observer,
             phase: Phase::New,
             failure: None,
             file: FileId(0),
-            opening: Opening::new(FILE_NAME, settings),
             layout,
             superblock: Superblock::default(),
             secret: Secret::new(0),

@@ -5,6 +5,7 @@ use super::io::Pending;
 use super::load::Loading;
 use super::script::{After, LaneName, Step};
 use super::state::Phase;
+use crate::beginning::{AnewReason, Beginning};
 use crate::contract::Outbox;
 use crate::index::Index;
 use crate::journal::{self, BlockStamp, Forget};
@@ -48,11 +49,19 @@ impl StreamPacketizer {
     }
 
     /// Begins an empty store in the file there is: a new secret makes all old records unreadable. Nothing is written
-    /// before the file is durably there, so that one of foxy's is empty, whole and blank, or stamped.
+    /// before the file is durably there, and nothing before the stamp, so that one of foxy's is empty, whole and blank, or
+    /// stamped. The journal gets a block from the start: one without any is known to be lost.
     fn format(&mut self, size: u64, out: &mut Outbox) {
         self.enter(Phase::Formatting);
         let superblock = Superblock::fresh(&self.superblock, self.settings.seed, self.settings.size, size);
-        let steps = [Step::Sync].into_iter().chain(Self::superblock_steps(&superblock)).collect();
+        let half = Layout::of(superblock.size).journal[superblock.journal_half as usize];
+        let stamp = BlockStamp { generation: superblock.journal_generation, durable: 0 };
+        let block = journal::encode(&[], 0, stamp, &superblock.secret());
+        let steps = [Step::Sync]
+            .into_iter()
+            .chain(Self::superblock_steps(&superblock))
+            .chain([Step::Write(half.offset(), block), Step::Sync])
+            .collect();
         self.run(LaneName::Journal, steps, After::Formatted(superblock), out);
     }
 
@@ -61,7 +70,7 @@ impl StreamPacketizer {
             return self.give_up(OpenStoreError::Device(error));
         }
         self.adopt_superblock(superblock);
-        self.forgetting.begin(self.layout.journal[0], 0);
+        self.forgetting.begin(self.layout.journal[0], 1);
         self.begin_serving(now);
     }
 
@@ -86,7 +95,7 @@ impl StreamPacketizer {
         }
         if superblock.requested != self.settings.size {
             self.superblock = superblock;
-            let turn = self.opening.anew();
+            let turn = self.opening.anew(AnewReason::other_size(&superblock, &self.settings));
             return self.follow(turn, out);
         }
         self.adopt_superblock(superblock);
@@ -102,21 +111,25 @@ impl StreamPacketizer {
         self.submit_read(half.offset(), half.bytes(), Pending::Journal, out);
     }
 
-    /// A journal that cannot be read may have forgotten anything, so everything is.
+    /// A journal that cannot be read may have forgotten anything, so everything is; so may one without a block, since the
+    /// first was durable before the superblock that names the half, or before anything was stored.
     pub(super) fn journal_read(&mut self, result: Result<IoBuffer, IoError>, out: &mut Outbox) {
         let half = self.layout.journal[self.superblock.journal_half as usize];
         let content = result.ok().filter(|buffer| buffer.len() == half.bytes()).and_then(|buffer| {
             journal::decode(buffer.as_ref(), self.superblock.journal_generation, &self.secret).ok()
         });
         match content {
-            Some(content) => {
+            Some(content) if content.blocks > 0 => {
                 self.forgetting.load(content.facts);
                 self.durable = self.durable.max(content.durable);
                 self.enter(Phase::ReadingCheckpoint);
                 self.read_checkpoint_heads(out);
             }
-            None if self.loading.journal_tries < JOURNAL_TRIES => self.read_journal(out),
-            None => self.format(self.superblock.size, out),
+            _ if self.loading.journal_tries < JOURNAL_TRIES => self.read_journal(out),
+            _ => {
+                self.observer.begins(Beginning::Anew(AnewReason::JournalLost));
+                self.format(self.superblock.size, out);
+            }
         }
     }
 
@@ -147,9 +160,6 @@ impl StreamPacketizer {
 
     /// Steps that write the facts to the half that will count.
     pub(super) fn compaction_steps(&self, superblock: &Superblock, facts: &[Forget]) -> Vec<Step> {
-        if facts.is_empty() {
-            return Vec::new();
-        }
         let half = self.layout.journal[superblock.journal_half as usize];
         let stamp = BlockStamp { generation: superblock.journal_generation, durable: superblock.durable };
         let blocks = journal::encode(facts, 0, stamp, &self.secret);

@@ -2,6 +2,7 @@
 
 mod faults;
 mod files;
+mod journal;
 
 use crate::contract::{AbsentReason, Answer, PlacementHint, Record, RefusedReason};
 use crate::engine::Ask;

@@ -5,6 +5,7 @@ use super::scan::PUT_BITS;
 use super::shelf::disk_bytes;
 use super::snapshot::{self, Listed};
 use super::{Job, LEDGER, Phase, SNAPSHOT, SNAPSHOT_NAME, Ufs};
+use crate::beginning::{AnewReason, Beginning};
 use crate::contract::Outbox;
 use crate::layout::PAGE;
 use crate::settings::{RECORD_BODY_LIMIT, RECORD_HEAD_LIMIT};
@@ -54,7 +55,10 @@ impl Ufs {
                 let size = usize::try_from(size.min(snapshot::bytes_for(self.settings.record_limit) + 1));
                 self.read_more(tries, size.unwrap_or(0), Vec::new(), out);
             }
-            (Loading::Opened, Err(_)) => self.begin_anew(tries, out),
+            (Loading::Opened, Err(_)) => {
+                self.observer.begins(Beginning::Anew(AnewReason::IndexLost));
+                self.begin_anew(tries, out);
+            }
             (Loading::Read { size, mut image }, result) => match (result, done.buffer) {
                 (Ok(IoOutput::Moved { count }), Some(buffer)) if count == buffer.len() => {
                     image.extend_from_slice(buffer.as_ref());
@@ -77,9 +81,10 @@ impl Ufs {
             let op = IoOp::Read { file: SNAPSHOT, offset, buffer: IoBuffer::zeroed(length) };
             return self.load(tries, Loading::Read { size, image }, op, out);
         }
-        if let Some(listed) = snapshot::decode(&image, self.superblock.generation, &self.secret) {
-            self.adopt(listed);
-        }
+        let listed = snapshot::decode(&image, self.superblock.generation, &self.secret);
+        let lost = Beginning::Anew(AnewReason::IndexLost);
+        self.observer.begins(if listed.is_some() { Beginning::Kept } else { lost });
+        self.adopt(listed.unwrap_or_default());
         self.load(tries, Loading::Closed, IoOp::Close { file: SNAPSHOT }, out);
     }
 

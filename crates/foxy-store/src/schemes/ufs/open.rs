@@ -9,6 +9,7 @@
 
 use super::ledger::{BLOCK_BYTES, BLOCKS_AT};
 use super::{Job, LEDGER, LEDGER_NAME, Phase, SNAPSHOT_NAME, TRIES, Ufs, mapping};
+use crate::beginning::{AnewReason, Beginning};
 use crate::contract::Outbox;
 use crate::layout::PAGE;
 use crate::settings::Recovery;
@@ -91,9 +92,11 @@ impl Ufs {
                 if entries.iter().any(|entry| entry.is_directory && store(&entry.name)) {
                     return self.fail_for_good(OpenStoreError::ForeignFolders);
                 }
-                self.create_ledger(step, out);
+                self.create_ledger(step, Beginning::New, out);
             }
-            (Awaited::SnapshotRemoved, Ok(_) | Err(IoError::NotFound)) => self.create_ledger(step, out),
+            (Awaited::SnapshotRemoved, Ok(_) | Err(IoError::NotFound)) => {
+                self.create_ledger(step, Beginning::Anew(AnewReason::OtherRecovery), out);
+            }
             (Awaited::Created, Ok(_)) => {
                 self.submit(IoOp::Sync { file: LEDGER }, Job::Open(step.next(Awaited::Kept)), out);
             }
@@ -148,7 +151,7 @@ impl Ufs {
         let bytes = &buffer.as_ref()[..count];
         let (first, second) = bytes.split_at(count.min(PAGE));
         match Superblock::judge(first, second) {
-            _ if size == 0 => self.create_ledger(step, out),
+            _ if size == 0 => self.create_ledger(step, Beginning::New, out),
             Ok(Found::Ours(superblock)) => {
                 self.superblock = superblock;
                 self.secret = superblock.secret();
@@ -156,7 +159,10 @@ impl Ufs {
                 self.go_on_with(step, size, out);
             }
             Ok(Found::Blank) if size > BLOCKS_AT => self.fail_for_good(OpenStoreError::Foreign),
-            Ok(Found::Blank | Found::Damaged) => self.create_ledger(step, out),
+            Ok(Found::Blank) => self.create_ledger(step, Beginning::New, out),
+            Ok(Found::Damaged) => {
+                self.create_ledger(step, Beginning::Anew(AnewReason::SuperblocksDamaged), out);
+            }
             Err(error) => self.fail_for_good(error),
         }
     }
@@ -188,7 +194,8 @@ impl Ufs {
         self.read_blocks(step, size, offset + count as u64, out);
     }
 
-    fn create_ledger(&mut self, step: Step, out: &mut Outbox) {
+    fn create_ledger(&mut self, step: Step, beginning: Beginning, out: &mut Outbox) {
+        self.observer.begins(beginning);
         let path = StorePath::new(LEDGER_NAME);
         let step = step.next(Awaited::Created);
         self.submit(IoOp::Create { file: LEDGER, path, size: BLOCKS_AT }, Job::Open(step), out);
@@ -206,13 +213,18 @@ impl Ufs {
     /// Reads what the last process left, if it kept its books as this one does.
     fn go_on_with(&mut self, step: Step, size: u64, out: &mut Outbox) {
         match (self.settings.recovery, self.superblock.opens) {
-            (Recovery::AfterCrash, 0) => self.read_blocks(step, size, BLOCKS_AT, out),
+            (Recovery::AfterCrash, 0) => {
+                self.observer.begins(Beginning::Kept);
+                self.read_blocks(step, size, BLOCKS_AT, out);
+            }
             (Recovery::AfterCrash, _) => {
                 let path = StorePath::new(SNAPSHOT_NAME);
                 let step = step.next(Awaited::SnapshotRemoved);
                 self.submit(IoOp::Remove { path }, Job::Open(step), out);
             }
-            (Recovery::AfterCleanStop, 0) => self.create_ledger(step, out),
+            (Recovery::AfterCleanStop, 0) => {
+                self.create_ledger(step, Beginning::Anew(AnewReason::OtherRecovery), out);
+            }
             (Recovery::AfterCleanStop, _) => self.begin_loading(step.tries, out),
         }
     }

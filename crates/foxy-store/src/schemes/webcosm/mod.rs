@@ -122,11 +122,11 @@ impl Webcosm {
         let geometry = Geometry::of(settings.size);
         Self {
             settings: settings.clone(),
+            opening: Opening::new(FILE_NAME, settings, &observer),
             observer,
             phase: Phase::New,
             failure: None,
             file: FileId(0),
-            opening: Opening::new(FILE_NAME, settings),
             geometry,
             superblock: Superblock::default(),
             secret: Secret::new(0),

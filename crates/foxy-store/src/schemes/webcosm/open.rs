@@ -11,6 +11,7 @@ use super::resize;
 use super::script::{After, Step};
 use super::state::Phase;
 use super::summary::Fact;
+use crate::beginning::{AnewReason, Beginning};
 use crate::contract::Outbox;
 use crate::journal::{self, BlockStamp, JournalContent};
 use crate::opening::Turn;
@@ -98,7 +99,7 @@ impl Webcosm {
             self.finding.resizing = resize::wanted(&superblock, self.settings.size);
             if self.finding.resizing.is_none() {
                 self.superblock = superblock;
-                return self.begin_anew(out);
+                return self.begin_anew(AnewReason::other_size(&superblock, &self.settings), out);
             }
         }
         self.adopt(superblock);
@@ -107,9 +108,9 @@ impl Webcosm {
     }
 
     /// Gives up all that the store held, for one of the size that is wanted.
-    pub(super) fn begin_anew(&mut self, out: &mut Outbox) {
+    pub(super) fn begin_anew(&mut self, reason: AnewReason, out: &mut Outbox) {
         self.finding = Finding::default();
-        let turn = self.opening.anew();
+        let turn = self.opening.anew(reason);
         self.follow(turn, out);
     }
 
@@ -141,9 +142,13 @@ impl Webcosm {
     }
 
     fn journal_lost(&mut self, out: &mut Outbox) {
+        let reason = AnewReason::JournalLost;
         match self.finding.resizing {
-            Some(_) => self.begin_anew(out),
-            None => self.format(self.superblock.size, out),
+            Some(_) => self.begin_anew(reason, out),
+            None => {
+                self.observer.begins(Beginning::Anew(reason));
+                self.format(self.superblock.size, out);
+            }
         }
     }
 

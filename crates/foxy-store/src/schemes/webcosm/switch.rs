@@ -7,6 +7,7 @@ use super::lives::{begins_at, first_of_life};
 use super::script::{After, Step};
 use super::seal::Seals;
 use super::state::Phase;
+use crate::beginning::AnewReason;
 use crate::contract::Outbox;
 use crate::status::OpenStoreError;
 use crate::superblock::Superblock;
@@ -46,7 +47,9 @@ impl Webcosm {
         if let Err(error) = result {
             return self.fail(OpenStoreError::Device(error), out);
         }
-        let Some(resized) = self.resized() else { return self.begin_anew(out) };
+        let Some(resized) = self.resized() else {
+            return self.begin_anew(AnewReason::other_size(&self.superblock, &self.settings), out);
+        };
         for log in &mut self.logs {
             log.seals = Seals::all_before(log.next);
         }

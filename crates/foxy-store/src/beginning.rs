@@ -1,0 +1,81 @@
+//! How a store came to be open: with what it held, as a new one, or anew, and then why. Written by the scheme once that is
+//! decided, before it serves.
+
+use crate::settings::StoreSettings;
+use crate::superblock::Superblock;
+use foxy_base::ByteSize;
+use std::fmt;
+use std::sync::{Mutex, PoisonError};
+
+/// How a store came to be open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Beginning {
+    /// There was none at its place, or one that was never stamped.
+    New,
+    /// It goes on with what it held.
+    Kept,
+    /// What it held was given up.
+    Anew(AnewReason),
+}
+
+/// Why a store gave up what it held.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AnewReason {
+    /// Both copies of its superblock are damaged.
+    SuperblocksDamaged,
+    /// What it was told to forget cannot be read.
+    JournalLost,
+    /// The index that a clean stop leaves is not there or not whole, and its scheme recovers from nothing else.
+    IndexLost,
+    /// It was asked to be of another size, which it cannot become with what it held.
+    OtherSize {
+        /// Bytes that were asked for before.
+        before: u64,
+        /// Bytes that are now.
+        now: u64,
+    },
+    /// It kept its books in the other way of `recovery`.
+    OtherRecovery,
+}
+
+impl AnewReason {
+    /// That of a store whose size does not fit what the settings ask for.
+    #[must_use]
+    pub const fn other_size(superblock: &Superblock, settings: &StoreSettings) -> Self {
+        Self::OtherSize { before: superblock.requested, now: settings.size }
+    }
+}
+
+impl fmt::Display for AnewReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::SuperblocksDamaged => f.write_str("both copies of its superblock are damaged"),
+            Self::JournalLost => {
+                f.write_str("its forget journal is damaged, and what it was told to forget is not known any more")
+            }
+            Self::IndexLost => {
+                f.write_str("the index that only a clean stop leaves is not there or not whole; it was killed, or the disk failed")
+            }
+            Self::OtherSize { before, now } => {
+                write!(f, "it was of {} and is to be of {}", ByteSize(*before), ByteSize(*now))
+            }
+            Self::OtherRecovery => f.write_str("it was used with another --recovery"),
+        }
+    }
+}
+
+/// A beginning shared between the scheme and whoever reports on it; none until it is decided.
+#[derive(Debug, Default)]
+pub struct BeginningCell(Mutex<Option<Beginning>>);
+
+impl BeginningCell {
+    /// What was decided last.
+    #[must_use]
+    pub fn get(&self) -> Option<Beginning> {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn set(&self, beginning: Beginning) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(beginning);
+    }
+}

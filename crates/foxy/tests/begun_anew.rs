@@ -1,0 +1,55 @@
+//! A store that cannot go on with what it held says so and why, once, and is empty.
+
+mod support;
+
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+use support::{Foxy, Origin};
+
+/// A folder in which a page is stored under that scheme, after a clean stop.
+fn stored(folder: &Path, flags: &[&str], url: &str) {
+    let foxy = Foxy::start(folder, flags);
+    foxy.get(url);
+    foxy.signal("TERM");
+    assert_eq!(foxy.wait().0.code(), Some(0));
+}
+
+fn overwrite(path: &Path, at: u64, length: usize) {
+    let file = std::fs::OpenOptions::new().write(true).open(path).expect("a store");
+    file.write_all_at(&vec![0x5a; length], at).expect("written");
+}
+
+#[test]
+fn a_store_that_begins_anew_says_why_once_and_one_that_goes_on_says_nothing() {
+    type Change = fn(&Path);
+    let superblocks: Change = |path| [40, 4136].into_iter().for_each(|at| overwrite(path, at, 8));
+    let journal: Change = |path| overwrite(path, 8192, 512 << 10);
+    let nothing: Change = |_| {};
+    let cases = [
+        ("webcosm", "webcosm.foxy", superblocks, Some("both copies of its superblock are damaged")),
+        ("webcosm", "webcosm.foxy", journal, Some("its forget journal is damaged")),
+        ("stream-packetizer", "stream-packetizer.foxy", journal, Some("its forget journal is damaged")),
+        ("buddy", "buddy.foxy", journal, Some("the index that only a clean stop leaves")),
+        ("ufs", "foxy-ufs-ledger", superblocks, Some("both copies of its superblock are damaged")),
+        ("webcosm", "webcosm.foxy", nothing, None),
+        ("ufs", "foxy-ufs-ledger", nothing, None),
+        ("buddy", "buddy.foxy", nothing, None),
+    ];
+    for (scheme, name, change, expected) in cases {
+        let (folder, origin) = (tempfile::tempdir().expect("a folder"), Origin::start());
+        let (flags, url) = (["--scheme", scheme], origin.url("page"));
+        stored(folder.path(), &flags, &url);
+        change(&folder.path().join(name));
+        let foxy = Foxy::start(folder.path(), &flags);
+        let said: Vec<_> = foxy.welcome.lines().filter(|line| line.contains("begun anew")).collect();
+        let metric = format!("foxy_store_begun_anew{{store=\"{}\"}} {}", folder.path().display(), said.len());
+        assert!(foxy.admin("/metrics").body.contains(&metric), "{scheme}: no {metric}");
+        assert_eq!(foxy.get(&url).cache_status().contains("foxy; hit"), expected.is_none(), "{scheme}");
+        match expected {
+            None => assert!(said.is_empty(), "{scheme}: {said:?}"),
+            Some(reason) => {
+                assert!(said.len() == 1 && said[0].contains(reason), "{scheme}: {}", foxy.welcome);
+            }
+        }
+    }
+}
