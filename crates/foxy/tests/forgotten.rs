@@ -109,3 +109,51 @@ fn what_a_reload_found_a_newer_one_of_stays_away_from_the_head_on() {
         is_newer_after_a_kill(foxy, folder.path(), scheme, &origin);
     }
 }
+
+/// Starts a foxy for each of these, one after the other; in all but the first the page is changed by a POST. What the first
+/// one stored and did not see change must not come back in the last.
+fn does_not_come_back(folder: &std::path::Path, uses: &[&[&str]]) {
+    let origin = Numbering::start();
+    for (number, flags) in uses.iter().enumerate() {
+        let foxy = Foxy::start(folder, flags);
+        let found = get(&foxy, &origin);
+        let hit = found.cache_status().contains("foxy; hit");
+        assert!(!hit || found.fields["number"] == "1", "{flags:?}: {found:?}");
+        if number + 1 == uses.len() {
+            assert!(!hit, "{flags:?}: {found:?}");
+        } else if number > 0 {
+            support::request(foxy.proxy, &origin.request("POST", "Content-Length: 0\r\n"));
+        }
+        foxy.signal("TERM");
+        assert_eq!(foxy.wait().0.code(), Some(0));
+    }
+}
+
+#[test]
+fn what_was_invalidated_while_another_scheme_had_the_folder_does_not_come_back() {
+    for other in ["buddy", "ufs"] {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (webcosm, other) = (["--scheme", "webcosm"], ["--scheme", other]);
+        does_not_come_back(folder.path(), &[&webcosm, &other, &webcosm]);
+    }
+}
+
+#[test]
+fn what_was_invalidated_while_a_store_was_away_does_not_come_back() {
+    // The page belongs to either of the two.
+    for _ in 0..4 {
+        let (one, other) = (tempfile::tempdir().expect("a folder"), tempfile::tempdir().expect("a folder"));
+        let both = ["--store", other.path().to_str().expect("UTF-8")];
+        does_not_come_back(one.path(), &[&both, &[], &both]);
+        let turned = ["--store-selection", "round-robin", both[0], both[1]];
+        does_not_come_back(one.path(), &[&both, &turned, &both]);
+    }
+}
+
+#[test]
+fn what_is_stored_by_schemes_that_share_their_files_comes_back() {
+    let (folder, origin) = (tempfile::tempdir().expect("a folder"), Numbering::start());
+    drop(with_a_stored_page(folder.path(), "ufs", &origin));
+    let foxy = Foxy::start(folder.path(), &["--scheme", "aufs"]);
+    assert!(get(&foxy, &origin).cache_status().contains("foxy; hit"));
+}

@@ -3,7 +3,7 @@
 mod support;
 
 use std::path::Path;
-use support::{Foxy, Origin};
+use support::{Foxy, Origin, request};
 
 /// A foxy whose store has the page, and its memory nothing.
 fn with_a_stored_page(folder: &Path, flags: &[&str], url: &str) -> Foxy {
@@ -52,4 +52,28 @@ fn a_store_file_that_is_removed_replaced_or_cut_in_use_is_said_at_once() {
             std::fs::create_dir(folder.path()).expect("made");
         }
     }
+}
+
+#[test]
+fn a_purge_holds_although_its_list_was_removed_and_is_refused_without_a_folder() {
+    let (parent, origin) = (tempfile::tempdir().expect("a folder"), Origin::start());
+    let (folder, away) = (parent.path().join("store"), parent.path().join("away"));
+    let url = origin.url("page");
+    let mut foxy = with_a_stored_page(&folder, &[], &url);
+    let purge = |foxy: &Foxy| {
+        request(foxy.admin, &format!("POST /purge?hard&url={url} HTTP/1.1\r\nHost: {}\r\n\r\n", foxy.admin))
+    };
+    std::fs::remove_file(folder.join("foxy.purges")).expect("a list");
+    assert_eq!(purge(&foxy).status, 200);
+    std::fs::rename(&folder, &away).expect("moved");
+    let refused = purge(&foxy);
+    assert!(refused.status == 503 && refused.body.contains("purge-not-durable"), "{refused:?}");
+    foxy.report_containing("foxy.purges cannot be written");
+    let health = foxy.admin("/healthz");
+    assert!(health.status == 503 && health.body.contains("foxy.purges cannot be written"), "{health:?}");
+    std::fs::rename(&away, &folder).expect("moved back");
+    foxy.report_containing("over: ");
+    foxy.kill();
+    let foxy = Foxy::start(&folder, &[]);
+    assert!(!foxy.get(&url).cache_status().contains("foxy; hit"), "the purge was acknowledged");
 }

@@ -6,25 +6,44 @@ use crate::purge::rule::{Order, Rule, Scope, Strength};
 use foxy_base::WallTime;
 use foxy_store::{Key, Site};
 use std::fmt;
-use xxhash_rust::xxh3::xxh3_64_with_seed;
+use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
 /// Bytes of one copy of a block.
 const PAGE: usize = 4096;
 /// Bytes a block takes, both copies.
 pub const BLOCK_BYTES: usize = 2 * PAGE;
-/// checksum 8, magic 8, era 8, latest 8, number 4, count 4
-const HEADER: usize = 40;
+/// checksum 8, magic 8, era 8, latest 8, number 4, count 4, set 8, place 8
+const HEADER: usize = 56;
 /// scope 1, strength 1, length 2, nothing 4, moment 8, at 8, name 16, site 8
 const ENTRY: usize = 48;
 /// Rules that fit one block.
 const BLOCK_RULES: usize = (PAGE - HEADER) / ENTRY;
-const MAGIC: &[u8; 8] = b"foxypur1";
+const MAGIC: &[u8; 8] = b"foxypur2";
+/// What the magic of every version begins with.
+const ANY_VERSION: &[u8] = b"foxypur";
+
+/// Which purges a journal has, and beside which store it lies; the same in each of its blocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Series {
+    /// Which series of purges it is. Random; what was stored under another has outlived purges nobody knows.
+    pub era: u64,
+    /// Which stores are used together. Random, and another once one of them is another.
+    pub set: u64,
+    /// What its store is among them, as [`place`] has it.
+    pub place: u64,
+}
+
+/// What a store is among those it is used with: another number for another description.
+#[must_use]
+pub fn place(description: &str) -> u64 {
+    xxh3_64(description.as_bytes())
+}
 
 /// What a journal says.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Journal {
-    /// Which series of purges it belongs to. Random; what was stored under another has outlived purges nobody knows.
-    pub era: u64,
+    /// Whose it is.
+    pub series: Series,
     /// The number of the last purge.
     pub latest: u64,
     /// The rules, in the order they were written.
@@ -40,6 +59,8 @@ pub enum Unreliable {
     Damaged,
     /// A rule is of a kind this version does not know.
     Unknown,
+    /// Another version of foxy wrote it.
+    OtherVersion,
 }
 
 impl fmt::Display for Unreliable {
@@ -48,17 +69,18 @@ impl fmt::Display for Unreliable {
             Self::NoBeginning => "its beginning cannot be read",
             Self::Damaged => "a block in its middle cannot be read",
             Self::Unknown => "it has rules this version of foxy does not know",
+            Self::OtherVersion => "another version of foxy wrote it",
         })
     }
 }
 
 /// Blocks `first…` of a journal with these rules; one block where there are none. Gives the number after the last.
-pub fn append(out: &mut Vec<u8>, first: u32, era: u64, latest: u64, rules: &[Rule]) -> u32 {
+pub fn append(out: &mut Vec<u8>, first: u32, series: Series, latest: u64, rules: &[Rule]) -> u32 {
     let mut number = first;
     let mut rest = rules;
     loop {
         let (part, more) = rest.split_at(rest.len().min(BLOCK_RULES));
-        let page = block(number, era, latest, part);
+        let page = block(number, series, latest, part);
         out.extend_from_slice(&page);
         out.extend_from_slice(&page);
         number += 1;
@@ -69,13 +91,15 @@ pub fn append(out: &mut Vec<u8>, first: u32, era: u64, latest: u64, rules: &[Rul
     }
 }
 
-fn block(number: u32, era: u64, latest: u64, rules: &[Rule]) -> [u8; PAGE] {
+fn block(number: u32, series: Series, latest: u64, rules: &[Rule]) -> [u8; PAGE] {
     let mut page = [0; PAGE];
     page[8..16].copy_from_slice(MAGIC);
-    page[16..24].copy_from_slice(&era.to_le_bytes());
+    page[16..24].copy_from_slice(&series.era.to_le_bytes());
     page[24..32].copy_from_slice(&latest.to_le_bytes());
     page[32..36].copy_from_slice(&number.to_le_bytes());
     page[36..40].copy_from_slice(&u32::try_from(rules.len()).expect("at most BLOCK_RULES").to_le_bytes());
+    page[40..48].copy_from_slice(&series.set.to_le_bytes());
+    page[48..56].copy_from_slice(&series.place.to_le_bytes());
     for (rule, place) in rules.iter().zip(page[HEADER..].chunks_exact_mut(ENTRY)) {
         put(rule, place);
     }
@@ -133,7 +157,7 @@ fn take(entry: &[u8]) -> Option<Rule> {
 
 /// One sound copy of a block.
 struct Sound<'a> {
-    era: u64,
+    series: Series,
     latest: u64,
     entries: std::slice::ChunksExact<'a, u8>,
     count: usize,
@@ -145,7 +169,8 @@ fn sound(page: &[u8], number: u32) -> Option<Sound<'_>> {
     let whole = page.len() == PAGE && field(0)? == checksum(page) && page.get(8..16)? == MAGIC;
     let count = small(36)? as usize;
     (whole && small(32)? == number && count <= BLOCK_RULES).then_some(())?;
-    Some(Sound { era: field(16)?, latest: field(24)?, entries: page[HEADER..].chunks_exact(ENTRY), count })
+    let series = Series { era: field(16)?, set: field(40)?, place: field(48)? };
+    Some(Sound { series, latest: field(24)?, entries: page[HEADER..].chunks_exact(ENTRY), count })
 }
 
 /// Reads a journal.
@@ -164,8 +189,8 @@ pub fn read(bytes: &[u8]) -> Result<Journal, Unreliable> {
         if hole {
             return Err(if journal.is_some() { Unreliable::Damaged } else { Unreliable::NoBeginning });
         }
-        let found = journal.get_or_insert(Journal { era: block.era, latest: 0, rules: Vec::new() });
-        if found.era != block.era {
+        let found = journal.get_or_insert(Journal { series: block.series, latest: 0, rules: Vec::new() });
+        if found.series != block.series {
             return Err(Unreliable::Damaged);
         }
         found.latest = found.latest.max(block.latest);
@@ -173,107 +198,11 @@ pub fn read(bytes: &[u8]) -> Result<Journal, Unreliable> {
             found.rules.push(take(entry).ok_or(Unreliable::Unknown)?);
         }
     }
-    journal.ok_or(Unreliable::NoBeginning)
+    let other = |page: &[u8]| page.get(8..15) == Some(ANY_VERSION) && page.get(8..16) != Some(MAGIC);
+    let why = if other(bytes) { Unreliable::OtherVersion } else { Unreliable::NoBeginning };
+    journal.ok_or(why)
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::purge::rule::Named;
-
-    fn rules(count: u64) -> Vec<Rule> {
-        let names = [
-            (Named::Url, "http://a.test/x"),
-            (Named::Tag, "red"),
-            (Named::Prefix, "http://a.test/"),
-            (Named::Site, "http://a.test"),
-        ];
-        (1..=count)
-            .map(|moment| {
-                let (named, name) = names[usize::try_from(moment % 4).expect("small")];
-                let scope = match moment % 5 {
-                    0 => Scope::All,
-                    _ => named.scopes(name).expect("a name")[0],
-                };
-                let strength = if moment % 3 == 0 { Strength::Hard } else { Strength::Soft };
-                Rule { order: Order { scope, strength, at: WallTime(moment * 9) }, moment }
-            })
-            .collect()
-    }
-
-    /// A journal of a beginning and one block for each half of the rules.
-    fn journal(rules: &[Rule]) -> Vec<u8> {
-        let mut out = Vec::new();
-        let next = append(&mut out, 0, 77, 0, &[]);
-        let (first, second) = rules.split_at(rules.len() / 2);
-        let next = append(&mut out, next, 77, first.len() as u64, first);
-        append(&mut out, next, 77, rules.len() as u64, second);
-        out
-    }
-
-    #[test]
-    fn what_was_written_is_read_back() {
-        for count in [0, 1, 2, 20, 400] {
-            let rules = rules(count);
-            assert_eq!(read(&journal(&rules)), Ok(Journal { era: 77, latest: count, rules }));
-        }
-    }
-
-    #[test]
-    fn one_damaged_copy_of_each_block_costs_nothing() {
-        let rules = rules(300);
-        let mut bytes = journal(&rules);
-        for (block, at) in (0..bytes.len() / BLOCK_BYTES).zip([7, 4100, 40, 8191, 30, 2000]) {
-            bytes[block * BLOCK_BYTES + at] ^= 0x10;
-        }
-        assert_eq!(read(&bytes).map(|journal| journal.rules), Ok(rules));
-    }
-
-    #[test]
-    fn a_tail_torn_anywhere_loses_only_the_block_that_was_being_written() {
-        let rules = rules(8);
-        let bytes = journal(&rules);
-        let whole = bytes.len() - BLOCK_BYTES;
-        for length in whole..bytes.len() {
-            let expected = if length < whole + PAGE { &rules[..4] } else { &rules[..] };
-            let found = read(&bytes[..length]).expect("reliable");
-            assert_eq!((found.rules.as_slice(), found.era), (expected, 77), "cut at {length}");
-        }
-        let mut zeros = bytes[..whole].to_vec();
-        zeros.resize(bytes.len(), 0);
-        assert_eq!(read(&zeros).map(|journal| journal.latest), Ok(4));
-    }
-
-    #[test]
-    fn damage_before_the_tail_is_a_doubt_about_everything() {
-        let mut bytes = journal(&rules(8));
-        bytes[BLOCK_BYTES + 50] ^= 1;
-        bytes[BLOCK_BYTES + PAGE + 60] ^= 1;
-        assert_eq!(read(&bytes), Err(Unreliable::Damaged));
-        let mut headless = journal(&rules(8));
-        headless[..BLOCK_BYTES].fill(0);
-        assert_eq!(read(&headless), Err(Unreliable::NoBeginning));
-        assert_eq!(read(b""), Err(Unreliable::NoBeginning));
-        assert_eq!(read(&vec![0x5a; 3 * BLOCK_BYTES]), Err(Unreliable::NoBeginning));
-    }
-
-    #[test]
-    fn blocks_of_two_journals_do_not_make_one() {
-        let mut bytes = Vec::new();
-        let next = append(&mut bytes, 0, 77, 0, &[]);
-        append(&mut bytes, next, 78, 1, &rules(1));
-        assert_eq!(read(&bytes), Err(Unreliable::Damaged));
-    }
-
-    #[test]
-    fn a_rule_of_an_unknown_kind_is_not_passed_over() {
-        let mut bytes = journal(&rules(2));
-        for copy in [0, PAGE] {
-            let page = &mut bytes[BLOCK_BYTES + copy..BLOCK_BYTES + copy + PAGE];
-            page[HEADER] = 99;
-            let sum = checksum(page);
-            page[..8].copy_from_slice(&sum.to_le_bytes());
-        }
-        assert_eq!(read(&bytes), Err(Unreliable::Unknown));
-    }
-}
+#[path = "journal_tests.rs"]
+mod tests;

@@ -7,6 +7,7 @@ use super::disk_health::DiskHealth;
 use super::exposition::{Exposition, FamilyKind};
 use super::file_watch::FileWatch;
 use super::log_queue::LogQueue;
+use super::purge_journal::ListHealth;
 use super::{metrics, process};
 use foxy_base::{WallTime, clock};
 use foxy_proxy::explain::Explanation;
@@ -30,6 +31,8 @@ pub struct RunningFacts {
     pub stores: Vec<(String, StoreHandle, DiskHealth)>,
     /// What is known of their files.
     pub files: FileWatch,
+    /// What is known of the lists of purges beside them.
+    pub lists: ListHealth,
     /// Lines of the access log that wait.
     pub log: Option<Arc<LogQueue>>,
     /// When it became ready.
@@ -72,7 +75,12 @@ impl Facts for RunningFacts {
             Some(format!("store {folder}: {trouble}"))
         };
         let stopping = self.stopping.get().then(|| "foxy is stopping".to_owned());
-        stopping.into_iter().chain(self.stores.iter().enumerate().filter_map(trouble)).collect()
+        let list = |(number, (folder, ..)): (usize, &(String, StoreHandle, DiskHealth))| {
+            Some(format!("store {folder}: {}", self.lists.trouble(number)?))
+        };
+        let numbered = || self.stores.iter().enumerate();
+        let lists = numbered().filter_map(list);
+        stopping.into_iter().chain(numbered().filter_map(trouble)).chain(lists).collect()
     }
 
     fn token(&self) -> Option<&Token> {

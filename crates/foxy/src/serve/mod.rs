@@ -22,6 +22,8 @@ mod opening;
 pub mod process;
 mod proxy_settings;
 mod purge_journal;
+mod purge_list;
+mod purge_series;
 pub mod query;
 mod room;
 mod store_set;
@@ -130,6 +132,7 @@ fn facts(running: &Running) -> std::io::Result<RunningFacts> {
         token: running.token.clone(),
         stores: running.stores.iter().map(store).collect(),
         files: FileWatch::start(files)?,
+        lists: running.lists.clone(),
         log: running.log.as_ref().map(|log| Arc::clone(&log.queue)),
         started: clock::wall(),
         stopping: Cell::new(false),

@@ -4,7 +4,9 @@ use super::access_log::{self, OpenLog};
 use super::certificates::Reloadable;
 use super::listeners::cannot_listen;
 use super::proxy_settings::proxy_settings;
-use super::store_set::{Selection, StoreSet};
+use super::purge_journal::{Beside, ListHealth};
+use super::purge_series::Fresh;
+use super::store_set::{self, Selection, StoreSet};
 use super::stores::{self, RunningStore};
 use super::{authorities, interception, process, purge_journal, token_file};
 use crate::failure::Failure;
@@ -14,6 +16,7 @@ use foxy_base::{Random, clock};
 use foxy_proxy::access::{AccessRecord, AccessSink};
 use foxy_proxy::intercept::Interception;
 use foxy_proxy::purge::Purges;
+use foxy_proxy::purge::journal::place;
 use foxy_proxy::server::{Gauges, Parts, Proxy, StartError, system_resolver};
 use foxy_proxy::settings::ProxySettings;
 use foxy_proxy::storage::ObjectStore;
@@ -27,6 +30,7 @@ pub struct Running {
     pub(super) token: Option<Token>,
     pub(super) certificates: Option<Reloadable>,
     pub(super) stores: Vec<RunningStore>,
+    pub(super) lists: ListHealth,
     pub(super) log: Option<OpenLog>,
 }
 
@@ -87,18 +91,34 @@ pub fn open(settings: &Settings, admin: Option<SocketAddr>, extra: Extra) -> Res
     let token = settings.admin_token_file.as_deref().map(token_file::read).transpose()?;
     let mut random = Random::new(process::entropy());
     let stores = stores::open(settings, &mut random)?;
-    let folders: Vec<_> = stores.iter().map(|store| store.facts.folder.clone()).collect();
-    let purges = purge_journal::open(&folders, random.next_u64().max(2))?;
+    let selection = Selection::named(settings.store_selection);
+    let fresh = Fresh { era: random.next_u64().max(2), set: random.next_u64() };
+    let (purges, lists) = purge_journal::open(&beside(&stores, selection), fresh)?;
     let proxy_settings = proxy_settings(settings, tls, admin.into_iter().collect(), random.next_u64());
     let client_tls = certificates.as_ref().map(|certificates| certificates.tls.clone());
     let purge_token = token.clone();
     let proxy_settings =
         ProxySettings { connections, client_tls, interception, purge_token, ..proxy_settings };
-    let selection = Selection::named(settings.store_selection);
     let mut sinks: Vec<Arc<dyn AccessSink>> = extra.sink.into_iter().collect();
     sinks.extend(log.as_ref().map(|log| Arc::clone(&log.sink) as Arc<dyn AccessSink>));
     let proxy = start(proxy_settings, &stores, selection, purges, sinks)?;
-    Ok(Running { proxy, token, certificates, stores, log })
+    Ok(Running { proxy, token, certificates, stores, lists, log })
+}
+
+/// Each store with its place among the others: stores in whose places others were meanwhile may hold what was replaced there.
+fn beside(stores: &[RunningStore], selection: Selection) -> Vec<Beside> {
+    let members: Vec<_> = stores.iter().map(RunningStore::member).collect();
+    let way = if store_set::by_key(&members, selection) { "by key" } else { "anywhere" };
+    let description = |number: usize, store: &RunningStore| {
+        let file = store.facts.scheme.row().control.unwrap_or_default();
+        format!("{file}, {number} of {}, {way}", stores.len())
+    };
+    let beside = |(number, store): (usize, &RunningStore)| Beside {
+        folder: store.facts.folder.clone(),
+        place: place(&description(number, store)),
+        beginning: store.beginning(),
+    };
+    stores.iter().enumerate().map(beside).collect()
 }
 
 /// Client connections that the limit on open files leaves room for: each may need two descriptors.

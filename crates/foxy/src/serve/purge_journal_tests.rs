@@ -2,7 +2,10 @@
 
 use super::*;
 use foxy_base::WallTime;
+use foxy_proxy::purge::journal::{self, place};
 use foxy_proxy::purge::{Named, Scope, Strength};
+use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::sync::mpsc::channel;
 use tempfile::TempDir;
 
@@ -12,8 +15,24 @@ fn folders(count: usize) -> (Vec<TempDir>, Vec<PathBuf>) {
     (folders, paths)
 }
 
+/// The lists beside stores in these folders; a list that an earlier one of these has open counts as another process's.
+fn tried(paths: &[PathBuf], era: u64) -> Result<(Purges, ListHealth), Failure> {
+    let beside = |(number, folder): (usize, &PathBuf)| Beside {
+        folder: folder.clone(),
+        place: place(&format!("{number} of {}", paths.len())),
+        beginning: Some(Beginning::Kept),
+    };
+    open(&paths.iter().enumerate().map(beside).collect::<Vec<_>>(), Fresh { era, set: era })
+}
+
 fn opened(paths: &[PathBuf], era: u64) -> Purges {
-    open(paths, era).unwrap_or_else(|failure| panic!("{failure}"))
+    tried(paths, era).unwrap_or_else(|failure| panic!("{failure}")).0
+}
+
+/// The same, when what was opened before has ended.
+fn opened_after(before: Purges, paths: &[PathBuf], era: u64) -> Purges {
+    drop(before);
+    opened(paths, era)
 }
 
 fn purge(purges: &Purges, scopes: &[Scope]) -> Result<u64, NotPurged> {
@@ -40,11 +59,14 @@ fn purges_come_back_with_their_series_and_numbers() {
     let first = opened(&paths, 5);
     assert_eq!(purge(&first, &[url(1), url(2)]), Ok(2));
     assert_eq!(purge(&first, &[url(3)]), Ok(3));
-    let second = opened(&paths, 6);
+    let second = opened_after(first, &paths, 6);
     assert_eq!((second.book.era(), second.book.latest()), (5, 3));
     assert_eq!(scopes(&second), [url(1), url(2), url(3)]);
     assert_eq!(purge(&second, &[url(4)]), Ok(4));
-    assert_eq!(scopes(&opened(&paths, 7)), [url(1), url(2), url(3), url(4)]);
+    let third = opened_after(second, &paths, 7);
+    assert_eq!(scopes(&third), [url(1), url(2), url(3), url(4)]);
+    let mode = fs::metadata(paths[0].join(NAME)).expect("a list").mode();
+    assert_eq!(mode & 0o777, 0o600);
 }
 
 #[test]
@@ -63,44 +85,97 @@ fn a_torn_end_costs_nothing_and_other_damage_begins_a_new_series() {
 #[test]
 fn any_sound_copy_is_enough_and_all_are_made_the_same() {
     let (_kept, paths) = folders(3);
-    purge(&opened(&paths[..2], 5), &[url(1)]).expect("kept");
-    purge(&opened(&paths[1..2], 6), &[url(2)]).expect("kept in one");
-    fs::write(paths[2].join(NAME), "not a list").expect("written");
-    for folders in [&paths[..], &paths[2..], &paths[..1]] {
-        let purges = opened(folders, 9);
-        assert_eq!((purges.book.era(), scopes(&purges)), (5, vec![url(1), url(2)]));
+    let mut purges = opened(&paths, 5);
+    for number in 0..paths.len() {
+        purge(&purges, &[url(number)]).expect("kept");
+        let damaged = &paths[number];
+        drop(purges);
+        fs::write(damaged.join(NAME), "not a list").expect("written");
+        purges = opened(&paths, 9);
+        let expected: Vec<_> = (0..=number).map(url).collect();
+        assert_eq!((purges.book.era(), scopes(&purges)), (5, expected));
     }
 }
 
 #[test]
-fn a_list_of_another_series_is_not_mixed_in() {
-    let (_kept, paths) = folders(2);
-    purge(&opened(&paths[..1], 5), &[url(1)]).expect("kept");
-    purge(&opened(&paths[1..], 6), &[url(2)]).expect("kept");
-    let both = opened(&paths, 7);
-    assert_eq!((both.book.era(), scopes(&both)), (5, vec![url(1)]));
+fn stores_that_were_used_with_others_since_begin_a_new_series() {
+    let (_kept, paths) = folders(3);
+    let used = |indices: &[usize], era| {
+        let chosen: Vec<_> = indices.iter().map(|index| paths[*index].clone()).collect();
+        let purges = opened(&chosen, era);
+        purge(&purges, &[url(1)]).expect("kept");
+        (purges.book.era(), scopes(&purges).len())
+    };
+    assert_eq!(used(&[0, 1], 5), (5, 1));
+    assert_eq!(used(&[0, 1], 6), (5, 1), "the same goes on");
+    assert_eq!(used(&[1, 0], 7), (7, 1), "in another order");
+    assert_eq!(used(&[0], 8), (8, 1), "alone");
+    assert_eq!(used(&[0], 9), (8, 1));
+    assert_eq!(used(&[1, 0], 10), (10, 1), "together again");
+    assert_eq!(used(&[1, 2], 11), (10, 1), "a new disk in the place of one costs nothing");
+    assert_eq!(used(&[1, 0], 12), (12, 1), "with the one that was away");
 }
 
 #[test]
 fn what_no_disk_takes_is_refused_and_changes_nothing_until_one_does() {
     let (kept, paths) = folders(1);
-    let purges = opened(&paths, 5);
+    let (purges, health) = tried(&paths, 5).unwrap_or_else(|failure| panic!("{failure}"));
     purge(&purges, &[url(1)]).expect("kept");
+    assert_eq!(health.trouble(0), None);
     let hidden = kept[0].path().with_extension("away");
     fs::rename(&paths[0], &hidden).expect("moved");
-    // The file is open still; only a list that must be written anew is refused.
-    for number in 2..=400 {
-        if purge(&purges, &[url(number)]).is_err() {
-            assert_eq!(scopes(&purges).len(), number - 1, "a refused purge is not in force");
-            break;
-        }
-    }
-    assert_eq!(purge(&purges, &[url(900)]), Err(NotPurged::NotDurable));
+    assert_eq!(purge(&purges, &[url(2)]), Err(NotPurged::NotDurable));
+    assert_eq!(scopes(&purges), [url(1)], "a refused purge is not in force");
+    assert!(health.trouble(0).expect("one").contains("cannot be written"), "{:?}", health.trouble(0));
     fs::rename(&hidden, &paths[0]).expect("moved back");
-    purge(&purges, &[url(901)]).expect("kept");
-    let all = scopes(&purges);
-    assert_eq!(all.last(), Some(&url(901)));
-    assert_eq!(scopes(&opened(&paths, 6)), all);
+    purge(&purges, &[url(3)]).expect("kept");
+    assert_eq!(health.trouble(0), None);
+    assert_eq!(scopes(&opened_after(purges, &paths, 6)), [url(1), url(3)]);
+}
+
+#[test]
+fn a_purge_is_kept_where_the_next_start_looks() {
+    let (_kept, paths) = folders(1);
+    let purges = opened(&paths, 5);
+    purge(&purges, &[url(1)]).expect("kept");
+    let list = paths[0].join(NAME);
+    let changes: [fn(&Path); 3] = [
+        |list| fs::remove_file(list).expect("a list"),
+        |list| fs::rename(list, list.with_extension("away")).expect("a list"),
+        |list| {
+            fs::remove_file(list).expect("a list");
+            fs::write(list, "another").expect("written");
+        },
+    ];
+    for (number, change) in (2..).zip(changes) {
+        change(&list);
+        purge(&purges, &[url(number)]).expect("kept");
+        let found = purge_list::read(&paths[0]);
+        assert!(matches!(found, Err(Unwritten::InUse)), "it is there and this one's: {found:?}");
+    }
+    assert_eq!(scopes(&opened_after(purges, &paths, 6)), [url(1), url(2), url(3), url(4)]);
+}
+
+#[test]
+fn a_list_that_goes_missing_is_written_anew_without_being_asked() {
+    let (_kept, paths) = folders(1);
+    let purges = opened(&paths, 5);
+    purge(&purges, &[url(1)]).expect("kept");
+    let list = paths[0].join(NAME);
+    fs::remove_file(&list).expect("a list");
+    while !list.exists() {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    assert_eq!(scopes(&opened_after(purges, &paths, 6)), [url(1)]);
+}
+
+#[test]
+fn a_list_in_use_is_another_foxys() {
+    let (_kept, paths) = folders(1);
+    let first = opened(&paths, 5);
+    let Err(Failure::Unusable(text)) = tried(&paths, 6).map(drop) else { panic!("it is in use") };
+    assert!(text.contains("foxy.purges: in use by another foxy; stop that one"), "{text}");
+    opened_after(first, &paths, 7);
 }
 
 #[test]
@@ -111,7 +186,7 @@ fn the_list_stays_small_however_often_one_thing_is_purged() {
         purge(&purges, &[url(1)]).expect("kept");
     }
     let length = fs::metadata(paths[0].join(NAME)).expect("a file").len();
-    assert!(length <= GROWTH + 4 * journal::BLOCK_BYTES as u64, "{length}");
+    assert!(length <= purge_list::GROWTH + 4 * journal::BLOCK_BYTES as u64, "{length}");
     assert_eq!(purges.book.latest(), 300);
-    assert_eq!(opened(&paths, 6).book.latest(), 300);
+    assert_eq!(opened_after(purges, &paths, 6).book.latest(), 300);
 }

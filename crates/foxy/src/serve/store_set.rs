@@ -53,12 +53,16 @@ struct Inner {
     directory: Option<Directory<Change>>,
 }
 
+/// Whether the key alone says which of these has it.
+pub fn by_key(members: &[Member], selection: Selection) -> bool {
+    let alike = members.iter().all(|member| member.sizes == members[0].sizes);
+    members.len() < 2 || (selection == Selection::Key && alike)
+}
+
 impl StoreSet {
     /// A set of these; their order decides which key belongs where.
     pub fn new(members: Vec<Member>, selection: Selection) -> Self {
-        let alike = members.iter().all(|member| member.sizes == members[0].sizes);
-        let by_key = members.len() < 2 || (selection == Selection::Key && alike);
-        let directory = (!by_key).then(|| Directory::new(KEYS));
+        let directory = (!by_key(&members, selection)).then(|| Directory::new(KEYS));
         let waiting = members.iter().map(|_| AtomicUsize::new(0)).collect();
         Self(Arc::new(Inner { members, waiting, selection, next: AtomicUsize::new(0), directory }))
     }
