@@ -1,12 +1,13 @@
 //! One copy of a request: a connection of its own, timed, the body digested as it comes (R109, R110).
 
 use super::body::BodyDigest;
-use super::{Answer, Asked, LeapRun, Manner, Path};
+use super::message;
+use super::relay::{Piece, Tap};
+use super::{Answer, Asked, LeapRun, Path};
 use crate::REQUEST_ID;
 use bytes::BytesMut;
 use foxy_base::{Instant, clock};
-use foxy_http::{Headers, Limits, Method, ResponseDecoder, ResponseEvent, ResponseHead};
-use std::fmt::Write as _;
+use foxy_http::{Headers, Limits, ResponseDecoder, ResponseEvent, ResponseHead};
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -76,31 +77,15 @@ pub struct Copied {
     pub bytes: u64,
     /// The answer, or why there is none.
     pub outcome: Result<Answer, Failure>,
+    /// Whether the client that got it held it back, so that its times say nothing about the path.
+    pub held: bool,
 }
 
-/// What is sent.
-pub fn text(run: &LeapRun, path: &Path, asked: &Asked, number: u64) -> String {
-    let (authority, target) = (&asked.authority, &asked.path);
-    let mut text = match path.manner {
-        Manner::Forward => format!("GET http://{authority}{target} HTTP/1.1\r\n"),
-        Manner::Reverse | Manner::Direct => format!("GET {target} HTTP/1.1\r\n"),
-    };
-    let _a_string_takes_all = write!(text, "Host: {authority}\r\nConnection: close\r\n");
-    if run.numbered {
-        let _a_string_takes_all = write!(text, "{REQUEST_ID}: {number}\r\n");
-    }
-    if let Some(line) = &asked.line {
-        text.extend([line, "\r\n"]);
-    }
-    text + "\r\n"
-}
-
-/// Asks, as request `number`.
-pub async fn ask(run: &LeapRun, path: &Path, asked: &Asked, number: u64) -> Copied {
-    let mut reading = Reading::new();
-    let text = text(run, path, asked, number);
-    let outcome = timeout(run.time_limit, reading.exchange(path, &text)).await;
-    let outcome = outcome.unwrap_or(Err(Failure::Timeout));
+/// Asks, as request `number`; a client whose answer it is gets it through `tap` as it comes.
+pub async fn ask(run: &LeapRun, path: &Path, asked: &Asked, number: u64, tap: Option<Tap>) -> Copied {
+    let mut reading = Reading::new(run.time_limit, tap);
+    let text = message::text(run, path, asked, number);
+    let outcome = reading.exchange(path, asked, &text).await;
     let now = clock::monotonic();
     let first = reading.first.unwrap_or(now);
     let times = Times {
@@ -108,38 +93,48 @@ pub async fn ask(run: &LeapRun, path: &Path, asked: &Asked, number: u64) -> Copi
         first_byte: first.since(reading.begun),
         transfer: now.since(first),
     };
-    let bytes = reading.bytes;
+    let (bytes, tap) = (reading.bytes, reading.tap.take());
     let outcome = outcome.and_then(|()| reading.answer(number).ok_or(Failure::NotHttp));
-    Copied { times, bytes, outcome }
+    let mut held = false;
+    if let Some(mut tap) = tap {
+        tap.give(outcome.as_ref().map_or_else(|failure| Piece::Failed(*failure), |_| Piece::End)).await;
+        held = tap.held;
+    }
+    Copied { times, bytes, outcome, held }
 }
 
 struct Reading {
     begun: Instant,
+    limit: Duration,
     connected: Option<Instant>,
     first: Option<Instant>,
     head: Option<(ResponseHead, BodyDigest)>,
     bytes: u64,
+    tap: Option<Tap>,
 }
 
 impl Reading {
-    fn new() -> Self {
-        Self { begun: clock::monotonic(), connected: None, first: None, head: None, bytes: 0 }
+    fn new(limit: Duration, tap: Option<Tap>) -> Self {
+        let begun = clock::monotonic();
+        Self { begun, limit, connected: None, first: None, head: None, bytes: 0, tap }
     }
 
-    async fn exchange(&mut self, path: &Path, text: &str) -> Result<(), Failure> {
-        let mut stream = TcpStream::connect(path.address).await.map_err(|_| Failure::NoConnection)?;
+    async fn exchange(&mut self, path: &Path, asked: &Asked, text: &[u8]) -> Result<(), Failure> {
+        let address = path.address_for(&asked.authority).ok_or(Failure::NoConnection)?;
+        let connected = self.within(TcpStream::connect(address)).await?;
+        let mut stream = connected.map_err(|_| Failure::NoConnection)?;
         stream.set_nodelay(true).map_err(|_| Failure::NoConnection)?;
         self.connected = Some(clock::monotonic());
-        stream.write_all(text.as_bytes()).await.map_err(|_| Failure::Unanswered)?;
+        self.within(stream.write_all(text)).await?.map_err(|_| Failure::Unanswered)?;
         let mut decoder = ResponseDecoder::new(Limits::default());
-        decoder.expect(&Method::Get);
+        decoder.expect(&asked.message.method);
         let mut input = BytesMut::new();
         loop {
-            if self.advance(&mut decoder, &mut input)? {
+            if self.advance(&mut decoder, &mut input).await? {
                 return Ok(());
             }
             input.reserve(READ);
-            let read = stream.read_buf(&mut input).await.unwrap_or(0);
+            let read = self.within(stream.read_buf(&mut input)).await?.unwrap_or(0);
             if read == 0 {
                 let ended = if self.first.is_some() { Failure::Closed } else { Failure::Unanswered };
                 return decoder.eof().ok().flatten().map(|_| ()).ok_or(ended);
@@ -148,11 +143,25 @@ impl Reading {
         }
     }
 
+    /// Does what must be done before the time is over; what the client held back does not count.
+    async fn within<T>(&self, work: impl Future<Output = T>) -> Result<T, Failure> {
+        let waited = self.tap.as_ref().map_or(Duration::ZERO, |tap| tap.waited);
+        let left = (self.limit + waited).saturating_sub(clock::monotonic().since(self.begun));
+        timeout(left, work).await.map_err(|_| Failure::Timeout)
+    }
+
     /// Takes what came; whether the answer is complete.
-    fn advance(&mut self, decoder: &mut ResponseDecoder, input: &mut BytesMut) -> Result<bool, Failure> {
+    async fn advance(
+        &mut self,
+        decoder: &mut ResponseDecoder,
+        input: &mut BytesMut,
+    ) -> Result<bool, Failure> {
         loop {
             match decoder.next(input).map_err(|_| Failure::NotHttp)? {
-                Some(ResponseEvent::Head(head, _)) => {
+                Some(ResponseEvent::Head(head, length)) => {
+                    if let Some(tap) = &mut self.tap {
+                        tap.give(Piece::Head(head.clone(), length)).await;
+                    }
                     let body = BodyDigest::new(&head.headers);
                     self.head = Some((head, body));
                 }
@@ -160,6 +169,9 @@ impl Reading {
                     self.bytes += data.len() as u64;
                     if let Some((_, body)) = &mut self.head {
                         body.take(&data);
+                    }
+                    if let Some(tap) = &mut self.tap {
+                        tap.give(Piece::Body(data)).await;
                     }
                 }
                 Some(ResponseEvent::End) => return Ok(true),

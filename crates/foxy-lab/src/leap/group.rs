@@ -2,6 +2,7 @@
 
 use super::exchange::{self, Copied};
 use super::fields::{self, Learned};
+use super::relay::Tap;
 use super::{Answer, Asked, LeapRun, Manner, Path};
 use crate::numbers;
 use foxy_base::{WallTime, clock};
@@ -49,13 +50,13 @@ impl Noise {
     }
 }
 
-/// Asks on every path as request `number` of the run.
+/// Asks on every path as request `number` of the run; a client gets the answer of its path through its tap.
 pub async fn ask(
     run: Rc<LeapRun>,
     numbers: Numbers,
-    asked: Asked,
-    number: u64,
+    (asked, number): (Asked, u64),
     noise: Rc<RefCell<Noise>>,
+    mut client: Option<(usize, Tap)>,
 ) -> Group {
     let (at, count) = (clock::wall(), run.paths.len());
     let asked = Rc::new(asked);
@@ -63,11 +64,12 @@ pub async fn ask(
         .map(|path| {
             let (run, asked) = (Rc::clone(&run), Rc::clone(&asked));
             let place = place(number, path, count);
+            let tap = client.take_if(|(its, _)| *its == path).map(|(_, tap)| tap);
             tokio::task::spawn_local(async move {
                 if place > 0 {
                     sleep(run.stagger * place).await;
                 }
-                exchange::ask(&run, &run.paths[path], &asked, numbers.copy(number, path)).await
+                exchange::ask(&run, &run.paths[path], &asked, numbers.copy(number, path), tap).await
             })
         })
         .collect();
@@ -75,11 +77,13 @@ pub async fn ask(
     for task in tasks {
         copies.push(task.await.expect("a copy does not panic"));
     }
-    let direct = direct(&run.paths).filter(|&direct| is_doubtful(&copies, direct, &noise.borrow()));
+    // What may change something at the origin is never asked a second time.
+    let direct = direct(&run.paths).filter(|_| asked.message.method.is_safe());
+    let direct = direct.filter(|&direct| is_doubtful(&copies, direct, &noise.borrow()));
     let again = match direct {
         Some(direct) => {
             let number = numbers.second_asking(number);
-            Some(exchange::ask(&run, &run.paths[direct], &asked, number).await)
+            Some(exchange::ask(&run, &run.paths[direct], &asked, number, None).await)
         }
         None => None,
     };
@@ -89,7 +93,7 @@ pub async fn ask(
 /// Where in the order of its copies request `number` is sent on a path, of `count`: the order turns, and after each round it is
 /// turned round, so that of any two paths each is first equally often. Turning alone would let the second of two neighbours find
 /// what the first had stored.
-fn place(number: u64, path: usize, count: usize) -> u32 {
+pub fn place(number: u64, path: usize, count: usize) -> u32 {
     let number = usize::try_from(number).unwrap_or(0);
     let turned = (path + count - number % count) % count;
     let place = if (number / count).is_multiple_of(2) { turned } else { count - 1 - turned };
@@ -116,7 +120,7 @@ impl Numbers {
     }
 
     /// That of request `number` on a path.
-    const fn copy(self, number: u64, path: usize) -> u64 {
+    pub const fn copy(self, number: u64, path: usize) -> u64 {
         self.second_asking(number) + 1 + path as u64
     }
 

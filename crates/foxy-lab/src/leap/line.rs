@@ -2,6 +2,7 @@
 
 use super::Verdict;
 use foxy_base::WallTime;
+use foxy_http::Version;
 use std::fmt;
 use std::time::{Duration, UNIX_EPOCH};
 
@@ -37,6 +38,8 @@ pub struct Line {
     pub client: String,
     /// Whether the request was conditional.
     pub validation: bool,
+    /// The version that the client speaks.
+    pub version: Version,
     /// The method.
     pub method: String,
     /// The URL.
@@ -68,7 +71,8 @@ impl fmt::Display for Line {
             }
         }
         let validation = if self.validation { "validation" } else { "non-validation" };
-        write!(f, " {} {validation} HTTP/1.1 {} {} HTTP/1.1", self.client, self.method, self.url)
+        let version = self.version.as_str();
+        write!(f, " {} {validation} {version} {} {} {version}", self.client, self.method, self.url)
     }
 }
 
@@ -92,7 +96,7 @@ impl Line {
             "non-validation" => false,
             _ => return None,
         };
-        word()?.strip_prefix("HTTP/")?;
+        let version = version(word()?)?;
         let (method, url) = (word()?.to_owned(), word()?.to_owned());
         word()?.strip_prefix("HTTP/")?;
         let (process, number) = (process.parse().ok()?, number.parse().ok()?);
@@ -108,11 +112,16 @@ impl Line {
             result,
             client,
             validation,
+            version,
             method,
             url,
         };
         words.next().is_none().then_some(line)
     }
+}
+
+fn version(text: &str) -> Option<Version> {
+    [Version::Http10, Version::Http11].into_iter().find(|version| version.as_str() == text)
 }
 
 fn clocked(text: &str) -> Option<Duration> {

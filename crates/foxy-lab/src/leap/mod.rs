@@ -1,29 +1,40 @@
-//! LEAP's Multiplier as a replay (seed 002, §2.2; R107–R113): each request goes to every proxy and, where there is one, to the
-//! origin itself; the answers are timed, digested as they come and judged beside each other.
-//! It accepts no clients and speaks no TLS, and there is no Collector behind the proxies: each asks the origin itself.
+//! LEAP's Multiplier (seed 002, §2.2; R105–R113): each request goes to every proxy and, where there is one, to the origin itself; the
+//! answers are timed, digested as they come and judged beside each other. Requests come from a stream (`multiply`) or from
+//! clients (`front`). It speaks no TLS, and what stands behind the proxies is their business: a Collector, or the origin.
 
 mod body;
+mod differences;
 mod exchange;
 pub mod fields;
+mod front;
 mod group;
+mod judging;
 pub mod line;
+mod message;
 mod multiply;
+mod passthrough;
 mod past;
 mod records;
+mod relay;
 mod report;
 pub mod requests;
 #[cfg(test)]
 mod tests;
 pub mod verdict;
 
+pub use differences::{Meaning, PairedDifference, noise_floor};
 pub use exchange::{Failure, Times};
+pub use front::{ClientReport, Front, Refusal, serve};
 pub use line::Line;
+pub use message::Message;
 pub use multiply::run;
-pub use report::{Example, LeapReport, PairedDifference, PathReport, noise_floor};
+pub use passthrough::{Multiplier, passing_through};
+pub use report::{Example, LeapReport, PathReport};
 pub use requests::Asked;
 pub use verdict::Verdict;
 
-use foxy_http::Headers;
+use crate::collector::Reach;
+use foxy_http::{Authority, Headers};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -37,6 +48,8 @@ pub enum Manner {
     Forward,
     /// A reverse proxy: origin form.
     Reverse,
+    /// Whoever the request names, which must be a near address, not the path's own: origin form.
+    Named,
     /// The origin itself: origin form. What it answers is the reference.
     Direct,
 }
@@ -50,6 +63,18 @@ pub struct Path {
     pub address: SocketAddr,
     /// How it is asked.
     pub manner: Manner,
+}
+
+impl Path {
+    /// Where a request for this authority goes; none when it names no near address.
+    fn address_for(&self, authority: &str) -> Option<SocketAddr> {
+        if self.manner != Manner::Named {
+            return Some(self.address);
+        }
+        let authority = Authority::parse(authority.as_bytes())?;
+        let found = Reach::Offline.literal(authority.host)?.ok()?;
+        Some(SocketAddr::new(found, authority.port.unwrap_or(80)))
+    }
 }
 
 /// When requests begin.

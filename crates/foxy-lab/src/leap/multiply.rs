@@ -1,15 +1,11 @@
 //! The replay: begins requests at their times on one thread, and judges them as they end.
 
-use super::exchange;
-use super::group::{self, Group, Noise, Numbers};
-use super::line::{Line, Result as Said};
-use super::past::Past;
+use super::group;
+use super::judging::Judging;
+use super::line::Line;
 use super::report::LeapReport;
-use super::verdict::{Detail, Reference, Verdict, judge};
 use super::{Asked, LeapRun, Pace};
 use foxy_base::{Instant, clock};
-use std::cell::RefCell;
-use std::collections::BTreeSet;
 use std::io;
 use std::rc::Rc;
 use std::sync::atomic::Ordering;
@@ -34,55 +30,17 @@ pub fn run(
 ) -> io::Result<LeapReport> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let used = clock::thread_processor_time();
-    let run = Rc::new(run.clone());
-    let noise = Noise(vec![BTreeSet::new(); run.paths.len()]);
-    let mut judging = Judging {
-        report: LeapReport::new(&run),
-        past: Past::default(),
-        noise: Rc::new(RefCell::new(noise)),
-        numbers: Numbers::new(run.paths.len()),
-        run,
-    };
+    let mut judging = Judging::new(run);
     LocalSet::new().block_on(&runtime, async {
         judging.learn(probe).await;
         judging.drive(requests, log, progress).await;
     });
-    let mut report = judging.report;
+    let mut report = judging.finish();
     report.generator = clock::thread_processor_time().saturating_sub(used);
-    report.noise = judging.noise.borrow().0.iter().map(|names| names.iter().cloned().collect()).collect();
     Ok(report)
 }
 
-struct Judging {
-    run: Rc<LeapRun>,
-    numbers: Numbers,
-    report: LeapReport,
-    past: Past,
-    noise: Rc<RefCell<Noise>>,
-}
-
 impl Judging {
-    /// Asks everyone twice, all at once.
-    async fn learn(&mut self, probe: &Asked) {
-        let start = |path: usize| {
-            let (run, probe) = (Rc::clone(&self.run), probe.clone());
-            let [first, second] = self.numbers.probes(path);
-            tokio::task::spawn_local(async move {
-                let first = exchange::ask(&run, &run.paths[path], &probe, first).await;
-                let first = first.outcome.ok()?;
-                let second = exchange::ask(&run, &run.paths[path], &probe, second).await;
-                Some((first, second.outcome.ok()?))
-            })
-        };
-        let tasks: Vec<_> = (0..self.run.paths.len()).map(start).collect();
-        for (path, task) in tasks.into_iter().enumerate() {
-            if let Ok(Some((first, second))) = task.await {
-                let manner = self.run.paths[path].manner;
-                self.noise.borrow_mut().learn(path, manner, &first, &second);
-            }
-        }
-    }
-
     async fn drive(
         &mut self,
         requests: &mut dyn Iterator<Item = Asked>,
@@ -105,7 +63,7 @@ impl Judging {
                     let (run, noise, ends) = (Rc::clone(&self.run), Rc::clone(&self.noise), ends.clone());
                     let numbers = self.numbers;
                     tokio::task::spawn_local(async move {
-                        let group = group::ask(run, numbers, asked, number, noise).await;
+                        let group = group::ask(run, numbers, (asked, number), noise, None).await;
                         // The receiver lives until every group has come.
                         let _ = ends.send(group);
                     });
@@ -157,61 +115,6 @@ impl Judging {
     fn late(&mut self, started: Instant, asked: &Asked, number: u64) {
         if let Some(due) = self.due(started, asked, number) {
             self.report.late.add(clock::monotonic().since(due));
-        }
-    }
-
-    /// Judges a request that has ended on all paths.
-    fn take(&mut self, group: &Group, log: &mut dyn FnMut(&Line)) {
-        let paths = &self.run.paths;
-        if let (Some(direct), Some(again)) = (group::direct(paths), &group.again)
-            && let (Ok(first), Ok(second)) = (&group.copies[direct].outcome, &again.outcome)
-        {
-            self.noise.borrow_mut().learn(direct, paths[direct].manner, first, second);
-        }
-        let noise = self.noise.borrow();
-        let key = group.asked.key();
-        let chosen = group::reference(paths, group, &noise);
-        let right = chosen.and_then(|(path, fields)| {
-            let answer = group.copies[path].outcome.as_ref().ok()?;
-            Some((path, Reference { answer, fields, earlier: self.past.earlier(&key) }))
-        });
-        self.report.begin(group);
-        for (path, copy) in group.copies.iter().enumerate() {
-            let ignored = |name: &str| {
-                right.as_ref().is_some_and(|(reference, _)| noise.covers(path, *reference, name))
-            };
-            let reference = right.as_ref().map(|(_, reference)| reference);
-            let mut finding = judge(&copy.outcome, reference, &ignored);
-            if let (Some(finding), Ok(answer)) = (&mut finding, &copy.outcome)
-                && finding.verdict == Verdict::BodyMismatch
-                && let Some(owner) = self.past.owner(answer.digest, &key)
-            {
-                finding.detail = Detail::BodyOf(owner.trim_end().to_owned());
-            }
-            self.report.take(path, &group.asked, copy, finding.as_ref());
-            let own = copy.outcome.as_ref().map_or(0, |answer| answer.status);
-            let expected = right.as_ref().map_or(0, |(_, reference)| reference.answer.status);
-            let is_reference = right.as_ref().is_some_and(|(reference, _)| *reference == path);
-            log(&Line {
-                at: group.at,
-                process: u64::from(std::process::id()),
-                number: group.number,
-                path: paths[path].name.clone(),
-                first_byte: copy.times.first_byte,
-                transfer: copy.times.transfer,
-                size: copy.bytes,
-                result: match &finding {
-                    Some(finding) if !is_reference => Said::Judged(expected, own, finding.verdict),
-                    _ => Said::Reference,
-                },
-                client: "127.0.0.1".into(),
-                validation: false,
-                method: "GET".into(),
-                url: group.asked.url(),
-            });
-        }
-        if let Some(print) = right.map(|(_, reference)| reference.answer.fingerprint()) {
-            self.past.remember(&key, print);
         }
     }
 }

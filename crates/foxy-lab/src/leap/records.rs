@@ -1,7 +1,9 @@
 //! The run records that a replay becomes.
 
+use super::differences::{PairedDifference, noise_floor};
 use super::exchange::Failure;
-use super::report::{LeapReport, PairedDifference, PathReport, noise_floor};
+use super::front::Refusal;
+use super::report::{LeapReport, PathReport};
 use super::verdict::Verdict;
 use foxy_report::{Measure, Record};
 
@@ -29,6 +31,20 @@ impl LeapReport {
         let floor = noise_floor(differences).map(|floor| ("noise_floor_us", floor, "us"));
         let late =
             (self.late.count() > 0).then(|| ("generator_late_p99_us", self.late.at(0.99) as f64, "us"));
+        if let Some(clients) = &self.clients {
+            let counts = [
+                ("client_connections", clients.connections),
+                ("clients_gone", clients.gone),
+                ("clients_broken", clients.broken),
+                ("held_by_clients", self.held),
+            ];
+            let counts = counts.map(|(name, count)| (name.to_owned(), count));
+            let refused =
+                Refusal::ALL.map(|reason| (format!("refused_{}", reason.name()), clients.refused(reason)));
+            for (name, count) in counts.into_iter().chain(refused) {
+                records.push(Record::Measure(Measure::once(&name, "leap", count as f64, "count")));
+            }
+        }
         for (name, value, unit) in whole.into_iter().chain(floor).chain(late) {
             records.push(Record::Measure(Measure::once(name, "leap", value, unit)));
         }
@@ -39,7 +55,7 @@ impl LeapReport {
 #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
 fn of_path(path: &PathReport) -> Vec<Record> {
     let mut values = vec![
-        ("answers".to_owned(), path.latencies.count() as f64, "requests"),
+        ("answers".to_owned(), path.answers as f64, "requests"),
         ("errors".to_owned(), path.failed() as f64, "requests"),
         ("latency_mean_us".to_owned(), path.latencies.mean(), "us"),
         ("latency_mean_with_errors_us".to_owned(), path.with_errors.mean(), "us"),

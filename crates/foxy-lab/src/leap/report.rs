@@ -1,14 +1,14 @@
 //! What a replay counts for each path, and what the paths differ by.
 
 use super::exchange::{Copied, Failure};
+use super::front::ClientReport;
 use super::group::{Group, direct};
 use super::verdict::{Finding, Verdict};
 use super::{Asked, LeapRun, Path};
-use foxy_base::random::Random;
-use foxy_report::{Interval, Latencies, Statistic};
+use foxy_report::Latencies;
 use std::time::Duration;
 
-/// How many requests are kept for paired differences; of more, a random sample.
+/// How many requests are kept for paired differences; of more, every second, every fourth, and so on.
 const ROWS: usize = 10_000;
 /// How many examples of each verdict a path keeps.
 const EXAMPLES: usize = 3;
@@ -29,7 +29,9 @@ pub struct Example {
 pub struct PathReport {
     /// Its name.
     pub name: String,
-    /// Response times of whole answers.
+    /// Whole answers.
+    pub answers: u64,
+    /// Response times of those whose times count.
     pub latencies: Latencies,
     /// Response times with those of failed exchanges, until they failed.
     pub with_errors: Latencies,
@@ -70,26 +72,21 @@ impl PathReport {
         self.verdicts[verdict as usize]
     }
 
+    fn time(&mut self, copy: &Copied) {
+        self.with_errors.add(copy.times.whole());
+        if copy.outcome.is_ok() {
+            self.latencies.add(copy.times.whole());
+            self.connect.add(copy.times.connect);
+            self.first_byte.add(copy.times.first_byte);
+            self.transfer.add(copy.times.transfer);
+        }
+    }
+
     /// Failed exchanges.
     #[must_use]
     pub fn failed(&self) -> u64 {
         self.failures.iter().sum()
     }
-}
-
-/// By how much one path is slower than another, over the requests that both answered, in microseconds.
-#[derive(Clone, Debug, PartialEq)]
-pub struct PairedDifference {
-    /// Places of the paths in the report: the first less the second.
-    pub paths: (usize, usize),
-    /// How many requests it comes from.
-    pub requests: usize,
-    /// Of the median difference.
-    pub median: Interval,
-    /// Of the mean difference.
-    pub mean: Interval,
-    /// Whether both are the same address, so that what differs is noise.
-    pub same: bool,
 }
 
 /// What was found.
@@ -101,6 +98,10 @@ pub struct LeapReport {
     pub requests: u64,
     /// Requests that were not begun because too many were under way (R107).
     pub refused: u64,
+    /// Requests whose times were left out because the client took its answer more slowly than it came.
+    pub held: u64,
+    /// What became of clients and their requests; none of a replay.
+    pub clients: Option<ClientReport>,
     /// Requests after which the origin was asked again because an answer was not like its own.
     pub asked_again: u64,
     /// Whether the origin's own answers are the reference; else what most agree about.
@@ -113,10 +114,13 @@ pub struct LeapReport {
     pub generator: Duration,
     /// Fields learned to be noise, by path.
     pub noise: Vec<Vec<String>>,
-    targets: Vec<Path>,
-    rows: Vec<Vec<Option<u32>>>,
-    random: Random,
-    seed: u64,
+    pub(super) targets: Vec<Path>,
+    /// Numbers of requests, and their times by path in microseconds, in the order of their ends.
+    pub(super) rows: Vec<(u64, Vec<Option<u32>>)>,
+    /// Of how many requests with times one is a row.
+    every: u64,
+    timed: u64,
+    pub(super) seed: u64,
 }
 
 impl LeapReport {
@@ -126,6 +130,8 @@ impl LeapReport {
             paths: run.paths.iter().map(path).collect(),
             requests: 0,
             refused: 0,
+            held: 0,
+            clients: None,
             asked_again: 0,
             by_origin: direct(&run.paths).is_some(),
             late: Latencies::default(),
@@ -134,40 +140,52 @@ impl LeapReport {
             noise: Vec::new(),
             targets: run.paths.clone(),
             rows: Vec::new(),
-            random: Random::new(run.seed),
+            every: 1,
+            timed: 0,
             seed: run.seed,
         }
     }
 
-    /// Counts a request, and keeps its times if it is of the sample.
-    pub(super) fn begin(&mut self, group: &Group) {
+    /// Counts a request, and keeps its times if it is of the sample; whether they count at all: those of an answer that its
+    /// client held back say nothing, and leaving out one path's alone would set it apart.
+    pub(super) fn begin(&mut self, group: &Group) -> bool {
         self.requests += 1;
         self.asked_again += u64::from(group.again.is_some());
+        if group.copies.iter().any(|copy| copy.held) {
+            self.held += 1;
+            return false;
+        }
         let time = |copy: &Copied| {
             copy.outcome.as_ref().ok()?;
             u32::try_from(copy.times.whole().as_micros()).ok()
         };
-        let row = || group.copies.iter().map(time).collect();
-        if self.rows.len() < ROWS {
+        let row = || (group.number, group.copies.iter().map(time).collect());
+        self.timed += 1;
+        if self.timed.is_multiple_of(self.every) {
             self.rows.push(row());
-        } else {
-            let place = usize::try_from(self.random.below(self.requests)).unwrap_or(ROWS);
-            if place < ROWS {
-                self.rows[place] = row();
-            }
         }
+        if self.rows.len() == ROWS {
+            self.rows = self.rows.drain(..).skip(1).step_by(2).collect();
+            self.every *= 2;
+        }
+        true
     }
 
-    /// Counts what came on one path.
-    pub(super) fn take(&mut self, path: usize, asked: &Asked, copy: &Copied, finding: Option<&Finding>) {
+    /// Counts what came on one path, with its times if they count.
+    pub(super) fn take(
+        &mut self,
+        path: usize,
+        asked: &Asked,
+        (copy, timed): (&Copied, bool),
+        finding: Option<&Finding>,
+    ) {
         let report = &mut self.paths[path];
-        report.with_errors.add(copy.times.whole());
+        if timed {
+            report.time(copy);
+        }
         match &copy.outcome {
             Ok(answer) => {
-                report.latencies.add(copy.times.whole());
-                report.connect.add(copy.times.connect);
-                report.first_byte.add(copy.times.first_byte);
-                report.transfer.add(copy.times.transfer);
+                report.answers += 1;
                 report.bytes += answer.length;
                 if let Some(hit) = answer.hit {
                     report.known.0 += 1;
@@ -194,33 +212,4 @@ impl LeapReport {
     pub fn busy(&self) -> f64 {
         self.generator.as_secs_f64() / self.elapsed.as_secs_f64().max(1e-9)
     }
-
-    /// The paired differences of all paths, in their order.
-    #[must_use]
-    pub fn differences(&self) -> Vec<PairedDifference> {
-        let count = self.paths.len();
-        let pairs = (0..count).flat_map(|one| (one + 1..count).map(move |other| (one, other)));
-        pairs.filter_map(|pair| self.difference(pair)).collect()
-    }
-
-    fn difference(&self, (one, other): (usize, usize)) -> Option<PairedDifference> {
-        let pair = |row: &Vec<Option<u32>>| Some(f64::from(row[one]?) - f64::from(row[other]?));
-        let values: Vec<f64> = self.rows.iter().filter_map(pair).collect();
-        let (first, second) = (&self.targets[one], &self.targets[other]);
-        Some(PairedDifference {
-            paths: (one, other),
-            requests: values.len(),
-            median: Interval::bootstrap(&values, Statistic::Median, self.seed)?,
-            mean: Interval::bootstrap(&values, Statistic::Mean, self.seed)?,
-            same: first.address == second.address && first.manner == second.manner,
-        })
-    }
-}
-
-/// What two paths to one address differ by at most in the median, in microseconds; a difference below it says nothing. None
-/// when no address was given twice.
-#[must_use]
-pub fn noise_floor(differences: &[PairedDifference]) -> Option<f64> {
-    let ends = |pair: &PairedDifference| pair.median.low.abs().max(pair.median.high.abs());
-    differences.iter().filter(|pair| pair.same).map(ends).reduce(f64::max)
 }

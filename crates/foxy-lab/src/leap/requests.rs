@@ -1,5 +1,6 @@
 //! What is asked for: the objects of a workload, or the gets of a trace.
 
+use super::message::Message;
 use foxy_workload::{RequestStream, Trace, Workload, replay};
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,22 +12,28 @@ pub struct Asked {
     pub authority: Arc<str>,
     /// Path and query.
     pub path: String,
-    /// A header line besides the usual ones, without its end.
-    pub line: Option<Arc<str>>,
+    /// Method, fields and body.
+    pub message: Arc<Message>,
     /// When it is recorded to begin, after the first.
     pub at: Duration,
 }
 
 impl Asked {
+    /// A plain GET of our own.
+    #[must_use]
+    pub fn get(authority: Arc<str>, path: String, at: Duration) -> Self {
+        Self { authority, path, message: Arc::default(), at }
+    }
+
     /// The URL.
     #[must_use]
     pub fn url(&self) -> String {
         format!("http://{}{}", self.authority, self.path)
     }
 
-    /// What answers must agree about: the URL and the line.
+    /// What answers must agree about.
     pub(super) fn key(&self) -> String {
-        format!("{} {}", self.url(), self.line.as_deref().unwrap_or(""))
+        self.message.key(&self.url())
     }
 }
 
@@ -42,7 +49,7 @@ pub fn of_workload(
     let mut stream = RequestStream::new(workload, seed);
     Some((0..count).map(move |_| {
         let path = stream.next_request().content.to_string();
-        Asked { authority: Arc::clone(&authority), path, line: None, at: Duration::ZERO }
+        Asked::get(Arc::clone(&authority), path, Duration::ZERO)
     }))
 }
 
@@ -51,7 +58,7 @@ pub fn of_workload(
 pub fn of_trace(trace: &Trace, authority: Arc<str>) -> impl Iterator<Item = Asked> + '_ {
     trace.gets.iter().map(move |get| {
         let path = replay::object(get.url, get.size).to_string();
-        Asked { authority: Arc::clone(&authority), path, line: None, at: Duration::from_micros(get.time) }
+        Asked::get(Arc::clone(&authority), path, Duration::from_micros(get.time))
     })
 }
 
@@ -65,12 +72,9 @@ pub fn live(trace: &Trace) -> impl Iterator<Item = Asked> + '_ {
         let path = path.split('#').next().unwrap_or("");
         let slash = if path.starts_with('/') { "" } else { "/" };
         let clean = |text: &str| text.bytes().all(|byte| byte.is_ascii_graphic());
-        (!authority.is_empty() && clean(authority) && clean(path)).then(|| Asked {
-            authority: authority.into(),
-            path: format!("{slash}{path}"),
-            line: None,
-            at: Duration::from_micros(get.time),
-        })
+        let usable = !authority.is_empty() && clean(authority) && clean(path);
+        let at = Duration::from_micros(get.time);
+        usable.then(|| Asked::get(authority.into(), format!("{slash}{path}"), at))
     })
 }
 

@@ -15,7 +15,7 @@ pub(crate) fn answer(status: u16, body: &[u8], fields: &[(&str, &str)]) -> Answe
 }
 
 /// Answers each connection with what `reply` makes of the path; `None` never answers.
-fn server(reply: impl Fn(&str) -> Option<Vec<u8>> + Send + 'static) -> SocketAddr {
+pub(crate) fn server(reply: impl Fn(&str) -> Option<Vec<u8>> + Send + 'static) -> SocketAddr {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("bound");
     let address = listener.local_addr().expect("an address");
     std::thread::spawn(move || {
@@ -27,6 +27,9 @@ fn server(reply: impl Fn(&str) -> Option<Vec<u8>> + Send + 'static) -> SocketAdd
                 text.push(byte[0]);
             }
             let text = String::from_utf8(text).expect("text");
+            let length = text.lines().find_map(|line| line.strip_prefix("Content-Length: "));
+            let mut body = vec![0; length.map_or(0, |length| length.parse().expect("a number"))];
+            client.read_exact(&mut body).expect("the body");
             match reply(&text) {
                 Some(bytes) => client.write_all(&bytes).expect("sent"),
                 None => kept.push(client),
@@ -40,7 +43,7 @@ fn path(request: &str) -> String {
     request.split(' ').nth(1).expect("a path").to_owned()
 }
 
-fn whole(fields: &str, body: &str) -> Vec<u8> {
+pub(crate) fn whole(fields: &str, body: &str) -> Vec<u8> {
     format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n{fields}\r\n{body}", body.len()).into_bytes()
 }
 
@@ -51,15 +54,15 @@ fn body_of(path: &str) -> String {
     format!("the body of {path}")
 }
 
-fn honest() -> SocketAddr {
+pub(crate) fn honest() -> SocketAddr {
     server(|request| Some(whole(FIELDS, &body_of(&path(request)))))
 }
 
 fn asked(path: &str) -> Asked {
-    Asked { authority: "o.test".into(), path: path.into(), line: None, at: Duration::ZERO }
+    Asked::get("o.test".into(), path.into(), Duration::ZERO)
 }
 
-fn run_of(paths: &[(&str, SocketAddr, Manner)]) -> LeapRun {
+pub(crate) fn run_of(paths: &[(&str, SocketAddr, Manner)]) -> LeapRun {
     let path =
         |&(name, address, manner): &(&str, SocketAddr, Manner)| Path { name: name.into(), address, manner };
     LeapRun {
@@ -163,8 +166,10 @@ fn a_proxy_that_mixes_variants_is_named() {
         ("honest", polyglot(), Manner::Reverse),
         ("liar", server(|_| Some(whole(FIELDS, "Hello"))), Manner::Reverse),
     ]);
-    let spoken =
-        |language: &str| Asked { line: Some(format!("Accept-Language: {language}").into()), ..asked("/") };
+    let spoken = |language: &str| {
+        let fields = [("Accept-Language", language.as_bytes())].into_iter().collect();
+        Asked { message: Arc::new(Message { fields, ..Message::default() }), ..asked("/") }
+    };
     let mut requests = ["en", "de", "en"].into_iter().map(spoken);
     let report = super::run(&run, &asked("/probe"), &mut requests, &mut |_| {}, &mut |_| {}).expect("run");
     assert_eq!(report.paths[1].examples, []);
@@ -273,7 +278,10 @@ fn one_address_twice_gives_a_noise_floor_and_capacity_is_counted() {
 #[test]
 fn forward_proxies_get_absolute_and_others_origin_form() {
     let run = run_of(&[("a", honest(), Manner::Forward), ("b", honest(), Manner::Reverse)]);
-    let text = |path: usize| exchange::text(&run, &run.paths[path], &asked("/x?y"), 5);
+    let text = |path: usize| {
+        let text = message::text(&run, &run.paths[path], &asked("/x?y"), 5);
+        String::from_utf8(text.to_vec()).expect("text")
+    };
     assert!(text(0).starts_with("GET http://o.test/x?y HTTP/1.1\r\nHost: o.test\r\n"), "{}", text(0));
     assert!(text(1).starts_with("GET /x?y HTTP/1.1\r\nHost: o.test\r\n"), "{}", text(1));
 }

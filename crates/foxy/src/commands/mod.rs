@@ -12,6 +12,7 @@ pub mod fsck;
 pub mod leap;
 pub mod load;
 pub mod origin;
+pub mod passthrough;
 pub mod peak;
 pub mod purge;
 pub mod reference;
@@ -46,6 +47,7 @@ const COMMANDS: &[Entry] = &[
     Entry { command: load::command, run: load::run },
     Entry { command: compare::command, run: compare::run },
     Entry { command: origin::command, run: origin::run },
+    Entry { command: passthrough::command, run: passthrough::run },
     Entry { command: peak::command, run: peak::run },
     Entry { command: reference::command, run: reference::run },
     Entry { command: sim::command, run: sim::run },

@@ -1,5 +1,7 @@
 //! The arguments of `foxy leap`, and what those say that stand for themselves.
 
+use super::clients;
+use super::parent::PASSTHROUGH;
 use crate::failure::Failure;
 use crate::lab::arguments::{count, fail_if, html, option, path, positive, switch};
 use crate::lab::{logs, records, seed, workloads};
@@ -16,13 +18,16 @@ TIMEOUT, STALE, by the origin's own answer; with --origin, by what more than hal
 Without --origin and --direct an origin is started here; a trace's URLs are then objects of the recorded sizes at it, so that nothing \
 goes to the network. A proxy must let clients reach 127.0.0.1 (foxy: --allow-destination 127.0.0.0/8). --live asks for what the \
 trace names instead: GETs only, 10 a second unless told otherwise. Give one address under two names to see what is noise.\n\n\
+--listen takes the requests of clients, who get the direct path's answer (without one the first proxy's) as it comes, until a signal, \
+--requests or --for ends it. Offline they may ask for loopback and private addresses and localhost only; --live lets them name any \
+server, GETs only, 10 a second unless told otherwise, and --direct is then a live Collector.\n\n\
 --collector starts a Collector (see foxy collector) between proxies and origin: one exchange with the origin for all, each pays for it. Every \
 proxy must have its parent there: the first at the port after the given one, the second at the next.";
 
 /// Requests of a workload, unless told otherwise.
 pub const REQUESTS: u64 = 1000;
 /// Requests a second to live origins, unless told otherwise.
-const LIVE_RATE: f64 = 10.0;
+pub const LIVE_RATE: f64 = 10.0;
 
 /// All of them.
 pub fn command() -> Command {
@@ -32,7 +37,9 @@ pub fn command() -> Command {
         .args(whom())
         .args(what())
         .args(how())
+        .args(clients::arguments())
         .group(ArgGroup::new("stream").args(["trace", "workload"]))
+        .group(ArgGroup::new("named").args(["trace", "listen"]))
         .after_help(workloads::help())
 }
 
@@ -43,6 +50,8 @@ fn whom() -> Vec<Arg> {
             .required(true)
             .action(ArgAction::Append)
             .value_parser(value_parser!(Named)),
+        switch("passthrough", "Add a proxy that stores nothing, started here, as the path passthrough")
+            .conflicts_with("live"),
         switch("reverse", "Send origin-form requests, as to reverse proxies"),
         option("direct", "ADDRESS:PORT", "The origin, such as `foxy origin`, which is asked itself too")
             .value_parser(address()),
@@ -64,10 +73,10 @@ fn what() -> Vec<Arg> {
         workloads::argument().default_value("zipf"),
         logs::trace(),
         logs::format().requires("trace"),
-        switch("live", "Ask the servers that the trace names, through the network")
-            .requires("trace")
-            .conflicts_with_all(["direct", "origin", "reverse"]),
-        option("requests", "N", "Stop after this many (1000 of a workload, all of a trace)")
+        switch("live", "Ask the servers that the trace or the clients name, through the network")
+            .requires("named")
+            .conflicts_with_all(["origin", "reverse"]),
+        option("requests", "N", "Stop after this many (1000 of a workload, all of a trace or of clients)")
             .value_parser(count()),
         seed::argument("Seed of the workload and of the intervals"),
     ]
@@ -127,13 +136,15 @@ impl FromStr for Named {
     }
 }
 
-/// The proxies, no two of one name.
+/// The proxies, no two of one name; last the one that stores nothing, if it is asked for, whose address is not known yet.
 ///
 /// # Errors
 /// When two have the same name.
 pub fn proxies(matches: &ArgMatches) -> Result<Vec<Named>, Failure> {
     let mut proxies: Vec<Named> = Vec::new();
-    for proxy in matches.get_many::<Named>("proxy").into_iter().flatten() {
+    let passthrough = Named { name: PASSTHROUGH.into(), address: SocketAddr::from(([127, 0, 0, 1], 0)) };
+    let passthrough = matches.get_flag("passthrough").then_some(&passthrough);
+    for proxy in matches.get_many::<Named>("proxy").into_iter().flatten().chain(passthrough) {
         if proxies.iter().any(|known| known.name == proxy.name) {
             let name = &proxy.name;
             let what = format!("--proxy {name}=…: there are two of that name; give each its own");

@@ -1,6 +1,7 @@
 //! `foxy leap`: the same requests to several proxies at once, timed and judged beside each other.
 
 mod arguments;
+mod clients;
 mod parent;
 mod report;
 
@@ -9,6 +10,7 @@ use crate::lab::ending::conclude;
 use crate::lab::line_log::Log;
 use crate::lab::progress::Progress;
 use crate::lab::{logs, origin, records, seed, workloads};
+use crate::serve::process::raise_open_files;
 use crate::signals::interrupted;
 use crate::terminal::{self, Level};
 pub use arguments::command;
@@ -16,9 +18,10 @@ use arguments::{Named, REQUESTS};
 use clap::ArgMatches;
 use foxy_lab::Origin;
 use foxy_lab::collector::{Collector, CollectorReport};
-use foxy_lab::leap::{self, Asked, LeapReport, LeapRun, Manner, Path, requests};
+use foxy_lab::leap::{self, Asked, LeapReport, LeapRun, Manner, Multiplier, Path, requests};
 use foxy_workload::{Object, Trace};
 use report::Outcome;
+use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -29,31 +32,70 @@ use std::time::Duration;
 /// # Errors
 /// Arguments or a trace that cannot be used, no proxy that answers, a signal, a file that cannot be written, a missed bar.
 pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
-    let proxies = arguments::proxies(matches)?;
+    let mut proxies = arguments::proxies(matches)?;
+    clients::check(matches)?;
     let trace = logs::read_trace(matches, "leap")?;
-    let (_started, origin) = origin(matches)?;
+    let (started, origin) = origin(matches)?;
     let interrupted = interrupted()?;
     let collector = parent::start(matches, &proxies, origin)?;
+    let passthrough = passthrough(matches, &mut proxies, collector.as_ref(), origin)?;
     let mut replay = replay_of(matches, &proxies, origin, &interrupted);
     if let (Some(collector), Some(direct)) = (&collector, replay.paths.first_mut()) {
         direct.address = collector.addresses()[0];
     }
-    let stream = stream(matches, trace.as_ref().map(|(trace, _)| trace), origin)?;
     let mut log = Log::create(matches.get_one("log"))?;
-    let mut progress = Progress::new("leap", stream.count);
-    let mut requests = stream.requests;
     let mut stopped = None;
     let mut write = |line: &leap::Line| stopped = log.write(line).or(stopped.take());
-    let report =
-        leap::run(&replay, &stream.probe, &mut *requests, &mut write, &mut |begun| progress.update(begun));
-    drop(progress);
+    let report = if matches.contains_id("listen") {
+        let started = started.as_ref().map(|origin| probe(&origin.address().to_string().into()));
+        accept(matches, &replay, started.as_ref(), origin, &mut write)?
+    } else {
+        let stream = stream(matches, trace.as_ref().map(|(trace, _)| trace), origin)?;
+        let mut progress = Progress::new("leap", stream.count);
+        let mut requests = stream.requests;
+        leap::run(&replay, &stream.probe, &mut *requests, &mut write, &mut |begun| progress.update(begun))
+    };
     let report = report.map_err(|error| Failure::Failed(format!("leap: {error}")))?;
     if let Some(stopped) = log.finish().or(stopped) {
         terminal::report(Level::Warning, &format!("leap: {stopped}"));
     }
-    let stopped = interrupted.load(Relaxed).then_some("stopped by a signal");
+    // Clients are taken until a signal comes, unless something else was to end that.
+    let meant =
+        matches.contains_id("listen") && !matches.contains_id("requests") && !matches.contains_id("for");
+    let stopped = (interrupted.load(Relaxed) && !meant).then_some("stopped by a signal");
+    drop(passthrough);
     let collected = collector.map(Collector::stop);
     finish(matches, &report, collected.as_ref(), stopped)
+}
+
+/// Starts the proxy that stores nothing, if it is asked for, and says where it is: its parent is the Collector, else the origin.
+fn passthrough(
+    matches: &ArgMatches,
+    proxies: &mut [Named],
+    collector: Option<&Collector>,
+    origin: Option<SocketAddr>,
+) -> Result<Option<Multiplier>, Failure> {
+    let Some(place) = proxies.last_mut().filter(|_| matches.get_flag("passthrough")) else { return Ok(None) };
+    let parent = collector.and_then(|collector| collector.addresses().last().copied()).or(origin);
+    let started = Multiplier::pass_through(parent)
+        .map_err(|error| Failure::Failed(format!("leap: no pass-through proxy: {error}")))?;
+    place.address = started.address();
+    Ok(Some(started))
+}
+
+/// Takes the requests of clients; `probe` is asked twice beforehand, if there is one.
+fn accept(
+    matches: &ArgMatches,
+    run: &LeapRun,
+    probe: Option<&Asked>,
+    origin: Option<SocketAddr>,
+    log: &mut dyn FnMut(&leap::Line),
+) -> Result<io::Result<LeapReport>, Failure> {
+    raise_open_files();
+    let front = clients::front(matches, origin)?;
+    clients::announce(&front);
+    let mut progress = Progress::new("leap", front.requests);
+    Ok(leap::serve(run, probe, front, log, &mut |begun| progress.update(begun)))
 }
 
 /// Where the origin is, started here unless it is given; none when the trace's own servers are asked.
@@ -86,10 +128,16 @@ fn replay_of(
         stagger: time("stagger"),
         time_limit: time("time-limit"),
         most_in_flight: usize::try_from(most).unwrap_or(usize::MAX),
-        numbered: origin.is_some(),
+        numbered: origin.is_some() && !matches.get_flag("live"),
         seed: seed::of(matches),
         interrupted: Arc::clone(interrupted),
     }
+}
+
+/// An object of the verifying origin that nothing else asks for.
+fn probe(authority: &Arc<str>) -> Asked {
+    let path = Object { id: u64::MAX, size: 1000, version: 1 }.to_string();
+    Asked::get(Arc::clone(authority), path, Duration::ZERO)
 }
 
 /// What is asked for.
@@ -107,8 +155,7 @@ fn stream<'a>(
 ) -> Result<Stream<'a>, Failure> {
     let limit = matches.get_one::<u64>("requests").copied();
     let authority: Arc<str> = origin.map(|origin| origin.to_string()).unwrap_or_default().into();
-    let path = Object { id: u64::MAX, size: 1000, version: 1 }.to_string();
-    let probe = Asked { authority: Arc::clone(&authority), path, line: None, at: Duration::ZERO };
+    let probe = probe(&authority);
     let Some(trace) = trace else {
         let (workload, count) = (workloads::named(matches)?, limit.unwrap_or(REQUESTS));
         let requests = requests::of_workload(&workload, seed::of(matches), count, authority);
@@ -153,12 +200,15 @@ fn finish(
     for warning in outcome.warnings() {
         terminal::report(Level::Warning, &format!("leap: {warning}"));
     }
-    let silent = report.paths.iter().all(|path| path.name == "direct" || path.latencies.count() == 0);
+    let silent = report.paths.iter().all(|path| path.name == "direct" || path.answers == 0);
     let failed = stopped
-        .or(silent.then_some("no proxy answered any request"))
+        .or((silent && (report.requests > 0 || report.clients.is_none()))
+            .then_some("no proxy answered any request"))
         .map(|reason| Failure::Failed(format!("leap: {reason}; what was measured stands above")));
     let setup = records::setup(seed::of(matches));
     let mut found = report.records(&differences);
     found.extend(collector.map(CollectorReport::records).into_iter().flatten());
+    found
+        .extend(collector.map(parent::bandwidth).into_iter().flatten().flat_map(|fetched| fetched.records()));
     conclude(matches, setup, found, failed, |setup| outcome.page(setup, stopped))
 }

@@ -1,9 +1,10 @@
 //! What `foxy leap` found, for people: tables, warnings, and a page.
 
+use super::parent;
 use crate::lab::collector;
 use foxy_base::ByteSize;
 use foxy_lab::collector::CollectorReport;
-use foxy_lab::leap::{Failure, LeapReport, PairedDifference, Verdict, noise_floor};
+use foxy_lab::leap::{Failure, LeapReport, PairedDifference, Refusal, Verdict, noise_floor};
 use foxy_report::chart::{Chart, Line, Look, Provenance, shares_over_times};
 use foxy_report::number::readable;
 use foxy_report::{Interval, Page, Place, Setup, Table};
@@ -23,6 +24,18 @@ pub struct Outcome<'a> {
 
 fn milliseconds(microseconds: f64) -> String {
     readable(microseconds / 1000.0)
+}
+
+/// What each path fetched, of what one without a cache did; none when there is nothing to compare with.
+fn bandwidth(report: &CollectorReport) -> Option<Table> {
+    let fetched = parent::bandwidth(report);
+    let of = format!("of {}", fetched.first()?.base);
+    let mut table = Table::new(&["bandwidth", "bytes", &of]);
+    for path in &fetched {
+        let share = format!("{:.1} %", path.share * 100.0);
+        table.row(&[path.name.clone(), path.bytes.to_string(), share]);
+    }
+    Some(table)
 }
 
 impl Outcome<'_> {
@@ -59,8 +72,14 @@ impl Outcome<'_> {
         for (path, names) in self.noisy() {
             text.push_str(&format!("learned to be noise on {path}: {names}\n"));
         }
+        for line in self.clients() {
+            text.push_str(&format!("{line}\n"));
+        }
         if let Some(report) = self.collector {
             text.push_str(&format!("\nbehind them, the Collector:\n{}", collector::text(report)));
+            if let Some(table) = bandwidth(report) {
+                text.push_str(&format!("\n{}", table.render()));
+            }
         }
         text
     }
@@ -83,7 +102,7 @@ impl Outcome<'_> {
             let hits = path.hit_ratios();
             table.row(&[
                 path.name.clone(),
-                path.latencies.count().to_string(),
+                path.answers.to_string(),
                 mean(&path.latencies),
                 mean(&path.with_errors),
                 at(&path.latencies, 0.5),
@@ -147,13 +166,6 @@ impl Outcome<'_> {
             |found: Interval| format!("{} … {}", milliseconds(found.low), milliseconds(found.high));
         for pair in self.differences {
             let name = |path: usize| &self.report.paths[path].name;
-            let noise = match floor {
-                _ if pair.same => "this is noise",
-                _ if !pair.median.excludes_zero() => "may be zero",
-                None => "unknown",
-                Some(floor) if pair.median.value.abs() <= floor => "within",
-                Some(_) => "beyond",
-            };
             table.row(&[
                 format!("{} less {}", name(pair.paths.0), name(pair.paths.1)),
                 pair.requests.to_string(),
@@ -161,7 +173,7 @@ impl Outcome<'_> {
                 interval(pair.median),
                 milliseconds(pair.mean.value),
                 interval(pair.mean),
-                noise.into(),
+                pair.meaning(floor).words().into(),
             ]);
         }
         table
@@ -172,12 +184,31 @@ impl Outcome<'_> {
         paths.filter(|(_, names)| !names.is_empty()).map(|(path, names)| (&*path.name, names.join(", ")))
     }
 
+    /// What became of clients, a line for each thing; nothing of a replay.
+    fn clients(&self) -> Vec<String> {
+        let Some(clients) = &self.report.clients else { return Vec::new() };
+        let mut lines = vec![format!("clients: {} connections", clients.connections)];
+        let counts = [
+            (clients.gone, "went away before they had their answer, or took nothing for the time limit"),
+            (clients.broken, "got an answer that broke off, as the path's own did"),
+            (self.report.held, "took an answer more slowly than it came; such requests' times are left out"),
+        ];
+        let counts = counts.into_iter().filter(|(count, _)| *count > 0);
+        lines.extend(counts.map(|(count, what)| format!("clients: {count} {what}")));
+        let refused = Refusal::ALL.into_iter().filter(|&reason| clients.refused(reason) > 0);
+        lines.extend(refused.map(|reason| {
+            let count = clients.refused(reason);
+            format!("refused {}: {count}: {}", reason.name(), reason.description())
+        }));
+        lines
+    }
+
     /// What a reader must know before believing the figures.
     pub fn warnings(&self) -> Vec<String> {
         let (report, mut warnings) = (self.report, Vec::new());
         if report.refused > 0 {
             warnings.push(format!(
-                "{} requests were refused because too many were under way; lower --rate, or raise --most-in-flight",
+                "{} requests were refused because too many were under way; send fewer, or raise --most-in-flight",
                 report.refused
             ));
         }
@@ -218,9 +249,15 @@ impl Outcome<'_> {
         for (path, names) in self.noisy() {
             page.paragraph(&format!("Learned to be noise on {path}: {names}."));
         }
+        for line in self.clients() {
+            page.paragraph(&line);
+        }
         if let Some(report) = self.collector {
             page.table("Behind them, the Collector", &collector::table(report));
             page.paragraph(&collector::collapse(report));
+            if let Some(table) = bandwidth(report) {
+                page.table("Bytes fetched from the Collector, heads too", &table);
+            }
         }
         page.html()
     }

@@ -1,0 +1,89 @@
+//! Which requests are put to the proxies, and as what. Pure but for what the hall knows.
+
+use super::{Hall, Refusal};
+use crate::REQUEST_ID;
+use crate::collector::Reach;
+use crate::collector::key::Destination;
+use crate::leap::{Asked, Message};
+use bytes::Bytes;
+use foxy_http::{RequestHead, TargetForm, Version, strip_hop_by_hop};
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// What the head of a request asks for, if it may; its body is still to come.
+pub fn admit(hall: &Hall, head: &RequestHead, client: IpAddr) -> Result<Asked, Refusal> {
+    if hall.over.get() {
+        return Err(Refusal::Over);
+    }
+    match head.target.form() {
+        TargetForm::Authority(_) => return Err(Refusal::Tunnel),
+        TargetForm::Asterisk => return Err(Refusal::NotPlainHttp),
+        TargetForm::Absolute { scheme, .. } if !scheme.eq_ignore_ascii_case(b"http") => {
+            return Err(Refusal::NotPlainHttp);
+        }
+        TargetForm::Absolute { .. } | TargetForm::Origin(_) => {}
+    }
+    let named = Destination::of(head);
+    if head.authority().is_some_and(|authority| !authority.is_empty()) && named.is_none() {
+        return Err(Refusal::NotHttp);
+    }
+    let path = head.origin_form().and_then(|path| String::from_utf8(path.into_owned()).ok());
+    let path = path.filter(|path| path.starts_with('/')).ok_or(Refusal::NotPlainHttp)?;
+    let been_here = |via: &[u8]| via.ends_with(hall.via.as_bytes());
+    if head.headers.tokens("via").any(been_here) {
+        return Err(Refusal::Loop);
+    }
+    let authority = authority(hall, head, named)?;
+    hall.front.reach.allows(&head.method).map_err(|_| Refusal::MethodNotAllowed)?;
+    if hall.in_flight.get() >= hall.run.most_in_flight {
+        return Err(Refusal::TooManyRequests);
+    }
+    let message = Arc::new(message(hall, head, client));
+    Ok(Asked { authority: authority.into(), path, message, at: Duration::ZERO })
+}
+
+/// Whom a request is for: the host that it names, or the origin where it names none or this address.
+fn authority(hall: &Hall, head: &RequestHead, named: Option<Destination>) -> Result<String, Refusal> {
+    let Some(named) = named.filter(|named| *named != hall.own) else {
+        let missing = if head.authority().is_some() { Refusal::Loop } else { Refusal::NoHost };
+        return hall.front.authority.clone().ok_or(missing);
+    };
+    let far = hall.front.reach == Reach::Offline
+        && !hall.front.any_host
+        && !matches!(Reach::Offline.literal(&named.host), Some(Ok(_)));
+    if far {
+        return Err(Refusal::FarHost);
+    }
+    Ok(if named.port == 80 { named.host } else { format!("{}:{}", named.host, named.port) })
+}
+
+/// What every path is sent besides the URL.
+fn message(hall: &Hall, head: &RequestHead, client: IpAddr) -> Message {
+    let mut fields = head.headers.clone();
+    strip_hop_by_hop(&mut fields);
+    for name in ["host", "expect", "content-length"] {
+        fields.remove(name);
+    }
+    if hall.run.numbered {
+        fields.remove(REQUEST_ID);
+    }
+    fields.append("Via", via(hall, head.version));
+    let (method, version) = (head.method.clone(), head.version);
+    Message { method, version, fields, body: None, client: Some(client) }
+}
+
+/// What is added to Via of a message that came in this version (RFC 9110 §7.6.3).
+pub fn via(hall: &Hall, version: Version) -> String {
+    let number = if version == Version::Http10 { "1.0" } else { "1.1" };
+    format!("{number} {}", hall.via)
+}
+
+/// The request with its body.
+pub fn with_body(mut asked: Asked, body: Option<Bytes>) -> Asked {
+    if body.is_some() {
+        let message = Message { body, ..(*asked.message).clone() };
+        asked.message = Arc::new(message);
+    }
+    asked
+}

@@ -1,0 +1,144 @@
+//! One client's connection: its requests read whole one after the other, each asked on every path, and answered.
+
+use super::admission::{self, admit};
+use super::send::{self, Client, Next};
+use super::{Hall, Held, Refusal};
+use crate::REQUEST_ID;
+use crate::leap::relay::tap;
+use crate::leap::{Asked, group};
+use bytes::{Bytes, BytesMut};
+use foxy_base::clock;
+use foxy_http::{BodyLength, Persistence, RequestDecoder, RequestEvent, RequestHead, expects_continue};
+use std::io;
+use std::net::IpAddr;
+use std::rc::Rc;
+use std::time::Duration;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::time::{sleep, timeout};
+
+/// Bytes asked of a client at a time.
+const READ: usize = 16 << 10;
+/// Bytes of a request's body that are held.
+const LARGEST_BODY: usize = 1 << 20;
+/// How long a client may say nothing.
+const IDLE: Duration = Duration::from_secs(60);
+
+/// A request that has come whole, and its place among those under way.
+struct Taken<P> {
+    asked: Asked,
+    client: Client,
+    place: P,
+}
+
+/// Serves the connection to its end.
+pub async fn serve(hall: &Rc<Hall>, mut stream: TcpStream, peer: IpAddr) -> io::Result<()> {
+    stream.set_nodelay(true)?;
+    let (mut decoder, mut input) = (RequestDecoder::default(), BytesMut::new());
+    let place = |hall: &Rc<Hall>| Held::new(hall, |hall| &hall.in_flight);
+    loop {
+        let taken = match read(hall, &mut stream, peer, (&mut decoder, &mut input), place).await? {
+            None => return Ok(()),
+            Some(Ok(taken)) => taken,
+            Some(Err(reason)) => return refuse(hall, &mut stream, reason).await,
+        };
+        let turn = hall.pacer.borrow_mut().turn(hall.front.reach, clock::monotonic());
+        match turn {
+            Ok(wait) if !wait.is_zero() => sleep(wait).await,
+            Ok(_) => {}
+            Err(_) => return refuse(hall, &mut stream, Refusal::RateLimited).await,
+        }
+        let answering = Held::new(hall, |hall| &hall.answering);
+        let Taken { asked, mut client, place } = taken;
+        let (tap, pieces) = tap(hall.run.time_limit);
+        let number = hall.begun.get();
+        hall.begun.set(number + 1);
+        client.asked_as = hall.run.numbered.then(|| hall.numbers.copy(number, hall.path));
+        let (run, noise, ends) = (Rc::clone(&hall.run), Rc::clone(&hall.noise), hall.ends.clone());
+        let (numbers, path) = (hall.numbers, hall.path);
+        tokio::task::spawn_local(async move {
+            let group = group::ask(run, numbers, (asked, number), noise, Some((path, tap))).await;
+            // The receiver lives until every group has come.
+            let _ = ends.send(group);
+            drop(place);
+        });
+        let next = send::answer(hall, &mut stream, &client, pieces).await;
+        drop(answering);
+        match next {
+            Next::Request => {}
+            Next::Close => return stream.shutdown().await,
+            // What ends with the connection would look whole if that ended as usual.
+            Next::Reset => return stream.set_zero_linger(),
+        }
+    }
+}
+
+/// Reads one request; `None` at the end of the connection, or when nothing comes for too long. From its head on it has a place
+/// among those under way, so that no more bodies are held than there are places.
+async fn read<P>(
+    hall: &Rc<Hall>,
+    stream: &mut TcpStream,
+    peer: IpAddr,
+    (decoder, input): (&mut RequestDecoder, &mut BytesMut),
+    place: impl Fn(&Rc<Hall>) -> P,
+) -> io::Result<Option<Result<Taken<P>, Refusal>>> {
+    let (mut begun, mut body): (Option<(Taken<P>, bool)>, _) = (None, BytesMut::new());
+    loop {
+        match decoder.next(input) {
+            Err(_) => return Ok(Some(Err(Refusal::NotHttp))),
+            Ok(Some(RequestEvent::Head(head, length))) => {
+                let asked = match admit(hall, &head, peer) {
+                    Ok(asked) => asked,
+                    Err(reason) => return Ok(Some(Err(reason))),
+                };
+                if expects_continue(&head) {
+                    stream.write_all(b"HTTP/1.1 100 Continue\r\n\r\n").await?;
+                }
+                let taken = Taken { asked, client: client(&head), place: place(hall) };
+                begun = Some((taken, length != BodyLength::None));
+            }
+            Ok(Some(RequestEvent::Body(data))) => {
+                if body.len() + data.len() > LARGEST_BODY {
+                    return Ok(Some(Err(Refusal::BodyTooLarge)));
+                }
+                body.extend_from_slice(&data);
+            }
+            Ok(Some(RequestEvent::Trailers(_))) => {}
+            Ok(Some(RequestEvent::End)) => {
+                let Some((mut taken, has_body)) = begun.take() else { continue };
+                let body = has_body.then(|| body.freeze());
+                taken.asked = admission::with_body(taken.asked, body);
+                return Ok(Some(Ok(taken)));
+            }
+            Ok(None) => {
+                input.reserve(READ);
+                if !matches!(timeout(IDLE, stream.read_buf(input)).await, Ok(Ok(1..))) {
+                    return Ok(None);
+                }
+            }
+        }
+    }
+}
+
+/// What of a request says how it is answered.
+fn client(head: &RequestHead) -> Client {
+    Client {
+        version: head.version,
+        persistent: Persistence::of(head.version, &head.headers) == Persistence::KeepAlive,
+        number: head.headers.get(REQUEST_ID).map(Bytes::copy_from_slice),
+        asked_as: None,
+    }
+}
+
+/// Says why a request is refused, and ends the connection.
+async fn refuse(hall: &Hall, stream: &mut TcpStream, reason: Refusal) -> io::Result<()> {
+    hall.refuse(reason);
+    timeout(hall.run.time_limit, stream.write_all(&send::refusal(reason))).await??;
+    stream.shutdown().await?;
+    // What the client still sends is read for a moment, so that the end of the connection does not take the answer with it.
+    let mut rest = [0; 4096];
+    let drain = async { while matches!(stream.read(&mut rest).await, Ok(1..)) {} };
+    // A client that goes on sending loses the answer, not more.
+    let _ = timeout(Duration::from_millis(200), drain).await;
+    Ok(())
+}

@@ -1,0 +1,242 @@
+//! The Multiplier towards its clients (R105, R106): accepts connections, has each request asked on every path, and gives the client
+//! the copy of one. `admission` says what is refused, `connection` carries one client, `send` its answers. It decides no verdict.
+
+mod admission;
+mod connection;
+mod reasons;
+mod send;
+#[cfg(test)]
+mod tests;
+
+use super::group::{Group, Noise, Numbers};
+use super::judging::Judging;
+use super::line::Line;
+use super::report::LeapReport;
+use super::{Asked, LeapRun};
+use crate::collector::Reach;
+use crate::collector::key::Destination;
+use crate::collector::reach::{Pacer, is_near};
+use foxy_base::clock;
+pub use reasons::Refusal;
+use std::cell::{Cell, RefCell};
+use std::io;
+use std::net::{Ipv4Addr, TcpListener};
+use std::rc::Rc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+use tokio::net::TcpStream;
+use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
+use tokio::task::LocalSet;
+
+/// How long at most until a signal or the end of the time is noticed.
+const TICK: Duration = Duration::from_millis(50);
+/// How long to wait when no connection can be accepted, such as for want of descriptors.
+const PAUSE: Duration = Duration::from_millis(10);
+
+/// How clients are taken.
+#[derive(Debug)]
+pub struct Front {
+    /// Where they connect to.
+    pub listener: TcpListener,
+    /// What a request means that names this address itself or no host: the origin's authority.
+    pub authority: Option<String>,
+    /// Whether only near hosts may be asked for, or all, and then which methods and how often.
+    pub reach: Reach,
+    /// Whether near or not does not matter, because what is behind the proxies decides whom they ask.
+    pub any_host: bool,
+    /// Connections at once.
+    pub most_connections: usize,
+    /// After how many requests it is over.
+    pub requests: Option<u64>,
+    /// After how long it is over.
+    pub time: Option<Duration>,
+}
+
+impl Front {
+    /// At a free port of this machine, offline, until it is stopped.
+    ///
+    /// # Errors
+    /// When there is no port.
+    pub fn here() -> io::Result<Self> {
+        Ok(Self {
+            listener: TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?,
+            authority: None,
+            reach: Reach::Offline,
+            any_host: false,
+            most_connections: 1024,
+            requests: None,
+            time: None,
+        })
+    }
+}
+
+/// What became of clients and their requests.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ClientReport {
+    /// Connections that were accepted.
+    pub connections: u64,
+    /// Requests and connections that were refused, by [`Refusal`].
+    pub refused: [u64; Refusal::ALL.len()],
+    /// Clients that went away, or took nothing for too long, before they had their answer.
+    pub gone: u64,
+    /// Answers that broke off because the path's own did.
+    pub broken: u64,
+}
+
+impl ClientReport {
+    /// Requests and connections that were refused for this reason.
+    #[must_use]
+    pub const fn refused(&self, reason: Refusal) -> u64 {
+        self.refused[reason as usize]
+    }
+}
+
+/// What the connections of a run share.
+struct Hall {
+    run: Rc<LeapRun>,
+    front: Front,
+    numbers: Numbers,
+    noise: Rc<RefCell<Noise>>,
+    ends: UnboundedSender<Group>,
+    /// Whose copy the client gets: the origin's own, else the first proxy's.
+    path: usize,
+    /// This address as a request names it.
+    own: Destination,
+    via: String,
+    begun: Cell<u64>,
+    in_flight: Cell<usize>,
+    answering: Cell<usize>,
+    connections: Cell<usize>,
+    over: Cell<bool>,
+    pacer: RefCell<Pacer>,
+    counts: RefCell<ClientReport>,
+}
+
+impl Hall {
+    fn count(&self, act: impl FnOnce(&mut ClientReport)) {
+        act(&mut self.counts.borrow_mut());
+    }
+
+    fn refuse(&self, reason: Refusal) {
+        self.count(|counts| counts.refused[reason as usize] += 1);
+    }
+}
+
+/// One more than before, for as long as it lives.
+struct Held<F: Fn(&Hall) -> &Cell<usize>>(Rc<Hall>, F);
+
+impl<F: Fn(&Hall) -> &Cell<usize>> Held<F> {
+    fn new(hall: &Rc<Hall>, of: F) -> Self {
+        of(hall).set(of(hall).get() + 1);
+        Self(Rc::clone(hall), of)
+    }
+}
+
+impl<F: Fn(&Hall) -> &Cell<usize>> Drop for Held<F> {
+    fn drop(&mut self) {
+        let counted = (self.1)(&self.0);
+        counted.set(counted.get() - 1);
+    }
+}
+
+/// Serves clients until the run is over: by the number of requests, the time, or its flag. What has begun then comes to its end.
+/// `probe`, if there is one, is asked twice on every path beforehand, to learn which fields change by themselves; `log` gets
+/// a line for each answer; `progress` the number of requests begun.
+///
+/// # Errors
+/// When the runtime or the listener cannot be had.
+pub fn serve(
+    run: &LeapRun,
+    probe: Option<&Asked>,
+    front: Front,
+    log: &mut dyn FnMut(&Line),
+    progress: &mut dyn FnMut(u64),
+) -> io::Result<LeapReport> {
+    front.listener.set_nonblocking(true)?;
+    let address = front.listener.local_addr()?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let used = clock::thread_processor_time();
+    let mut judging = Judging::new(run);
+    let (ends, mut ended) = unbounded_channel();
+    let hall = Rc::new(Hall {
+        run: Rc::clone(&judging.run),
+        numbers: judging.numbers,
+        noise: Rc::clone(&judging.noise),
+        ends,
+        path: super::group::direct(&run.paths).unwrap_or(0),
+        own: Destination::at(address),
+        via: format!("foxy-leap-{}-{}", std::process::id(), address.port()),
+        begun: Cell::default(),
+        in_flight: Cell::default(),
+        answering: Cell::default(),
+        connections: Cell::default(),
+        over: Cell::default(),
+        pacer: RefCell::default(),
+        counts: RefCell::default(),
+        front,
+    });
+    LocalSet::new().block_on(&runtime, async {
+        let listener = tokio::net::TcpListener::from_std(hall.front.listener.try_clone()?)?;
+        if let Some(probe) = probe {
+            judging.learn(probe).await;
+        }
+        let accepting = tokio::task::spawn_local(accept(listener, Rc::clone(&hall)));
+        let started = clock::monotonic();
+        loop {
+            tokio::select! {
+                biased;
+                Some(group) = ended.recv() => judging.take(&group, log),
+                () = tokio::time::sleep(TICK) => {}
+            }
+            progress(hall.begun.get());
+            let elapsed = clock::monotonic().since(started);
+            let enough = hall.front.requests.is_some_and(|most| hall.begun.get() >= most);
+            let late = hall.front.time.is_some_and(|most| elapsed >= most);
+            if hall.over.get() || enough || late || run.interrupted.load(Relaxed) {
+                hall.over.set(true);
+                accepting.abort();
+                if hall.in_flight.get() + hall.answering.get() == 0 && ended.is_empty() {
+                    judging.report.elapsed = elapsed;
+                    break Ok::<(), io::Error>(());
+                }
+            }
+        }
+    })?;
+    let counts = hall.counts.borrow().clone();
+    let mut report = judging.finish();
+    report.refused = counts.refused(Refusal::TooManyRequests) + counts.refused(Refusal::TooManyConnections);
+    report.clients = Some(counts);
+    report.generator = clock::thread_processor_time().saturating_sub(used);
+    Ok(report)
+}
+
+async fn accept(listener: tokio::net::TcpListener, hall: Rc<Hall>) {
+    loop {
+        let Ok((client, peer)) = listener.accept().await else {
+            tokio::time::sleep(PAUSE).await;
+            continue;
+        };
+        let address = peer.ip().to_canonical();
+        if !is_near(address) {
+            turn_away(&hall, &client, Refusal::Stranger);
+        } else if hall.connections.get() >= hall.front.most_connections {
+            turn_away(&hall, &client, Refusal::TooManyConnections);
+        } else {
+            hall.count(|counts| counts.connections += 1);
+            let held = Held::new(&hall, |hall| &hall.connections);
+            let hall = Rc::clone(&hall);
+            tokio::task::spawn_local(async move {
+                // A client that goes away ends its connection, and nothing else.
+                let _ = connection::serve(&hall, client, address).await;
+                drop(held);
+            });
+        }
+    }
+}
+
+/// Says why, as far as the connection takes it at once, and closes it.
+fn turn_away(hall: &Hall, client: &TcpStream, reason: Refusal) {
+    hall.refuse(reason);
+    // A client that does not read what it is told loses nothing but that.
+    let _ = client.try_write(&send::refusal(reason));
+}

@@ -1,0 +1,182 @@
+//! Sends one answer to its client as it comes on its path, and what is said in place of one.
+
+use super::{Hall, Refusal, admission};
+use crate::REQUEST_ID;
+use crate::leap::Failure;
+use crate::leap::relay::Piece;
+use bytes::{Bytes, BytesMut};
+use foxy_http::{BodyLength, Headers, ResponseHead, Version, encode, framing, strip_hop_by_hop};
+use std::io;
+use tokio::io::AsyncWriteExt;
+use tokio::net::TcpStream;
+use tokio::sync::mpsc::Receiver;
+use tokio::sync::mpsc::error::TryRecvError;
+use tokio::time::timeout;
+
+/// Bytes that are sent at once.
+const SENT: usize = 64 << 10;
+
+/// How a client is answered.
+#[derive(Debug)]
+pub struct Client {
+    /// The version that it speaks.
+    pub version: Version,
+    /// Whether it keeps its connection.
+    pub persistent: bool,
+    /// The number that its own request carried.
+    pub number: Option<Bytes>,
+    /// The number that the copy carried whose answer it gets.
+    pub asked_as: Option<u64>,
+}
+
+/// What comes after an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// Another request.
+    Request,
+    /// The end of the connection.
+    Close,
+    /// Its reset: the answer broke off, and has no other end than the connection's.
+    Reset,
+}
+
+/// Sends what comes, all of it, and says what comes after.
+pub async fn answer(
+    hall: &Hall,
+    stream: &mut TcpStream,
+    client: &Client,
+    mut pieces: Receiver<Piece>,
+) -> Next {
+    let (head, length) = match pieces.recv().await {
+        Some(Piece::Head(head, length)) => (head, length),
+        Some(Piece::Failed(failure)) => return fail(hall, stream, failure).await,
+        Some(Piece::Body(_) | Piece::End) | None => return Next::Close,
+    };
+    let old = client.version == Version::Http10;
+    let unframed = length == BodyLength::UntilClose || (length == BodyLength::Chunked && old);
+    let chunked = length == BodyLength::Chunked && !old;
+    let persistent = client.persistent && !unframed && length != BodyLength::Tunnel && !hall.over.get();
+    let mut output = BytesMut::new();
+    encode::response_head(&dressed(hall, client, head, (chunked, persistent)), &mut output);
+    let mut out = Out { stream, hall };
+    loop {
+        let piece = match pieces.try_recv() {
+            Ok(piece) => Some(piece),
+            Err(TryRecvError::Disconnected) => None,
+            Err(TryRecvError::Empty) => {
+                if out.send(&mut output).await.is_err() {
+                    return Next::Close;
+                }
+                pieces.recv().await
+            }
+        };
+        match piece {
+            Some(Piece::Body(data)) if chunked => encode::chunk(&data, &mut output),
+            Some(Piece::Body(data)) => output.extend_from_slice(&data),
+            Some(Piece::End) => break,
+            Some(Piece::Head(..) | Piece::Failed(_)) | None => {
+                hall.count(|counts| counts.broken += 1);
+                // Bytes that cannot be sent any more are lost either way.
+                let _ = out.send(&mut output).await;
+                return if unframed { Next::Reset } else { Next::Close };
+            }
+        }
+        if output.len() >= SENT && out.send(&mut output).await.is_err() {
+            return Next::Close;
+        }
+    }
+    if chunked {
+        encode::last_chunk(&Headers::new(), &mut output);
+    }
+    match out.send(&mut output).await {
+        Ok(()) if persistent => Next::Request,
+        _ => Next::Close,
+    }
+}
+
+struct Out<'a> {
+    stream: &'a mut TcpStream,
+    hall: &'a Hall,
+}
+
+impl Out<'_> {
+    /// Sends what there is; a client that takes nothing for the time limit has gone.
+    async fn send(&mut self, output: &mut BytesMut) -> io::Result<()> {
+        let mut rest = &output[..];
+        while !rest.is_empty() {
+            match timeout(self.hall.run.time_limit, self.stream.write(rest)).await {
+                Ok(Ok(written @ 1..)) => rest = &rest[written..],
+                _ => {
+                    self.hall.count(|counts| counts.gone += 1);
+                    return Err(io::ErrorKind::BrokenPipe.into());
+                }
+            }
+        }
+        output.clear();
+        Ok(())
+    }
+}
+
+/// The head as this client gets it.
+fn dressed(
+    hall: &Hall,
+    client: &Client,
+    mut head: ResponseHead,
+    (chunked, persistent): (bool, bool),
+) -> ResponseHead {
+    strip_hop_by_hop(&mut head.headers);
+    if chunked {
+        framing::set_body_length(&mut head.headers, BodyLength::Chunked);
+    }
+    // An origin that repeats the number of the copy would have repeated that of the client's request.
+    let repeats = |asked_as: u64| head.headers.get(REQUEST_ID) == Some(asked_as.to_string().as_bytes());
+    if client.asked_as.is_some_and(repeats) {
+        match &client.number {
+            Some(number) => head.headers.set(REQUEST_ID, number),
+            None => _ = head.headers.remove(REQUEST_ID),
+        }
+    }
+    head.headers.append("Via", admission::via(hall, head.version));
+    match (persistent, client.version) {
+        (false, _) => head.headers.append("Connection", "close"),
+        (true, Version::Http10) => head.headers.append("Connection", "keep-alive"),
+        (true, _) => {}
+    }
+    head
+}
+
+/// Says that the path has no answer.
+async fn fail(hall: &Hall, stream: &mut TcpStream, failure: Failure) -> Next {
+    let (status, known) = match failure {
+        Failure::Timeout => (504, "http_response_timeout"),
+        Failure::NoConnection => (502, "connection_refused"),
+        Failure::Unanswered => (502, "connection_terminated"),
+        Failure::Closed => (502, "http_response_incomplete"),
+        Failure::NotHttp => (502, "http_protocol_error"),
+    };
+    let text = format!("foxy leap: no answer from {}: {}\n", hall.run.paths[hall.path].name, failure.name());
+    let mut output = plain(status, &text, Some(known));
+    // A client that does not take even that is counted there.
+    let _ = Out { stream, hall }.send(&mut output).await;
+    Next::Close
+}
+
+/// A whole answer that says why a request is refused.
+pub fn refusal(reason: Refusal) -> BytesMut {
+    plain(reason.status(), &format!("foxy leap: {}\n", reason.description()), None)
+}
+
+fn plain(status: u16, text: &str, proxy_status: Option<&str>) -> BytesMut {
+    let mut head = ResponseHead::new(status);
+    head.headers.append("Content-Type", "text/plain");
+    head.headers.append("Content-Length", text.len().to_string());
+    head.headers.append("Cache-Control", "no-store");
+    if let Some(error) = proxy_status {
+        head.headers.append("Proxy-Status", format!("foxy-leap; error={error}"));
+    }
+    head.headers.append("Connection", "close");
+    let mut output = BytesMut::new();
+    encode::response_head(&head, &mut output);
+    output.extend_from_slice(text.as_bytes());
+    output
+}

@@ -1,0 +1,209 @@
+//! Clients on sockets, through the Multiplier, to servers in this process.
+
+use super::*;
+use crate::leap::tests::{honest, run_of, server, whole};
+use crate::leap::{Manner, Verdict};
+use std::io::{Read, Write};
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
+use std::sync::mpsc::channel;
+use std::thread::JoinHandle;
+
+struct Running {
+    address: SocketAddr,
+    run: LeapRun,
+    thread: JoinHandle<(LeapReport, Vec<Line>)>,
+}
+
+fn front() -> Front {
+    Front {
+        authority: Some("o.test".into()),
+        any_host: true,
+        most_connections: 16,
+        ..Front::here().expect("a port")
+    }
+}
+
+fn start(run: LeapRun, front: Front) -> Running {
+    let (address, own) = (front.listener.local_addr().expect("an address"), run.clone());
+    let thread = std::thread::spawn(move || {
+        let mut lines = Vec::new();
+        let report = serve(&own, None, front, &mut |line| lines.push(line.clone()), &mut |_| {});
+        (report.expect("served"), lines)
+    });
+    Running { address, run, thread }
+}
+
+impl Running {
+    /// Sends text on a connection of its own, and gives what comes until that ends.
+    fn ask(&self, text: &str) -> String {
+        let mut stream = TcpStream::connect(self.address).expect("connected");
+        stream.write_all(text.as_bytes()).expect("sent");
+        let mut answer = Vec::new();
+        stream.read_to_end(&mut answer).expect("answered");
+        String::from_utf8(answer).expect("text")
+    }
+
+    fn stop(self) -> (LeapReport, Vec<Line>) {
+        self.run.interrupted.store(true, Relaxed);
+        self.thread.join().expect("ended")
+    }
+}
+
+fn two(origin: SocketAddr, proxy: SocketAddr) -> LeapRun {
+    run_of(&[("direct", origin, Manner::Direct), ("proxy", proxy, Manner::Reverse)])
+}
+
+const LAST: &str = "Host: o.test\r\nConnection: close\r\n\r\n";
+
+#[test]
+fn a_client_keeps_its_connection_and_gets_the_origins_copy_while_a_liar_is_named() {
+    let liar = server(|_| Some(whole("Vary: Accept-Language\r\nETag: \"1\"\r\n", "lies")));
+    let running = start(two(honest(), liar), front());
+    let answers = running
+        .ask(&format!("GET /a HTTP/1.1\r\nHost: o.test\r\n\r\nGET http://o.test/b HTTP/1.1\r\n{LAST}"));
+    assert!(answers.contains("the body of /aHTTP/1.1 200 OK\r\n"), "{answers}");
+    assert!(
+        answers.ends_with("the body of /b") && answers.contains("\r\nConnection: close\r\n"),
+        "{answers}"
+    );
+    let (report, lines) = running.stop();
+    assert_eq!((report.requests, report.paths[0].count(Verdict::Ok)), (2, 2));
+    assert_eq!(report.paths[1].count(Verdict::BodyMismatch), 2);
+    assert_eq!(report.clients.map(|clients| (clients.connections, clients.gone)), Some((1, 0)));
+    assert_eq!((lines.len(), lines[3].url.as_str()), (4, "http://o.test/b"));
+}
+
+#[test]
+fn every_path_gets_method_version_fields_and_body_without_those_of_the_clients_connection() {
+    let (say, said) = channel();
+    let origin = server(move |text| {
+        let _nobody_listens = say.send(text.to_owned());
+        Some(whole("", "ok"))
+    });
+    let running = start(two(origin, honest()), front());
+    let answer = running.ask(
+        "POST /form HTTP/1.1\r\nHost: o.test\r\nConnection: close, X-Mine\r\nX-Mine: 1\r\nCookie: a=b\r\nContent-Length: 3\r\n\r\nx=1",
+    );
+    assert!(answer.ends_with("\r\n\r\nok"), "{answer}");
+    let asked = said.recv().expect("asked");
+    assert!(
+        asked.starts_with(
+            "POST /form HTTP/1.1\r\nHost: o.test\r\nConnection: close\r\nCookie: a=b\r\nVia: 1.1 foxy-leap-"
+        ),
+        "{asked}"
+    );
+    assert!(asked.contains("\r\nContent-Length: 3\r\n") && !asked.contains("X-Mine"), "{asked}");
+    let answer = running.ask("GET /old HTTP/1.0\r\nHost: o.test\r\n\r\n");
+    assert!(answer.contains("\r\nConnection: close\r\n") && answer.ends_with("ok"), "{answer}");
+    assert!(said.recv().expect("asked").starts_with("GET /old HTTP/1.0\r\n"));
+    let (report, lines) = running.stop();
+    // What may change something is asked once on each path, whatever the proxy made of it.
+    assert_eq!((report.asked_again, report.paths[1].count(Verdict::HeaderMismatch)), (1, 0));
+    assert_eq!(lines[0].method, "POST");
+}
+
+#[test]
+fn a_proxy_that_hangs_costs_the_client_nothing_and_a_dead_origin_is_said() {
+    let running = start(two(honest(), server(|_| None)), front());
+    assert!(running.ask(&format!("GET /a HTTP/1.1\r\n{LAST}")).ends_with("the body of /a"));
+    let (report, _) = running.stop();
+    assert_eq!(report.paths[1].count(Verdict::Timeout), 1);
+    let closed =
+        TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("bound").local_addr().expect("an address");
+    let running = start(two(closed, honest()), front());
+    let answer = running.ask(&format!("GET /a HTTP/1.1\r\n{LAST}"));
+    assert!(answer.starts_with("HTTP/1.1 502 ") && answer.contains("error=connection_refused"), "{answer}");
+    drop(running.stop());
+}
+
+#[test]
+fn an_answer_that_breaks_off_breaks_off_for_the_client() {
+    let short = server(|_| Some(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf".to_vec()));
+    let running = start(two(short, honest()), front());
+    let answer = running.ask("GET /a HTTP/1.1\r\nHost: o.test\r\n\r\n");
+    assert!(answer.contains("Content-Length: 9\r\n") && answer.ends_with("half"), "{answer}");
+    assert_eq!(running.stop().0.clients.map(|clients| clients.broken), Some(1));
+}
+
+#[test]
+fn what_is_not_to_be_asked_is_refused_by_name_and_counted() {
+    let live = Reach::Live { any_method: false, rate: 1000.0 };
+    let check = |front: Front, most: usize, text: &str, reason: Refusal| {
+        let running = start(LeapRun { most_in_flight: most, ..two(honest(), honest()) }, front);
+        let answer = running.ask(text);
+        assert!(answer.starts_with(&format!("HTTP/1.1 {} ", reason.status())), "{answer}");
+        assert!(answer.ends_with(&format!("foxy leap: {}\n", reason.description())), "{answer}");
+        let (report, _) = running.stop();
+        assert_eq!(
+            (report.requests, report.clients.map(|clients| clients.refused(reason))),
+            (0, Some(1)),
+            "{text}"
+        );
+    };
+    check(front(), 8, "what?\r\n\r\n", Refusal::NotHttp);
+    check(front(), 8, "CONNECT o.test:443 HTTP/1.1\r\nHost: o.test:443\r\n\r\n", Refusal::Tunnel);
+    check(front(), 8, &format!("GET https://o.test/ HTTP/1.1\r\n{LAST}"), Refusal::NotPlainHttp);
+    check(front(), 0, &format!("GET /a HTTP/1.1\r\n{LAST}"), Refusal::TooManyRequests);
+    check(Front { most_connections: 0, ..front() }, 8, "", Refusal::TooManyConnections);
+    check(Front { any_host: false, ..front() }, 8, &format!("GET / HTTP/1.1\r\n{LAST}"), Refusal::FarHost);
+    check(
+        Front { reach: live, ..front() },
+        8,
+        &format!("HEAD / HTTP/1.1\r\n{LAST}"),
+        Refusal::MethodNotAllowed,
+    );
+    check(Front { authority: None, ..front() }, 8, "GET / HTTP/1.0\r\n\r\n", Refusal::NoHost);
+    let long = format!("POST / HTTP/1.1\r\nContent-Length: {}\r\n{LAST}", 2 << 20);
+    check(front(), 8, &format!("{long}{}", "x".repeat((1 << 20) + 1)), Refusal::BodyTooLarge);
+}
+
+#[test]
+fn a_request_that_comes_round_again_is_a_loop() {
+    let own = front();
+    let address = own.listener.local_addr().expect("an address");
+    let running = start(two(address, address), own);
+    let answer = running.ask(&format!("GET /a HTTP/1.1\r\n{LAST}"));
+    assert!(answer.starts_with("HTTP/1.1 508 "), "{answer}");
+    assert_eq!(running.stop().0.clients.map(|clients| clients.refused(Refusal::Loop)), Some(2));
+}
+
+#[test]
+fn a_long_answer_comes_whole_to_a_client_that_reads_late_and_its_times_are_left_out() {
+    const LONG: usize = 32 << 20;
+    let long = || server(|_| Some(whole("", &"y".repeat(LONG))));
+    let running = start(two(long(), long()), front());
+    let mut stream = TcpStream::connect(running.address).expect("connected");
+    stream.write_all(format!("GET /a HTTP/1.1\r\n{LAST}").as_bytes()).expect("sent");
+    let mut first = [0; 1];
+    stream.read_exact(&mut first).expect("begun");
+    // The other path is done before this client goes on, so it is not held up by it.
+    std::thread::sleep(Duration::from_millis(300));
+    let mut answer = Vec::new();
+    stream.read_to_end(&mut answer).expect("answered");
+    assert!(answer.len() > LONG && answer.ends_with(b"yyy"), "{}", answer.len());
+    let (report, _) = running.stop();
+    assert_eq!((report.requests, report.held, report.paths[1].count(Verdict::Ok)), (1, 1, 1));
+    assert_eq!((report.paths[0].answers, report.paths[0].latencies.count()), (1, 0));
+}
+
+#[test]
+fn after_so_many_requests_it_is_over() {
+    let running = start(two(honest(), honest()), Front { requests: Some(1), ..front() });
+    running.ask(&format!("GET /a HTTP/1.1\r\n{LAST}"));
+    let (report, _) = running.thread.join().expect("ended by itself");
+    assert_eq!(report.requests, 1);
+}
+
+#[test]
+fn a_clients_own_number_comes_back_to_it() {
+    let echo = server(|request| {
+        let number = request.lines().find_map(|line| line.strip_prefix("X-Foxy-Request: "));
+        Some(whole(&format!("X-Foxy-Request: {}\r\n", number.expect("numbered")), ""))
+    });
+    let running = start(LeapRun { numbered: true, ..two(echo, echo) }, front());
+    let answer = running.ask(&format!("GET /a HTTP/1.1\r\nX-Foxy-Request: 5\r\n{LAST}"));
+    assert!(answer.contains("\r\nX-Foxy-Request: 5\r\n"), "{answer}");
+    let answer = running.ask(&format!("GET /a HTTP/1.1\r\n{LAST}"));
+    assert!(!answer.contains("X-Foxy-Request"), "{answer}");
+    assert_eq!(running.stop().0.paths[1].known.0, 2);
+}

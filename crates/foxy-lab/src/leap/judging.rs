@@ -1,0 +1,118 @@
+//! What is known while requests are judged: the counts, what references were before, and which fields are noise.
+
+use super::exchange;
+use super::group::{self, Group, Noise, Numbers};
+use super::line::{Line, Result as Said};
+use super::past::Past;
+use super::report::LeapReport;
+use super::verdict::{Detail, Reference, Verdict, judge};
+use super::{Asked, LeapRun};
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+use std::rc::Rc;
+
+pub struct Judging {
+    pub run: Rc<LeapRun>,
+    pub numbers: Numbers,
+    pub report: LeapReport,
+    past: Past,
+    pub noise: Rc<RefCell<Noise>>,
+}
+
+impl Judging {
+    /// Before the first request of a run.
+    pub fn new(run: &LeapRun) -> Self {
+        let run = Rc::new(run.clone());
+        Self {
+            report: LeapReport::new(&run),
+            past: Past::default(),
+            noise: Rc::new(RefCell::new(Noise(vec![BTreeSet::new(); run.paths.len()]))),
+            numbers: Numbers::new(run.paths.len()),
+            run,
+        }
+    }
+
+    /// What was found, when all requests have been judged.
+    pub fn finish(self) -> LeapReport {
+        let mut report = self.report;
+        report.noise = self.noise.borrow().0.iter().map(|names| names.iter().cloned().collect()).collect();
+        report
+    }
+
+    /// Asks everyone twice, all at once.
+    pub async fn learn(&mut self, probe: &Asked) {
+        let start = |path: usize| {
+            let (run, probe) = (Rc::clone(&self.run), probe.clone());
+            let [first, second] = self.numbers.probes(path);
+            tokio::task::spawn_local(async move {
+                let first = exchange::ask(&run, &run.paths[path], &probe, first, None).await;
+                let first = first.outcome.ok()?;
+                let second = exchange::ask(&run, &run.paths[path], &probe, second, None).await;
+                Some((first, second.outcome.ok()?))
+            })
+        };
+        let tasks: Vec<_> = (0..self.run.paths.len()).map(start).collect();
+        for (path, task) in tasks.into_iter().enumerate() {
+            if let Ok(Some((first, second))) = task.await {
+                let manner = self.run.paths[path].manner;
+                self.noise.borrow_mut().learn(path, manner, &first, &second);
+            }
+        }
+    }
+
+    /// Judges a request that has ended on all paths.
+    pub fn take(&mut self, group: &Group, log: &mut dyn FnMut(&Line)) {
+        let paths = &self.run.paths;
+        if let (Some(direct), Some(again)) = (group::direct(paths), &group.again)
+            && let (Ok(first), Ok(second)) = (&group.copies[direct].outcome, &again.outcome)
+        {
+            self.noise.borrow_mut().learn(direct, paths[direct].manner, first, second);
+        }
+        let noise = self.noise.borrow();
+        let (key, message) = (group.asked.key(), &group.asked.message);
+        let chosen = group::reference(paths, group, &noise);
+        let right = chosen.and_then(|(path, fields)| {
+            let answer = group.copies[path].outcome.as_ref().ok()?;
+            Some((path, Reference { answer, fields, earlier: self.past.earlier(&key) }))
+        });
+        let timed = self.report.begin(group);
+        for (path, copy) in group.copies.iter().enumerate() {
+            let ignored = |name: &str| {
+                right.as_ref().is_some_and(|(reference, _)| noise.covers(path, *reference, name))
+            };
+            let reference = right.as_ref().map(|(_, reference)| reference);
+            let mut finding = judge(&copy.outcome, reference, &ignored);
+            if let (Some(finding), Ok(answer)) = (&mut finding, &copy.outcome)
+                && finding.verdict == Verdict::BodyMismatch
+                && let Some(owner) = self.past.owner(answer.digest, &key)
+            {
+                finding.detail = Detail::BodyOf(owner.to_owned());
+            }
+            self.report.take(path, &group.asked, (copy, timed), finding.as_ref());
+            let own = copy.outcome.as_ref().map_or(0, |answer| answer.status);
+            let expected = right.as_ref().map_or(0, |(_, reference)| reference.answer.status);
+            let is_reference = right.as_ref().is_some_and(|(reference, _)| *reference == path);
+            log(&Line {
+                at: group.at,
+                process: u64::from(std::process::id()),
+                number: group.number,
+                path: paths[path].name.clone(),
+                first_byte: copy.times.first_byte,
+                transfer: copy.times.transfer,
+                size: copy.bytes,
+                result: match &finding {
+                    Some(finding) if !is_reference => Said::Judged(expected, own, finding.verdict),
+                    _ => Said::Reference,
+                },
+                client: message.client.map_or_else(|| "127.0.0.1".into(), |client| client.to_string()),
+                validation: message.is_conditional(),
+                version: message.version,
+                method: message.method.to_string(),
+                url: group.asked.url(),
+            });
+        }
+        if let Some(print) = right.map(|(_, reference)| reference.answer.fingerprint()) {
+            self.past.remember(&key, print);
+        }
+    }
+}
