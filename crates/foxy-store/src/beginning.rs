@@ -14,8 +14,23 @@ pub enum Beginning {
     New,
     /// It goes on with what it held.
     Kept,
+    /// It goes on with what is left of it: its file was cut short.
+    Cut {
+        /// Bytes there are.
+        found: u64,
+        /// Bytes there were.
+        expected: u64,
+    },
     /// What it held was given up.
     Anew(AnewReason),
+}
+
+impl Beginning {
+    /// Whether something that was stored before may be in it.
+    #[must_use]
+    pub const fn may_hold_something(self) -> bool {
+        matches!(self, Self::Kept | Self::Cut { .. })
+    }
 }
 
 /// Why a store gave up what it held.

@@ -11,7 +11,7 @@ use crate::superblock::{Found, Superblock};
 use foxy_device::{FileId, IoBuffer, IoDone, IoError, IoOp, IoOutput, StorePath};
 
 /// Bytes of a blank file read at once.
-const BLANK_AT_ONCE: u64 = 1 << 20;
+pub(crate) const BLANK_AT_ONCE: u64 = 1 << 20;
 
 /// What is under way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -188,14 +188,17 @@ impl Opening {
     }
 
     fn blank_read(&mut self, from: u64, result: Result<IoBuffer, IoError>) -> Turn {
-        const ZEROS: [u8; PAGE] = [0; PAGE];
         match result {
             Err(error) => Turn::Failed(OpenStoreError::Device(error)),
             Ok(bytes) if bytes.is_empty() => Turn::Failed(OpenStoreError::Device(IoError::Device)),
-            Ok(bytes) if bytes.as_ref().chunks(PAGE).all(|page| page == &ZEROS[..page.len()]) => {
-                self.read_blank(from + bytes.len() as u64)
-            }
+            Ok(bytes) if is_blank(bytes.as_ref()) => self.read_blank(from + bytes.len() as u64),
             Ok(_) => Turn::Failed(OpenStoreError::Foreign),
         }
     }
+}
+
+/// Whether nothing was ever written there.
+pub(crate) fn is_blank(bytes: &[u8]) -> bool {
+    const ZEROS: [u8; PAGE] = [0; PAGE];
+    bytes.chunks(PAGE).all(|page| page == &ZEROS[..page.len()])
 }

@@ -39,7 +39,9 @@ pub enum OpenStoreError {
         /// The version this program reads and writes.
         expected: u32,
     },
-    /// The file ends before the space for records begins.
+    /// The superblock says that the store has so many bytes, which none can have.
+    ImpossibleSize(u64),
+    /// The file is shorter than the superblock says, so that not all that counts is in it.
     Truncated {
         /// Bytes there are.
         found: u64,
@@ -72,7 +74,13 @@ impl fmt::Display for OpenStoreError {
             ),
             Self::Truncated { found, expected } => write!(
                 f,
-                "the store file has {found} bytes of {expected} and holds no records; move it away to start anew"
+                "the store file has {found} bytes of {expected}: it was cut short, and is left alone; put it back whole, or \
+                 move it away to start anew"
+            ),
+            Self::ImpossibleSize(size) => write!(
+                f,
+                "the superblock says a size of {size} bytes, which no store has; the file is left alone; move it away to \
+                 start anew"
             ),
             Self::NoSpace => f.write_str("the disk has no room for even the smallest store; free some space"),
             Self::Device(error) => {
@@ -101,7 +109,11 @@ impl OpenStoreError {
     #[must_use]
     pub const fn is_about_the_file(&self) -> bool {
         match self {
-            Self::Foreign | Self::NotAFile | Self::OtherVersion { .. } | Self::Truncated { .. } => true,
+            Self::Foreign
+            | Self::NotAFile
+            | Self::OtherVersion { .. }
+            | Self::ImpossibleSize(_)
+            | Self::Truncated { .. } => true,
             Self::ForeignFolders | Self::NoSpace | Self::Device(_) => false,
         }
     }

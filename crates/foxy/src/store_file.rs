@@ -4,6 +4,8 @@
 use crate::failure::Failure;
 use crate::serve::listeners::patiently;
 use foxy_device::{IoError, ReadOnlyFile, ReadOnlyFolder, RootError, StorePath};
+use foxy_store::layout::PAGE;
+use foxy_store::schemes::stream_packetizer::{self, open::judge_size};
 use foxy_store::schemes::webcosm::check::{Extent, Refused, Report, check, superblocks};
 use foxy_store::schemes::{SCHEMES, webcosm};
 use foxy_store::superblock::{CopyState, Superblock};
@@ -122,7 +124,24 @@ impl StoreFile {
     /// # Errors
     /// When there is none, or it cannot be read.
     pub fn superblocks(&self) -> Result<([CopyState; 2], Superblock), Refused> {
-        superblocks(self.file.size(), &mut |offset, buffer: &mut [u8]| self.file.read(offset, buffer))
+        let size = self.file.size();
+        let found = superblocks(size, &mut |offset, buffer: &mut [u8]| self.file.read(offset, buffer));
+        match found {
+            Ok((_, superblock)) if self.name == stream_packetizer::FILE_NAME => {
+                judge_size(&superblock, size).map_err(Refused::Unusable)?;
+            }
+            // The files of the other schemes are not made larger than the superblocks before those are written.
+            Err(Refused::Blank) if !self.is_preallocated() && size > 2 * PAGE as u64 => {
+                return Err(Refused::Unusable(OpenStoreError::Foreign));
+            }
+            _ => {}
+        }
+        found
+    }
+
+    /// Whether the file is made as large as its superblock says.
+    pub fn is_preallocated(&self) -> bool {
+        self.is_webcosm() || self.name == stream_packetizer::FILE_NAME
     }
 }
 
@@ -131,9 +150,8 @@ pub fn refusal(path: &Path, refused: Refused) -> Failure {
     let text = format!("store {}: {refused}", path.display());
     match refused {
         Refused::Unusable(OpenStoreError::Device(_)) => Failure::Failed(text),
-        Refused::Unusable(OpenStoreError::Truncated { .. }) | Refused::BothDamaged | Refused::Size(_) => {
-            Failure::Missed(text)
-        }
+        Refused::Unusable(OpenStoreError::Truncated { .. } | OpenStoreError::ImpossibleSize(_))
+        | Refused::BothDamaged => Failure::Missed(text),
         _ => Failure::Unusable(text),
     }
 }

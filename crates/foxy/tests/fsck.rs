@@ -5,6 +5,7 @@ mod support;
 use foxy_base::Instant;
 use foxy_device::threads::DirectIo;
 use foxy_device::{Blocking, Root, RootError};
+use foxy_store::superblock::Superblock;
 use foxy_store::{Answer, Key, Observer, PlacementHint, Record, SchemeName, StepDriver, StoreSettings};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -163,4 +164,71 @@ fn a_store_is_shown_part_by_part() {
     let (_, shown) = json(&["store", "inspect"], &path);
     assert_eq!((&shown["records"], &shown["schemes"][0]), (&Value::from(25), &Value::from("webcosm")));
     assert_eq!(shown["segments"].as_array().map(Vec::len), Some(7));
+}
+
+/// What `fsck` and `serve` say of a store's file in a folder: their exit codes, and their errors.
+fn both(path: &Path, scheme: SchemeName) -> [(Option<i32>, String); 2] {
+    let (code, _, err) = foxy(&["fsck"], path);
+    let serve = support::refused_plain(path, &["--scheme", scheme.row().text, "--size", "64M"]);
+    [(code, err), serve]
+}
+
+#[test]
+fn what_serve_refuses_is_damage_or_no_store_to_fsck_in_the_same_words() {
+    for scheme in [SchemeName::Webcosm, SchemeName::StreamPacketizer, SchemeName::Coss, SchemeName::Ufs] {
+        let (_folder, path) = store(scheme, true);
+        let file = path.join(scheme.row().control.expect("one"));
+        let sound = std::fs::read(&file).expect("readable");
+        let preallocated = sound.len() == 1 << 20;
+        let forged = |size: u64| {
+            let mut bytes = sound.clone();
+            let page =
+                Superblock { size, generation: 99, requested: 64 << 20, ..Superblock::default() }.encode();
+            bytes[..4096].copy_from_slice(&page);
+            bytes
+        };
+        let mut headless = sound.clone();
+        headless[..8192].fill(0);
+        headless.resize(sound.len().max(9000), 7);
+        let mut cases = vec![
+            (headless, 2, "the file is not a foxy store and is left alone"),
+            (vec![7; 1], 2, "the file is not a foxy store and is left alone"),
+            (sound[..5000].to_vec(), 1, ": it was cut short, and is left alone"),
+        ];
+        if preallocated {
+            for size in [0, 4097, 1 << 60] {
+                cases.push((forged(size), 1, "bytes, which no store has"));
+            }
+        }
+        for (bytes, code, said) in cases {
+            std::fs::write(&file, &bytes).expect("written");
+            let [fsck, serve] = both(&path, scheme);
+            assert_eq!((fsck.0, serve.0), (Some(code), Some(2)), "{scheme}: {fsck:?} {serve:?}");
+            assert!(fsck.1.contains(said), "{scheme}: {fsck:?}");
+            assert_eq!(fsck.1, serve.1, "{scheme}");
+            assert_eq!(std::fs::read(&file).expect("there"), bytes, "{scheme}: it is left alone");
+        }
+    }
+}
+
+#[test]
+fn an_empty_file_is_a_store_never_begun_to_both() {
+    for scheme in [SchemeName::Webcosm, SchemeName::StreamPacketizer, SchemeName::Coss] {
+        let folder = tempfile::tempdir().expect("a folder");
+        std::fs::write(folder.path().join(scheme.row().control.expect("one")), "").expect("written");
+        let (code, out, err) = foxy(&["fsck"], folder.path());
+        assert!(code == Some(0) && out.contains("never begun"), "{scheme}: {out}{err}");
+        let foxy = support::Foxy::start(folder.path(), &["--scheme", scheme.row().text]);
+        assert!(!foxy.welcome.contains("begun anew"), "{}", foxy.welcome);
+    }
+}
+
+#[test]
+fn a_cut_store_that_goes_on_with_the_rest_is_damage_and_says_so() {
+    let (_folder, path) = store(SchemeName::StreamPacketizer, true);
+    let file =
+        std::fs::OpenOptions::new().write(true).open(path.join("stream-packetizer.foxy")).expect("there");
+    file.set_len(600_000).expect("cut");
+    let (code, _, err) = foxy(&["fsck"], &path);
+    assert!(code == Some(1) && err.contains("448576 bytes are missing at its end"), "{err}");
 }

@@ -74,7 +74,7 @@ fn a_truncated_store_is_refused_and_left_alone() {
     let path = folder.path().join("webcosm.foxy");
     let file = std::fs::OpenOptions::new().write(true).open(&path).expect("a store");
     file.set_len(20_000).expect("cut");
-    check(folder.path(), &[], &["holds no records", "move it away"]);
+    check(folder.path(), &[], &["of 67108864: it was cut short", "move it away"]);
     assert_eq!(file.metadata().expect("still there").len(), 20_000);
 }
 
@@ -94,7 +94,7 @@ fn a_strangers_file_that_begins_with_zeros_and_a_short_rest_are_left_alone_by_ev
         let mut zeros = vec![0; 300_000];
         zeros.extend(b"somebody's diary");
         for (bytes, expected) in
-            [(rest, "holds no records; move it away"), (zeros, "is left alone; move it away")]
+            [(rest, "it was cut short, and is left alone"), (zeros, "is left alone; move it away")]
         {
             std::fs::write(&path, &bytes).expect("written");
             for size in ["64M", "32M"] {

@@ -75,6 +75,8 @@ enum Verdict {
         damaged: Vec<usize>,
         /// Bytes of the store.
         size: u64,
+        /// Bytes of it that are not there any more.
+        missing: u64,
     },
     /// It could not be looked over.
     Refused(Refused),
@@ -83,7 +85,10 @@ enum Verdict {
 fn verdict(file: &StoreFile) -> Verdict {
     if !file.is_webcosm() {
         return match file.superblocks() {
-            Ok((copies, Superblock { size, .. })) => Verdict::Beginning { damaged: damaged(copies), size },
+            Ok((copies, Superblock { size, .. })) => {
+                let missing = if file.is_preallocated() { size.saturating_sub(file.size()) } else { 0 };
+                Verdict::Beginning { damaged: damaged(copies), size, missing }
+            }
             Err(refused) => Verdict::Refused(refused),
         };
     }
@@ -104,9 +109,16 @@ impl Verdict {
                 (count(Level::Damage) > 0)
                     .then(|| Failure::Missed(format!("store {path}: {}", damage(report))))
             }
-            Self::Beginning { damaged, .. } => damaged.first().map(|number| {
-                Failure::Missed(format!("store {path}: copy {number} of the superblock is damaged"))
-            }),
+            Self::Beginning { damaged, missing, .. } => {
+                let copy = |number| format!("store {path}: copy {number} of the superblock is damaged");
+                let cut = || {
+                    format!(
+                        "store {path}: {missing} bytes are missing at its end; the records there are lost"
+                    )
+                };
+                let damage = damaged.first().map(copy);
+                damage.or_else(|| (*missing > 0).then(cut)).map(Failure::Missed)
+            }
             Self::Refused(Refused::Blank) => None,
             Self::Refused(refused) => Some(refusal(&file.path, *refused)),
         }
@@ -127,7 +139,7 @@ impl Verdict {
                 text.push_str(&sums(report));
                 text
             }
-            Self::Beginning { damaged, size } => {
+            Self::Beginning { damaged, size, .. } => {
                 let state = match damaged.first() {
                     Some(number) => format!("copy {number} of the superblock is damaged; the other counts"),
                     None => "the superblock is whole".into(),
@@ -157,8 +169,9 @@ impl Verdict {
                 "findings": report.findings.kept.iter().map(finding).collect::<Vec<_>>(),
                 "findings_left_out": report.findings.left_out,
             }),
-            Self::Beginning { damaged, .. } => {
-                json!({ "looked_over": "superblocks", "damage": damaged.len() })
+            Self::Beginning { damaged, missing, .. } => {
+                let damage = damaged.len() + usize::from(*missing > 0);
+                json!({ "looked_over": "superblocks", "damage": damage, "missing": missing })
             }
             Self::Refused(refused) => json!({ "looked_over": "nothing", "why": refused.to_string() }),
         };

@@ -106,7 +106,7 @@ fn report(stores: &[Beside], found: &[(u64, Found)], going: &Going) {
     let say = |text: String| terminal::report(Level::Warning, &text);
     for (store, (_, found)) in stores.iter().zip(found) {
         let folder = store.folder.display();
-        let kept = store.beginning == Some(Beginning::Kept);
+        let kept = store.beginning.is_some_and(Beginning::may_hold_something);
         match (going.forgotten, found) {
             (Some(Forgotten::NoList), _) if !kept => {}
             (Some(why), _) => say(format!(

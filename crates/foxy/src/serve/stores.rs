@@ -185,13 +185,19 @@ fn existing_size(folder: &Path, scheme: SchemeName) -> Option<ByteSize> {
 
 /// A store that gave up what it held costs misses, and says why.
 fn say_how_it_began(store: &RunningStore) {
-    if let Some(Beginning::Anew(reason)) = store.beginning() {
-        let text = format!(
-            "foxy: store {}: begun anew: {reason}; what it held is forgotten, and fetched when it is asked for again",
-            store.facts.folder.display()
-        );
-        terminal::report(Level::Warning, &text);
-    }
+    let what = match store.beginning() {
+        Some(Beginning::Anew(reason)) => {
+            format!("begun anew: {reason}; what it held is forgotten, and fetched when it is asked for again")
+        }
+        Some(Beginning::Cut { found, expected }) => {
+            format!(
+                "its file was cut from {expected} to {found} bytes; what was behind is lost, the rest is kept"
+            )
+        }
+        Some(Beginning::New | Beginning::Kept) | None => return,
+    };
+    let folder = store.facts.folder.display();
+    terminal::report(Level::Warning, &format!("foxy: store {folder}: {what}"));
 }
 
 /// The store may have made its file.

@@ -11,7 +11,7 @@ mod finish;
 mod forget;
 mod io;
 mod load;
-mod open;
+pub mod open;
 mod reads;
 mod scan;
 mod script;

@@ -9,9 +9,10 @@ use crate::beginning::{AnewReason, Beginning};
 use crate::contract::Outbox;
 use crate::index::Index;
 use crate::journal::{self, BlockStamp, Forget};
-use crate::layout::{Layout, PAGE};
+use crate::layout::{Layout, MOST_BYTES, PAGE};
 use crate::opening::Turn;
 use crate::pages::Pages;
+use crate::settings::MINIMUM_SIZE;
 use crate::status::OpenStoreError;
 use crate::superblock::Superblock;
 use foxy_base::Instant;
@@ -19,6 +20,22 @@ use foxy_device::{IoBuffer, IoDone, IoError};
 
 /// Reads of the journal before what it says counts as lost.
 const JOURNAL_TRIES: u32 = 3;
+
+/// How many pages for records are in a file of that many bytes, for an opening as for the check.
+///
+/// # Errors
+/// None is, or no store can be of the size that the superblock says.
+pub fn judge_size(superblock: &Superblock, file: u64) -> Result<u32, OpenStoreError> {
+    if !(MINIMUM_SIZE..=MOST_BYTES).contains(&superblock.size) {
+        return Err(OpenStoreError::ImpossibleSize(superblock.size));
+    }
+    let layout = Layout::of(superblock.size);
+    let pages = u32::try_from(file / PAGE as u64).unwrap_or(u32::MAX);
+    match pages.saturating_sub(layout.data.first).min(layout.data.pages) {
+        0 => Err(OpenStoreError::Truncated { found: file, expected: superblock.size }),
+        there => Ok(there),
+    }
+}
 
 impl StreamPacketizer {
     pub(super) fn open(&mut self, out: &mut Outbox) {
@@ -86,12 +103,13 @@ impl StreamPacketizer {
     }
 
     fn found_ours(&mut self, superblock: Superblock, out: &mut Outbox) {
-        let layout = Layout::of(superblock.size);
-        let pages = u32::try_from(self.opening.size() / PAGE as u64).unwrap_or(u32::MAX);
-        let there = pages.saturating_sub(layout.data.first).min(layout.data.pages);
-        if there == 0 {
-            let (found, expected) = (self.opening.size(), superblock.size);
-            return self.fail(OpenStoreError::Truncated { found, expected }, out);
+        let (found, expected) = (self.opening.size(), superblock.size);
+        let there = match judge_size(&superblock, found) {
+            Ok(there) => there,
+            Err(error) => return self.fail(error, out),
+        };
+        if found < expected {
+            self.observer.begins(Beginning::Cut { found, expected });
         }
         if superblock.requested != self.settings.size {
             self.superblock = superblock;

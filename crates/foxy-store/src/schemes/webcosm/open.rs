@@ -91,9 +91,8 @@ impl Webcosm {
     }
 
     fn found_ours(&mut self, superblock: Superblock, out: &mut Outbox) {
-        if self.opening.size() < superblock.size {
-            let (found, expected) = (self.opening.size(), superblock.size);
-            return self.fail(OpenStoreError::Truncated { found, expected }, out);
+        if let Err(error) = resize::judge_size(&superblock, self.opening.size()) {
+            return self.fail(error, out);
         }
         if superblock.requested != self.settings.size {
             self.finding.resizing = resize::wanted(&superblock, self.settings.size);

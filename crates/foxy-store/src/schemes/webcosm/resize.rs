@@ -5,13 +5,15 @@
 //! are given up, all of them, since what newer ones say is forgotten must not be missed. The log on probation, whose slots lie
 //! behind those of the main log, begins again at its new place. All of it takes effect with the superblock of this opening.
 
-use super::Webcosm;
 use super::geometry::{Geometry, LogName, Segment, Turn};
 use super::ghost::Ghost;
 use super::io::Pending;
 use super::script::Step;
+use super::{MOST_BYTES, Webcosm};
 use crate::contract::Outbox;
 use crate::layout::PAGE;
+use crate::settings::MINIMUM_SIZE;
+use crate::status::OpenStoreError;
 use crate::superblock::Superblock;
 use foxy_device::{IoBuffer, IoOp};
 
@@ -95,4 +97,16 @@ impl Webcosm {
             self.submit(IoOp::Trim { file: self.file, offset: size, length: behind }, Pending::Trim, out);
         }
     }
+}
+/// Whether a file of that many bytes can be the store that its superblock says, for an opening as for the check.
+pub(super) fn judge_size(superblock: &Superblock, file: u64) -> Result<(), OpenStoreError> {
+    let &Superblock { size, origin, .. } = superblock;
+    let far = origin > 0 && Geometry::in_file(superblock).resized(origin, size).is_none();
+    if far || !(MINIMUM_SIZE..=MOST_BYTES).contains(&size) {
+        return Err(OpenStoreError::ImpossibleSize(size));
+    }
+    if file < size {
+        return Err(OpenStoreError::Truncated { found: file, expected: size });
+    }
+    Ok(())
 }

@@ -1,6 +1,7 @@
 //! Files that are foreign, of another version, truncated or damaged.
 
 use super::{SIZE, new, open, settings};
+use crate::beginning::Beginning;
 use crate::contract::{AbsentReason, Answer, RefusedReason};
 use crate::journal::BLOCK_BYTES;
 use crate::layout::{Layout, PAGE};
@@ -52,6 +53,8 @@ fn a_truncated_file_serves_what_is_left() {
     let bytes = bytes_of(&store.close());
     let mut store = open(&settings(), device_with(&bytes[..bytes.len() / 2]));
     assert_eq!(store.observer.status.get(), StoreStatus::Serving);
+    let cut = Beginning::Cut { found: SIZE / 2, expected: SIZE };
+    assert_eq!(store.observer.beginning.get(), Some(cut));
     let held = (0..80).filter(|&key| store.holds(key, 1, 9000)).count();
     assert!((20..60).contains(&held), "{held} of 80");
     assert_eq!(store.put(100, 1, 500), Answer::Stored);

@@ -23,9 +23,9 @@ pub use report::{
     ClassCount, Geometry, JournalReport, LogName, RecordReport, Report, SegmentReport, SegmentState, Standing,
 };
 
-use super::MOST_BYTES;
+use super::resize;
 use crate::layout::PAGE;
-use crate::settings::MINIMUM_SIZE;
+use crate::opening::{BLANK_AT_ONCE, is_blank};
 use crate::status::OpenStoreError;
 use crate::superblock::{CopyState, Found, Superblock};
 use foxy_device::IoError;
@@ -51,8 +51,6 @@ pub enum Refused {
     Blank,
     /// Both copies of the superblock are damaged: an opening begins the store anew.
     BothDamaged,
-    /// The superblock says a size in bytes that no store has.
-    Size(u64),
     /// There is no such slot.
     NoSuchSegment {
         /// The slot asked for.
@@ -71,7 +69,6 @@ impl fmt::Display for Refused {
                 "both copies of the superblock are damaged, so nothing in the store can be read; the next opening \
                  begins it anew",
             ),
-            Self::Size(size) => write!(f, "the superblock says a size of {size} bytes, which no store has"),
             Self::NoSuchSegment { slot, slots } => {
                 write!(f, "there is no segment {slot}; there are {slots}, from 0 on")
             }
@@ -86,16 +83,33 @@ impl std::error::Error for Refused {}
 /// # Errors
 /// When no store that can be opened begins there.
 pub fn superblocks(size: u64, read: &mut ReadBytes<'_>) -> Result<([CopyState; 2], Superblock), Refused> {
+    if size == 0 {
+        return Err(Refused::Blank);
+    }
     let failed = |error: IoError| Refused::Unusable(OpenStoreError::Device(error));
     let length = usize::try_from(size.min(2 * PAGE as u64)).expect("two pages at most");
     let pages = Reader::new(read).exactly(0, length).map_err(failed)?;
     let (first, second) = pages.split_at(length.min(PAGE));
     let superblock = match Superblock::judge(first, second).map_err(Refused::Unusable)? {
         Found::Ours(superblock) => superblock,
-        Found::Blank => return Err(Refused::Blank),
+        Found::Blank => return Err(blank(size, read)),
         Found::Damaged => return Err(Refused::BothDamaged),
     };
     Ok(([first, second].map(CopyState::of), superblock))
+}
+
+/// What a file is that begins blank: never begun, if nothing else is in all of it.
+fn blank(size: u64, read: &mut ReadBytes<'_>) -> Refused {
+    let mut from = 2 * PAGE as u64;
+    while from < size {
+        let length = usize::try_from((size - from).min(BLANK_AT_ONCE)).expect("a mebibyte at most");
+        match Reader::new(read).exactly(from, length) {
+            Ok(bytes) if is_blank(&bytes) => from += length as u64,
+            Ok(_) => return Refused::Unusable(OpenStoreError::Foreign),
+            Err(error) => return Refused::Unusable(OpenStoreError::Device(error)),
+        }
+    }
+    Refused::Blank
 }
 
 /// Looks a store of `size` bytes over.
@@ -104,15 +118,7 @@ pub fn superblocks(size: u64, read: &mut ReadBytes<'_>) -> Result<([CopyState; 2
 /// When there is no store in the file to be looked over.
 pub fn check(size: u64, extent: Extent, read: &mut ReadBytes<'_>) -> Result<Report, Refused> {
     let (copies, superblock) = superblocks(size, read)?;
-    if size < superblock.size {
-        let error = OpenStoreError::Truncated { found: size, expected: superblock.size };
-        return Err(Refused::Unusable(error));
-    }
-    let Superblock { size: whole, origin, .. } = superblock;
-    let far = origin > 0 && Geometry::in_file(&superblock).resized(origin, whole).is_none();
-    if far || !(MINIMUM_SIZE..=MOST_BYTES).contains(&whole) {
-        return Err(Refused::Size(superblock.size));
-    }
+    resize::judge_size(&superblock, size).map_err(Refused::Unusable)?;
     let mut walk = Walk::new(superblock, extent, Reader::new(read));
     let slots = walk.geometry.slots();
     if let Some(slot) = extent.listed.filter(|&slot| slot >= slots) {

@@ -214,11 +214,14 @@ fn a_store_that_is_cut_or_blank_or_a_strangers_is_refused_and_never_a_panic() {
     let sound = bytes_of(&settled(6, 400));
     let mut random = Random::new(2);
     for _ in 0..100 {
-        let length = random.below(sound.len() as u64) as usize;
+        let length = 1 + random.below(sound.len() as u64 - 1) as usize;
         let refused = look(&sound[..length], ALL).err();
         assert!(matches!(refused, Some(Refused::Unusable(_))), "{length}: {refused:?}");
     }
     assert_eq!(look(&vec![0; sound.len()], ALL).err(), Some(Refused::Blank));
+    let mut headless = sound.clone();
+    headless[..2 * PAGE].fill(0);
+    assert_eq!(look(&headless, ALL).err(), Some(Refused::Unusable(OpenStoreError::Foreign)));
     assert!(look(&vec![7; sound.len()], ALL).is_err());
     let no_such = look(&sound, Extent { records: false, listed: Some(1_000_000) }).err();
     assert!(matches!(no_such, Some(Refused::NoSuchSegment { slot: 1_000_000, .. })));
