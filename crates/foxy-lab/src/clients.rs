@@ -1,7 +1,8 @@
 //! Clients over threads, each with one request at a time, closed or open loop, until a count or a time.
 //! Open-loop latency counts from the *intended* start, so a stalled proxy cannot hide (no coordinated omission).
 
-use crate::client::{Client, Wire};
+use crate::client::{Client, Unanswered, Wire};
+use crate::fault::Fault;
 use crate::judge::judge;
 use crate::load::{LoadOptions, Pace, Stop};
 use crate::numbers;
@@ -168,6 +169,8 @@ async fn client(run: Arc<Run>, report: Rc<RefCell<LoadReport>>) {
     let mut client = Client::new(run.wire.clone());
     while let Some(Due { request, number, intended, late }) = run.take().await {
         let begun = clock::wall();
+        let fault = run.options.fault.as_deref();
+        let phase = fault.map(Fault::phase);
         let answer = client.ask(&request, number, begun).await;
         let outcome = answer.map(|answer| (answer, judge(&request, number, &answer, begun)));
         let mut report = report.borrow_mut();
@@ -175,5 +178,9 @@ async fn client(run: Arc<Run>, report: Rc<RefCell<LoadReport>>) {
             report.generator.late.add(late);
         }
         report.take(&request, &outcome, clock::monotonic().since(intended));
+        if let Some((began, fault)) = phase.zip(fault) {
+            let failed = !matches!(outcome, Ok((_, Ok(_))) | Err(Unanswered::BrokenOff));
+            report.around_fault.get_or_insert_default().count(began, fault.phase(), failed);
+        }
     }
 }

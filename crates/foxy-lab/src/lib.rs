@@ -6,6 +6,7 @@ mod client;
 mod clients;
 pub mod collector;
 mod documents;
+pub mod fault;
 pub mod figures;
 mod judge;
 pub mod leap;

@@ -2,6 +2,7 @@
 //! at a fixed rate) and `robots` (many at random times).
 
 use crate::clients;
+use crate::fault::Fault;
 use crate::outcome::LoadReport;
 use crate::plan::Steady;
 use crate::robots::{self, Robots};
@@ -140,6 +141,8 @@ pub struct LoadOptions {
     pub time_limit: Duration,
     /// Once set, no more requests begin: the run ends when those under way have ended.
     pub interrupted: Arc<AtomicBool>,
+    /// What goes wrong on purpose meanwhile, if anything does; not counted when the pace is random.
+    pub fault: Option<Arc<Fault>>,
 }
 
 impl LoadOptions {
@@ -160,6 +163,7 @@ impl LoadOptions {
             seed: 1,
             time_limit: Duration::from_secs(30),
             interrupted: Arc::default(),
+            fault: None,
         }
     }
 }

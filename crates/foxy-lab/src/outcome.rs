@@ -4,6 +4,7 @@ mod cause;
 mod records;
 
 use crate::client::Unanswered;
+use crate::fault::AroundFault;
 use crate::judge::Answered;
 pub use cause::ErrorCause;
 use foxy_base::clock;
@@ -79,6 +80,8 @@ pub struct LoadReport {
     pub elapsed: Duration,
     /// Requests that reached the origin and the body bytes it sent, where that is known.
     pub origin: Option<Tally>,
+    /// What was counted around the fault, if there was one.
+    pub around_fault: Option<AroundFault>,
     /// The generator's own part.
     pub generator: Generator,
 }
@@ -160,6 +163,9 @@ impl LoadReport {
             *sum += count;
         }
         self.latencies.merge(&other.latencies);
+        if let Some(around) = other.around_fault {
+            self.around_fault.get_or_insert_default().merge(around);
+        }
         self.elapsed = self.elapsed.max(other.elapsed);
         self.generator.processor_time += other.generator.processor_time;
         self.generator.busiest = self.generator.busiest.max(other.generator.busiest);

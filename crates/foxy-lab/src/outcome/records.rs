@@ -1,6 +1,7 @@
 //! The run records that a load run becomes.
 
 use super::{ErrorCause, LoadReport, Tally, share};
+use crate::fault::AroundFault;
 use foxy_report::{Measure, Record};
 use std::time::Duration;
 
@@ -20,6 +21,10 @@ impl LoadReport {
             ("requests", self.answers as f64, "requests"),
         ];
         values.extend(self.origin.map(|origin| self.two_sided(origin)).into_iter().flatten());
+        if let Some(AroundFault { begun, answered, unexcused }) = self.around_fault {
+            values.push(("answered_during_fault", share(answered, begun), "share"));
+            values.push(("errors_outside_fault", unexcused as f64, "requests"));
+        }
         for (name, quantile) in [
             ("latency_p50_us", 0.5),
             ("latency_p90_us", 0.9),

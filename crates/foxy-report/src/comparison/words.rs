@@ -6,7 +6,7 @@ use crate::record::{Measure, Record};
 use crate::table::Table;
 
 /// The columns of a table, where a workload has them: measure, head, factor to the head's unit.
-const COLUMNS: [(&str, &str, f64); 16] = [
+const COLUMNS: [(&str, &str, f64); 18] = [
     ("cpu_us_per_request", "CPU µs/request", 1.0),
     ("requests_per_second", "requests/s", 1.0),
     ("latency_p50_us", "p50 µs", 1.0),
@@ -23,6 +23,8 @@ const COLUMNS: [(&str, &str, f64); 16] = [
     ("system_calls_per_request", "system calls/request", 1.0),
     ("wrong_bytes", "wrong bytes", 1.0),
     ("errors", "errors", 1.0),
+    ("answered_during_fault", "answered during fault", 1.0),
+    ("errors_outside_fault", "errors outside it", 1.0),
 ];
 
 /// A mean with its interval, three digits: `14 (12.9–15.1)`.

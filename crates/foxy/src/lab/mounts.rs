@@ -70,7 +70,7 @@ pub enum MountReason {
 impl fmt::Display for MountReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NotRoot => f.write_str("mounting a file system needs root; run foxy figure as root"),
+            Self::NotRoot => f.write_str("mounting a file system needs root; run foxy as root"),
             Self::NoTool(name) => write!(f, "there is no {name} here; install the package that has it"),
             Self::NotInKernel(kind) => write!(f, "this kernel has no {}", kind.name()),
             Self::NoSpace(free, needed) => {

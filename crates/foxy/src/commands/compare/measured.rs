@@ -1,16 +1,19 @@
 //! What is measured of a proxy that is up: its answers, what it used for them, and what it left on the disk.
 
 use super::trial::{Context, Trial};
+use crate::lab::fault::Staged;
 use crate::lab::peers::Holding;
 use crate::lab::peers::process::Running;
 use crate::lab::peers::system_calls::SystemCalls;
 use crate::lab::peers::usage::{self, Usage};
+use crate::lab::polymix;
 use crate::lab::progress::Progress;
 use foxy_base::{Instant, clock};
 use foxy_lab::LoadReport;
 use foxy_lab::load::{self, LoadOptions, Pace, Stop};
 use foxy_report::comparison::AT_RATE;
 use foxy_report::{Measure, Record, Timeline};
+use foxy_workload::Model;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
@@ -51,12 +54,13 @@ impl Measured<'_> {
             self.forget(notes);
         }
         let mut records = self.closed(running, notes)?;
-        for &rate in &self.context.rates {
+        let waits = self.options.workload.objects().is_some() && self.trial.scenario.rate.is_none();
+        for &rate in self.context.rates.iter().filter(|_| waits) {
             let pace = Pace::Open { rate: f64::from(rate) };
             let stop = Stop::After(self.context.time);
             let options = LoadOptions { pace, stop, ..self.options.clone() };
-            let Loaded { report, used, .. } = self.load(running, &options, &format!(" at {rate}/s"))?;
-            let under = format!("{}{AT_RATE}{rate}", self.trial.scenario.workload);
+            let Loaded { report, used, .. } = self.load(running, &options, &format!(" at {rate}/s"), None)?;
+            let under = format!("{}{AT_RATE}{rate}", self.trial.scenario.name);
             records.extend(self.labelled(report.records(self.trial.peer.name, Some(used.processor)), &under));
         }
         if self.context.interrupted.load(Relaxed) {
@@ -68,12 +72,16 @@ impl Measured<'_> {
     /// The measured run, as fast as the answers come.
     fn closed(&self, running: &mut Running, notes: &mut Vec<String>) -> Result<Vec<Record>, String> {
         let name = self.trial.peer.name;
-        let workload = self.trial.scenario.workload;
+        let workload = self.trial.scenario.name;
         let origin = self.context.origin.requests();
         let device = usage::of_device(&self.cache);
-        let Loaded { report, used, timeline } = self.load(running, &self.options, "")?;
+        let staged = self.staged();
+        let options = LoadOptions { fault: staged.as_ref().map(Staged::fault), ..self.options.clone() };
+        let Loaded { report, used, timeline, phases } = self.load(running, &options, "", staged.as_ref())?;
+        drop(staged);
         let device = usage::of_device(&self.cache).zip(device);
         let mut found = report.records(name, Some(used.processor));
+        found.extend(phases);
         let mut measure = |name_of: &str, value: f64, unit: &str| {
             found.push(Record::Measure(Measure::once(name_of, name, value, unit)));
         };
@@ -105,8 +113,21 @@ impl Measured<'_> {
         Ok(self.labelled(found, workload))
     }
 
+    /// What goes wrong in the middle third of the run that begins now, if anything is to.
+    fn staged(&self) -> Option<Staged<'_>> {
+        let (kind, Stop::After(time)) = (self.trial.scenario.fault?, self.options.stop) else { return None };
+        let folder = self.cache.parent().unwrap_or(&self.cache);
+        Some(Staged::new(kind, &self.context.origin, folder, clock::monotonic(), time))
+    }
+
     /// Puts a load on the proxy; what it counted, what the proxy used meanwhile, and the rate over the run.
-    fn load(&self, running: &mut Running, options: &LoadOptions, label: &str) -> Result<Loaded, String> {
+    fn load(
+        &self,
+        running: &mut Running,
+        options: &LoadOptions,
+        label: &str,
+        staged: Option<&Staged<'_>>,
+    ) -> Result<Loaded, String> {
         let ended = || format!("{} ended before it was measured", self.trial.peer.name);
         let total = match options.stop {
             Stop::Requests(count) => Some(count),
@@ -115,12 +136,21 @@ impl Measured<'_> {
         let mut progress = Progress::new(&format!("{}{label}", self.trial.label), total);
         let mut curve = Curve::new(total);
         let before = running.usage().ok_or_else(ended)?;
-        let report = load::run(options, &mut |done| {
+        let mut progressed = |done| {
             progress.update(done);
             curve.add(done);
+            if let Some(staged) = staged {
+                staged.tick(clock::monotonic());
+            }
             self.look(running);
-        });
-        let report = report.map_err(|error| self.no(&error))?;
+        };
+        let found = match &options.workload.model {
+            Model::PolyMix4(knobs) => polymix::run(options, knobs, self.trial.peer.name, &mut progressed),
+            Model::Objects(_) | Model::Table3(_) | Model::Trace(_) => {
+                load::run(options, &mut progressed).map(|report| (report, Vec::new()))
+            }
+        };
+        let (report, phases) = found.map_err(|error| self.no(&error))?;
         if report.answers == 0 && !options.interrupted.load(Relaxed) {
             return Err(format!(
                 "{}: no request was answered: {}",
@@ -137,7 +167,7 @@ impl Measured<'_> {
             resident: after.resident,
             written: after.written.saturating_sub(before.written),
         };
-        Ok(Loaded { report, used, timeline: curve.points })
+        Ok(Loaded { report, used, timeline: curve.points, phases })
     }
 
     /// System calls of the proxy for each answer of a run of their own; or why they cannot be counted here.
@@ -171,7 +201,7 @@ impl Measured<'_> {
         std::thread::sleep(Duration::from_secs(2));
         sync(&self.cache);
         if let Err(error) = std::fs::write("/proc/sys/vm/drop_caches", "1") {
-            notes.push(format!("{}: the page cache was not dropped: {error}", self.trial.scenario.workload));
+            notes.push(format!("{}: the page cache was not dropped: {error}", self.trial.scenario.name));
         }
     }
 
@@ -205,6 +235,8 @@ struct Loaded {
     used: Usage,
     /// The rate over the run, where its number of requests is known.
     timeline: Vec<(f64, f64)>,
+    /// What is known of each phase, where the workload has phases.
+    phases: Vec<Record>,
 }
 
 /// The rate over a run whose number of requests is known, as points over the share that has begun.

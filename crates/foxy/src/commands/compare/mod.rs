@@ -33,7 +33,7 @@ Bars can name proxy and workload: errors>0, foxy/hit_ratio<0.9, fill/foxy/cpu_us
 
 /// Its arguments.
 pub fn command() -> Command {
-    let workloads: String = SCENARIOS.iter().map(|scenario| format!(" {}", scenario.workload)).collect();
+    let workloads: String = SCENARIOS.iter().map(|scenario| format!(" {}", scenario.name)).collect();
     let proxies: String = PEERS.iter().map(|peer| format!(" {}", peer.name)).collect();
     Command::new("compare")
         .about("Put the same work on several proxies and say what each takes for it")
@@ -46,7 +46,7 @@ pub fn command() -> Command {
                 .help("Whom; the first is compared with each other"),
         )
         .arg(
-            option("workload", "NAME", "Under what; can be repeated. Without it all of them")
+            option("workload", "NAME", "Under what; can be repeated. Without it memory-hit to large")
                 .action(ArgAction::Append),
         )
         .arg(path("out", "DIR", "Where records and reports go"))
@@ -117,10 +117,12 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
 }
 
 fn scenarios(matches: &ArgMatches) -> Result<Vec<Scenario>, Failure> {
-    let Some(names) = matches.get_many::<String>("workload") else { return Ok(SCENARIOS.to_vec()) };
+    let Some(names) = matches.get_many::<String>("workload") else {
+        return Ok(SCENARIOS.into_iter().filter(Scenario::is_at_full_speed).collect());
+    };
     let find = |name: &String| {
         Scenario::find(name).ok_or_else(|| {
-            let known: Vec<&str> = SCENARIOS.iter().map(|scenario| scenario.workload).collect();
+            let known: Vec<&str> = SCENARIOS.iter().map(|scenario| scenario.name).collect();
             Failure::Unusable(format!(
                 "--workload {name}: proxies are not compared under that; there are {}",
                 known.join(", ")
@@ -190,7 +192,7 @@ fn all_trials(
         for repeat in 1..=repeats {
             for (peer, program) in peers {
                 number += 1;
-                let label = format!("[{number}/{all}] {} {repeat} {}", scenario.workload, peer.name);
+                let label = format!("[{number}/{all}] {} {repeat} {}", scenario.name, peer.name);
                 let trial = Trial { peer: *peer, program, scenario: *scenario, repeat, label };
                 let result = trial::run(&trial, context);
                 if context.interrupted.load(Relaxed) {
@@ -210,7 +212,7 @@ fn keep(trial: &Trial, context: &Context, result: Result<Found, String>) -> Vec<
         Ok(found) => found,
         Err(why) => {
             terminal::report(Level::Warning, &format!("{}: {why}", trial.label));
-            let reason = format!("{}, repeat {}: {why}", trial.scenario.workload, trial.repeat);
+            let reason = format!("{}, repeat {}: {why}", trial.scenario.name, trial.repeat);
             return vec![Record::FailedRun { subject, reason }];
         }
     };
@@ -225,7 +227,7 @@ fn keep(trial: &Trial, context: &Context, result: Result<Found, String>) -> Vec<
         records.push(Record::Subject(Subject {
             subject,
             version: trial.peer.version(trial.program),
-            workload: trial.scenario.workload.into(),
+            workload: trial.scenario.name.into(),
             command: [program].into_iter().chain(arguments).collect::<Vec<_>>().join(" "),
             files: found.plan.files.iter().map(|(name, text)| ((*name).to_owned(), neutral(text))).collect(),
             notes: notes.chain(found.notes).collect(),

@@ -1,18 +1,22 @@
 //! What each workload means for a comparison: how much is asked for, what the proxies may keep, and what is looked at besides
-//! the answers. A workload that can be compared is one row of [`SCENARIOS`].
+//! the answers. What can be compared under is one row of [`SCENARIOS`].
 
+use crate::lab::fault::FaultKind;
 use crate::lab::peers::Holding;
 use foxy_base::ByteSize;
-use foxy_workload::{Objects, Workload};
+use foxy_lab::Pace;
+use foxy_workload::{Model, Objects, Workload};
 
 const MEGABYTE: u64 = 1 << 20;
 
 /// A workload as proxies are compared under it.
 #[derive(Clone, Copy, Debug)]
 pub struct Scenario {
+    /// Its name: that of the workload, or of what goes wrong meanwhile.
+    pub name: &'static str,
     /// The workload's name.
-    pub workload: &'static str,
-    /// How many objects, in a full comparison and in a quick one.
+    workload: &'static str,
+    /// How many objects, in a full comparison and in a quick one; other models say that themselves.
     objects: [u64; 2],
     /// What a proxy may keep on disk, in a full comparison and in a quick one.
     disk: [ByteSize; 2],
@@ -22,6 +26,12 @@ pub struct Scenario {
     pub holding: Holding,
     /// What its processes may take together with their page cache, where that can be limited.
     pub limit: Option<ByteSize>,
+    /// How many times as long as others it is measured.
+    pub times: u32,
+    /// Requests a second, if they do not wait for answers.
+    pub rate: Option<f64>,
+    /// What goes wrong in the middle third.
+    pub fault: Option<FaultKind>,
     /// Whether the system calls of the proxy are counted, in a run of their own.
     pub system_calls: bool,
     /// Whether the newest tenth is asked for again at the end: a proxy that quietly does not store looks fast.
@@ -30,31 +40,58 @@ pub struct Scenario {
 
 /// The plainest; the others say in what they differ from it.
 const ZIPF: Scenario = Scenario {
+    name: "zipf",
     workload: "zipf",
     objects: [10_000, 10_000],
     disk: [ByteSize(512 * MEGABYTE); 2],
     memory: ByteSize(256 * MEGABYTE),
     holding: Holding::Memory,
     limit: None,
+    times: 1,
+    rate: None,
+    fault: None,
     system_calls: false,
     newest: false,
 };
 
-/// Every workload that proxies can be compared under. Sizes are a part of ANCHORS' M1, M2, D1C, F1 and L1 that a machine of
+/// Objects on disk, more than memory holds.
+const DISK_HIT: Scenario = Scenario {
+    name: "disk-hit",
+    workload: "disk-hit",
+    objects: [60_000, 10_000],
+    disk: [ByteSize(1536 * MEGABYTE), ByteSize(256 * MEGABYTE)],
+    memory: ByteSize(32 * MEGABYTE),
+    holding: Holding::Disk,
+    limit: Some(ByteSize(256 * MEGABYTE)),
+    ..ZIPF
+};
+
+/// Hits and misses beside each other while something goes wrong: so many objects that most are asked for once or twice.
+const FAULT: Scenario = Scenario {
+    objects: [1_000_000, 1_000_000],
+    disk: [ByteSize(256 * MEGABYTE); 2],
+    memory: ByteSize(32 * MEGABYTE),
+    holding: Holding::Disk,
+    times: 3,
+    rate: Some(500.0),
+    ..ZIPF
+};
+
+/// Everything that proxies can be compared under. Sizes are a part of ANCHORS' M1, M2, D1C, F1 and L1 that a machine of
 /// two cores gets through in minutes; their proportions are kept.
-pub const SCENARIOS: [Scenario; 5] = [
-    Scenario { workload: "memory-hit", objects: [1, 1], system_calls: true, ..ZIPF },
+pub const SCENARIOS: [Scenario; 11] = [
+    Scenario { name: "memory-hit", workload: "memory-hit", objects: [1, 1], system_calls: true, ..ZIPF },
     ZIPF,
+    DISK_HIT,
     Scenario {
-        workload: "disk-hit",
-        objects: [60_000, 10_000],
-        disk: [ByteSize(1536 * MEGABYTE), ByteSize(256 * MEGABYTE)],
-        memory: ByteSize(32 * MEGABYTE),
-        holding: Holding::Disk,
-        limit: Some(ByteSize(256 * MEGABYTE)),
-        ..ZIPF
+        name: "small",
+        workload: "small",
+        objects: [200_000, 100_000],
+        memory: ByteSize(8 * MEGABYTE),
+        ..DISK_HIT
     },
     Scenario {
+        name: "fill",
         workload: "fill",
         objects: [98_304, 16_384],
         disk: [ByteSize(384 * MEGABYTE), ByteSize(64 * MEGABYTE)],
@@ -64,25 +101,65 @@ pub const SCENARIOS: [Scenario; 5] = [
         ..ZIPF
     },
     Scenario {
+        name: "large",
         workload: "large",
         objects: [4, 2],
         disk: [ByteSize(2048 * MEGABYTE); 2],
         memory: ByteSize(1024 * MEGABYTE),
         ..ZIPF
     },
+    Scenario { name: "table3", workload: "table3", times: 6, ..ZIPF },
+    Scenario {
+        name: "polymix-4",
+        workload: "polymix-4",
+        disk: [ByteSize(64 * MEGABYTE), ByteSize(32 * MEGABYTE)],
+        memory: ByteSize(32 * MEGABYTE),
+        ..ZIPF
+    },
+    Scenario { name: "origin-down", fault: Some(FaultKind::OriginDown), ..FAULT },
+    Scenario { name: "origin-slow", fault: Some(FaultKind::OriginSlow), ..FAULT },
+    Scenario { name: "disk-full", fault: Some(FaultKind::DiskFull), ..FAULT },
 ];
 
+/// What the rates and the cache of PolyMix-4 are here, in a full comparison and in a quick one, and what its durations are divided by.
+const POLYMIX: [(f64, u64, u32); 2] = [(400.0, 64 * MEGABYTE, 240), (200.0, 8 * MEGABYTE, 2400)];
+
 impl Scenario {
-    /// The scenario of that workload.
-    pub fn find(workload: &str) -> Option<Self> {
-        SCENARIOS.into_iter().find(|scenario| scenario.workload == workload)
+    /// The scenario of that name.
+    pub fn find(name: &str) -> Option<Self> {
+        SCENARIOS.into_iter().find(|scenario| scenario.name == name)
     }
 
     /// The workload itself, of this size.
     pub fn workload(&self, quick: bool) -> Workload {
         let workload = Workload::find(self.workload).expect("every scenario's workload is known");
         let count = self.objects[usize::from(quick)];
-        workload.with_objects(|objects| Objects { objects: count, ..objects })
+        let warm_up = self.fault.is_none();
+        let mut workload = workload.with_objects(|objects| Objects {
+            objects: count,
+            warm_up: objects.warm_up && warm_up,
+            ..objects
+        });
+        if let Model::PolyMix4(knobs) = &mut workload.model {
+            let (rate, cache, scale) = POLYMIX[usize::from(quick)];
+            (knobs.peak_rate, knobs.fill_rate, knobs.time_scale) = (rate, rate, scale);
+            knobs.cache_size = cache * u64::from(scale);
+        }
+        workload
+    }
+
+    /// Whether requests come as fast as they are answered: what is compared unless something else is asked for.
+    pub fn is_at_full_speed(&self) -> bool {
+        self.pace(&self.workload(true)) == Pace::Closed && self.workload(true).objects().is_some()
+    }
+
+    /// When its requests begin.
+    pub fn pace(&self, workload: &Workload) -> Pace {
+        match (&workload.model, self.rate) {
+            (Model::Table3(knobs), _) => Pace::Random { rate: knobs.rate },
+            (_, Some(rate)) => Pace::Open { rate },
+            (_, None) => Pace::Closed,
+        }
     }
 
     /// What a proxy may keep on disk.
@@ -100,13 +177,14 @@ mod tests {
         for quick in [false, true] {
             for scenario in SCENARIOS {
                 let workload = scenario.workload(quick);
-                let objects = workload.objects().expect("a workload of objects");
+                let Some(objects) = workload.objects() else { continue };
                 let bytes = objects.objects * objects.size;
                 match scenario.holding {
-                    Holding::Memory => assert!(bytes <= scenario.memory.0, "{}", scenario.workload),
-                    Holding::Disk => assert!(bytes > 2 * scenario.memory.0, "{}", scenario.workload),
+                    Holding::Memory => assert!(bytes <= scenario.memory.0, "{}", scenario.name),
+                    Holding::Disk => assert!(bytes > 2 * scenario.memory.0, "{}", scenario.name),
                 }
-                assert_eq!(scenario.newest, bytes > scenario.disk(quick).0, "{}", scenario.workload);
+                let must_evict = bytes > scenario.disk(quick).0 && scenario.fault.is_none();
+                assert_eq!(scenario.newest, must_evict, "{}", scenario.name);
             }
         }
     }

@@ -3,15 +3,19 @@
 
 use super::measured::Measured;
 use super::scenario::Scenario;
+use crate::lab::descriptors;
+use crate::lab::fault::FaultKind;
+use crate::lab::mounts::{FileSystem, LoopMount};
 use crate::lab::peers::memory_limit::MemoryLimit;
 use crate::lab::peers::process::Running;
 use crate::lab::peers::{Description, Peer, Plan};
 use crate::lab::temporary::Temporary;
 use foxy_base::clock;
 use foxy_lab::Origin;
-use foxy_lab::load::{self, LoadOptions, Mode, Stop};
+use foxy_lab::load::{self, LoadOptions, Mode, Pace, Stop};
 use foxy_report::Record;
-use foxy_workload::{Objects, Popularity};
+use foxy_workload::polymix::ROBOT_CONNECTIONS;
+use foxy_workload::{Model, Objects, Popularity, Workload};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -20,6 +24,8 @@ use std::time::Duration;
 
 /// How long a proxy may take until it gives its first object.
 const UNTIL_READY: Duration = Duration::from_secs(60);
+/// Bytes that a disk has beside the cache before it is full on purpose.
+const ROOM_BESIDE: u64 = 256 << 20;
 /// An object that no workload asks for.
 const PROBE: u64 = u64::MAX;
 
@@ -72,14 +78,17 @@ pub struct Found {
 /// # Errors
 /// Why it came to nothing, in one line.
 pub fn run(trial: &Trial, context: &Context) -> Result<Found, String> {
-    let folder = Temporary::new(context.folder.join(trial.peer.name));
+    provide_descriptors(trial, context)?;
+    let disk = small_disk(trial, context)?;
+    let base = disk.as_ref().map_or(&*context.folder, LoopMount::folder);
+    let folder = Temporary::new(base.join(trial.peer.name));
     let description = describe(trial, context, folder.path())?;
     let plan = (trial.peer.plan)(&description);
     let mut notes = Vec::new();
     let limit = trial.scenario.limit.and_then(|limit| match MemoryLimit::new(limit) {
         Ok(limit) => Some(limit),
         Err(why) => {
-            notes.push(format!("{}: memory was not limited: {why}", trial.scenario.workload));
+            notes.push(format!("{}: memory was not limited: {why}", trial.scenario.name));
             None
         }
     });
@@ -97,6 +106,24 @@ pub fn run(trial: &Trial, context: &Context) -> Result<Found, String> {
         (Ok(records), None) => Ok(Found { records, plan, notes }),
         (Err(error), None) => Err(error),
     }
+}
+
+/// A disk of its own with a little more room than the cache, where it is to be full for a while.
+fn small_disk(trial: &Trial, context: &Context) -> Result<Option<LoopMount>, String> {
+    if trial.scenario.fault != Some(FaultKind::DiskFull) {
+        return Ok(None);
+    }
+    let size = trial.scenario.disk(context.quick).0 + ROOM_BESIDE;
+    let mount = LoopMount::new(&context.folder, FileSystem::Ext4, "noatime", size);
+    mount.map(Some).map_err(|reason| format!("{}: no disk to be full: {reason}", trial.peer.name))
+}
+
+/// Sees to it that robots can have all their connections, here and at the origin, which is here too.
+fn provide_descriptors(trial: &Trial, context: &Context) -> Result<(), String> {
+    let Model::PolyMix4(knobs) = trial.scenario.workload(context.quick).model else { return Ok(()) };
+    let robots = u64::from(knobs.robots());
+    let connections = 2 * robots * ROBOT_CONNECTIONS as u64;
+    descriptors::provide(connections, &format!("{robots} robots")).map_err(|failure| failure.to_string())
 }
 
 fn describe(trial: &Trial, context: &Context, folder: &Path) -> Result<Description, String> {
@@ -117,11 +144,16 @@ fn load_options(trial: &Trial, context: &Context, target: SocketAddr) -> LoadOpt
     let workload = trial.scenario.workload(context.quick);
     let stop = match workload.objects() {
         Some(Objects { popularity: Popularity::AllNew, objects, .. }) => Stop::Requests(*objects),
-        _ => Stop::After(context.time),
+        _ => Stop::After(trial.scenario.times * context.time),
     };
     let seed = context.seed.wrapping_add(u64::from(trial.repeat));
     let mode = Mode::Reverse { host: context.origin.address().to_string() };
-    LoadOptions { clients: context.clients, stop, seed, ..LoadOptions::new(target, mode, workload) }
+    let pace = trial.scenario.pace(&workload);
+    let clients = match &workload.model {
+        Model::Table3(knobs) => knobs.clients as usize,
+        Model::Objects(_) | Model::PolyMix4(_) | Model::Trace(_) => context.clients,
+    };
+    LoadOptions { clients, stop, pace, seed, ..LoadOptions::new(target, mode, workload) }
 }
 
 /// Asks for an object until it comes.
@@ -134,8 +166,10 @@ fn wait_until_ready(
     let name = trial.peer.name;
     let popularity = Popularity::Window { first: PROBE };
     let probe = Objects { popularity, objects: 1, size: 1, warm_up: false };
+    let workload = Workload::find("zipf").expect("it is one of ours").with_objects(|_| probe);
     let probe = LoadOptions {
-        workload: options.workload.clone().with_objects(|_| probe),
+        workload,
+        pace: Pace::Closed,
         clients: 1,
         stop: Stop::Requests(1),
         time_limit: Duration::from_secs(2),

@@ -2,13 +2,15 @@
 
 use crate::failure::Failure;
 use crate::lab::arguments::{count, fail_if, option, switch};
+use crate::lab::fault::{FAULTS, Staged};
 use crate::lab::{logs, records, seed, trust, workloads};
 use clap::{Arg, ArgMatches, Command, value_parser};
-use foxy_base::ByteSize;
+use foxy_base::{ByteSize, clock};
 use foxy_lab::Origin;
 use foxy_lab::load::{LoadOptions, Mode, Pace, Protocol, Stop};
 use foxy_workload::{Model, Objects, Popularity, Workload};
 use std::net::SocketAddr;
+use std::path::Path;
 use std::time::Duration;
 
 /// What `--protocol` can be.
@@ -98,6 +100,13 @@ fn how() -> Vec<Arg> {
         option("requests", "N", "Stop after this many; a trace ends at its end").value_parser(count()),
         option("seconds", "N", "Stop after this time (10 unless --requests or --trace is given)")
             .value_parser(count()),
+        option(
+            "fault",
+            "WHAT",
+            "What goes wrong in the middle third of --seconds, at the origin that is started here",
+        )
+        .value_parser(["origin-down", "origin-slow"])
+        .conflicts_with_all(["origin", "requests"]),
         records::argument(),
         fail_if(Some("hit_ratio<0.9")),
     ]
@@ -157,6 +166,24 @@ pub fn options(
     };
     let clients = matches.get_one::<u32>("clients").copied().unwrap_or(clients) as usize;
     Ok(LoadOptions { clients, pace, stop, ..wire(matches, workload, started_here)? })
+}
+
+/// The fault that is asked for, if one is; its run begins now.
+///
+/// # Errors
+/// A run whose end is not a time, of which there is no middle third.
+pub fn staged<'a>(
+    matches: &ArgMatches,
+    options: &LoadOptions,
+    started_here: Option<&'a Origin>,
+) -> Result<Option<Staged<'a>>, Failure> {
+    let Some((name, origin)) = matches.get_one::<String>("fault").zip(started_here) else { return Ok(None) };
+    let (Stop::After(time), Some(_)) = (options.stop, options.workload.objects()) else {
+        let what = "a run that ends after --seconds, of a workload of objects";
+        return Err(Failure::Unusable(format!("--fault {name}: {what} can have one")));
+    };
+    let (_, kind) = FAULTS.iter().find(|known| known.0 == name).expect("clap knows the values");
+    Ok(Some(Staged::new(*kind, origin, Path::new(""), clock::monotonic(), time)))
 }
 
 /// The workload, `given` or named, its knobs changed as the arguments say.

@@ -1,16 +1,17 @@
 //! `foxy load`: puts a named workload on a proxy and says what it did, byte for byte.
 
 pub mod arguments;
-mod phases;
 mod trace;
 
 use crate::failure::Failure;
-use crate::lab::{descriptors, ending, origin, progress::Progress, records};
+use crate::lab::fault::Staged;
+use crate::lab::{descriptors, ending, origin, polymix, progress::Progress, records};
 use crate::process_table::{family, processor_time};
 use crate::signals::interrupted;
 use crate::terminal::{self, Level};
 pub use arguments::command;
 use clap::ArgMatches;
+use foxy_base::clock;
 use foxy_lab::load::{self, LoadOptions, Pace, Stop};
 use foxy_lab::{ErrorCause, LoadReport, Origin, Tally};
 use foxy_report::{Measure, Record, Setup, Table};
@@ -38,11 +39,18 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     if options.interrupted.load(Relaxed) {
         return Err(Failure::Failed("load: stopped by a signal before anything was measured".into()));
     }
+    let staged = arguments::staged(matches, &options, started_here.as_ref())?;
+    let options = LoadOptions { fault: staged.as_ref().map(Staged::fault), ..options };
     let process = matches.get_one::<u32>("pid").copied();
     let (used_before, asked_before) = (process_time(process)?, asked(started_here.as_ref()));
     let (mut report, mut more) = match &options.workload.model {
-        Model::PolyMix4(knobs) => phases::run(&options, knobs, subject)?,
-        Model::Objects(_) | Model::Table3(_) | Model::Trace(_) => (measure(&options, "load")?, Vec::new()),
+        Model::PolyMix4(knobs) => {
+            let mut progress = Progress::new("polymix-4", None);
+            polymix::run(&options, knobs, subject, &mut |done| progress.update(done)).map_err(failed)?
+        }
+        Model::Objects(_) | Model::Table3(_) | Model::Trace(_) => {
+            (measure(&options, "load", staged.as_ref())?, Vec::new())
+        }
     };
     let used = process_time(process)?.zip(used_before).map(|(after, before)| after.saturating_sub(before));
     report.origin = asked(started_here.as_ref()).zip(asked_before).map(|(after, before)| after.since(before));
@@ -50,7 +58,7 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     found.append(&mut more);
     found.extend(read.into_iter().flatten());
     if let Some(&newest) = matches.get_one::<u64>("newest") {
-        let again = measure(&load::newest_again(&options, &report, newest), "newest")?;
+        let again = measure(&load::newest_again(&options, &report, newest), "newest", None)?;
         let share = Measure::once("resident_after_fill", subject, again.hit_ratio(), "share");
         found.push(Record::Measure(share));
     }
@@ -148,7 +156,7 @@ fn asked(origin: Option<&Origin>) -> Option<Tally> {
     origin.map(|origin| Tally { requests: origin.requests(), bytes: origin.body_bytes() })
 }
 
-fn measure(options: &LoadOptions, label: &str) -> Result<LoadReport, Failure> {
+fn measure(options: &LoadOptions, label: &str, staged: Option<&Staged<'_>>) -> Result<LoadReport, Failure> {
     let most = options.workload.model.requests().unwrap_or(u64::MAX);
     let total = match (options.stop, options.pace) {
         (Stop::Requests(count), _) => Some(count.min(most)),
@@ -159,7 +167,13 @@ fn measure(options: &LoadOptions, label: &str) -> Result<LoadReport, Failure> {
         (Stop::After(_), Pace::Closed | Pace::Recorded { .. }) => None,
     };
     let mut progress = Progress::new(label, total);
-    load::run(options, &mut |done| progress.update(done)).map_err(failed)
+    let progressed = &mut |done| {
+        progress.update(done);
+        if let Some(staged) = staged {
+            staged.tick(clock::monotonic());
+        }
+    };
+    load::run(options, progressed).map_err(failed)
 }
 
 fn process_time(process: Option<u32>) -> Result<Option<Duration>, Failure> {

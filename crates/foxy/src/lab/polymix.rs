@@ -1,14 +1,12 @@
 //! PolyMix-4 phase by phase: the run, and what is recorded of each phase.
 
-use super::failed;
-use crate::failure::Failure;
-use crate::lab::progress::Progress;
 use foxy_lab::LoadReport;
 use foxy_lab::load::LoadOptions;
 use foxy_lab::robots::{self, Robots};
 use foxy_lab::schedule::Schedule;
 use foxy_report::{Measure, Record, RequestClass};
 use foxy_workload::polymix::{PolyMix4, ROBOT_CONNECTIONS, requests_per_start};
+use std::io;
 
 /// Runs all phases; gives everything together, and what is known of each phase in records.
 ///
@@ -18,16 +16,15 @@ pub fn run(
     options: &LoadOptions,
     knobs: &PolyMix4,
     subject: &str,
-) -> Result<(LoadReport, Vec<Record>), Failure> {
+    progress: &mut dyn FnMut(u64),
+) -> io::Result<(LoadReport, Vec<Record>)> {
     let mut schedule = Schedule::new(knobs);
     let robots = Robots {
         count: knobs.robots() as usize,
         connections: ROBOT_CONNECTIONS,
         starts: knobs.peak_rate / requests_per_start(),
     };
-    let mut progress = Progress::new("polymix-4", None);
-    let reports = robots::run(options, robots, &mut schedule, &mut |done| progress.update(done));
-    let reports = reports.map_err(failed)?;
+    let reports = robots::run(options, robots, &mut schedule, progress)?;
     let mut all = LoadReport::default();
     let mut records = Vec::new();
     for (name, report) in schedule.names().zip(&reports) {
