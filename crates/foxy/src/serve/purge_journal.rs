@@ -96,7 +96,9 @@ pub fn open(stores: &[Beside], fresh: Fresh) -> Result<(Purges, ListHealth), Fai
 fn refusal(folder: &Path, why: Unwritten) -> Failure {
     let right = match why {
         Unwritten::InUse => "stop that one or name another folder with --store",
-        Unwritten::Lost | Unwritten::Failed(_) => "free some space, or remove that file",
+        Unwritten::Lost | Unwritten::OtherFolder | Unwritten::Failed(_) => {
+            "free some space, or remove that file"
+        }
     };
     Failure::Unusable(format!("store {}: {why}; {right}", folder.join(NAME).display()))
 }

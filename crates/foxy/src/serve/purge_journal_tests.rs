@@ -127,6 +127,11 @@ fn what_no_disk_takes_is_refused_and_changes_nothing_until_one_does() {
     assert_eq!(purge(&purges, &[url(2)]), Err(NotPurged::NotDurable));
     assert_eq!(scopes(&purges), [url(1)], "a refused purge is not in force");
     assert!(health.trouble(0).expect("one").contains("cannot be written"), "{:?}", health.trouble(0));
+    // As when a disk is unmounted and its mount point is left.
+    fs::create_dir(&paths[0]).expect("made");
+    assert_eq!(purge(&purges, &[url(2)]), Err(NotPurged::NotDurable));
+    assert_eq!(fs::read_dir(&paths[0]).expect("there").count(), 0, "nothing is written beside another store");
+    fs::remove_dir(&paths[0]).expect("empty");
     fs::rename(&hidden, &paths[0]).expect("moved back");
     purge(&purges, &[url(3)]).expect("kept");
     assert_eq!(health.trouble(0), None);

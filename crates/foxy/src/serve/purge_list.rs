@@ -4,7 +4,7 @@
 use foxy_proxy::purge::Rule;
 use foxy_proxy::purge::journal::{self, Journal, Series, Unreliable};
 use std::fmt;
-use std::fs::{self, File, OpenOptions, TryLockError};
+use std::fs::{self, File, Metadata, OpenOptions, TryLockError};
 use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
@@ -49,6 +49,8 @@ pub enum Unwritten {
     InUse,
     /// It was removed or replaced while it was written.
     Lost,
+    /// Another folder is there than when foxy started, or none. What is written there is not beside the store.
+    OtherFolder,
     /// The system has something against it.
     Failed(ErrorKind),
 }
@@ -80,6 +82,7 @@ impl fmt::Display for Unwritten {
         match self {
             Self::InUse => f.write_str("in use by another foxy"),
             Self::Lost => f.write_str("removed or replaced while it was written"),
+            Self::OtherFolder => f.write_str("its folder was removed, moved or unmounted while in use"),
             Self::Failed(kind) => kind.fmt(f),
         }
     }
@@ -129,6 +132,8 @@ fn refuse_another(path: &Path) -> Result<(), Unwritten> {
 /// The list in one folder, to be written.
 pub struct List {
     folder: PathBuf,
+    /// The folder as it was when this began.
+    home: io::Result<File>,
     series: Series,
     /// None while the file cannot be relied on; it is written anew then.
     open: Option<Open>,
@@ -146,8 +151,8 @@ struct Open {
 
 impl List {
     /// The list of that series in a folder; it is written anew first.
-    pub const fn new(folder: PathBuf, series: Series) -> Self {
-        Self { folder, series, open: None }
+    pub fn new(folder: PathBuf, series: Series) -> Self {
+        Self { home: File::open(&folder), folder, series, open: None }
     }
 
     /// Where its store is.
@@ -157,7 +162,12 @@ impl List {
 
     /// Whether what was written is what the next start finds.
     pub fn is_there(&self) -> bool {
-        self.open.as_ref().is_some_and(|open| open.is_at(&self.folder.join(NAME)))
+        self.is_at_home() && self.open.as_ref().is_some_and(|open| open.is_at(&self.folder.join(NAME)))
+    }
+
+    fn is_at_home(&self) -> bool {
+        let home = self.home.as_ref().ok().and_then(|home| home.metadata().ok());
+        home.zip(self.folder.metadata().ok()).is_some_and(|(home, named)| is_one(&home, &named))
     }
 
     /// Makes these rules durable, which follow `before`; `latest` is the number of the last.
@@ -180,6 +190,9 @@ impl List {
             }
         }
         self.open = None;
+        if !self.is_at_home() {
+            return Err(Unwritten::OtherFolder);
+        }
         let mut all = before();
         all.extend_from_slice(rules);
         self.open = Some(self.write_anew(latest, &all)?);
@@ -221,6 +234,10 @@ impl List {
     }
 }
 
+fn is_one(one: &Metadata, other: &Metadata) -> bool {
+    one.dev() == other.dev() && one.ino() == other.ino()
+}
+
 impl Open {
     fn append(mut self, series: Series, latest: u64, rules: &[Rule]) -> io::Result<Self> {
         let mut bytes = Vec::new();
@@ -234,9 +251,7 @@ impl Open {
     /// Whether that is its name, and it is as long as was written.
     fn is_at(&self, path: &Path) -> bool {
         match (self.file.metadata(), path.symlink_metadata()) {
-            (Ok(ours), Ok(named)) => {
-                ours.dev() == named.dev() && ours.ino() == named.ino() && named.len() >= self.bytes
-            }
+            (Ok(ours), Ok(named)) => is_one(&ours, &named) && named.len() >= self.bytes,
             _ => false,
         }
     }
