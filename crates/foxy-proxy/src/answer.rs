@@ -72,6 +72,8 @@ pub(crate) struct Rest {
     pub(crate) at: u64,
     /// One past the last byte to send.
     pub(crate) end: u64,
+    /// Whether some of the answer was sent before.
+    pub(crate) opened: bool,
     /// What follows, once all is sent.
     pub(crate) answered: (After, Told),
 }
@@ -215,7 +217,8 @@ pub(crate) async fn stored(
             sender.finish(body.slice(slice(first - begin)..slice(last - begin))).await?;
         }
         StoredBody::Parts { fill } => {
-            let rest = Rest { at: first - begin, end: last - begin, answered: (after, told) };
+            let (at, end) = (first - begin, last - begin);
+            let rest = Rest { at, end, opened: false, answered: (after, told) };
             let body = PartsOf { object: stored.object(), fill: *fill, length: stored.length };
             body_parts::send(worker, sender, body, rest).await?;
             sender.end(&Headers::new()).await?;

@@ -210,7 +210,8 @@ async fn send(
         Body::Parts { fill, bytes } => {
             let of = PartsOf { object: flight.key.hash, fill: *fill, length: *bytes };
             sender.announce(more);
-            body_parts::send(worker, sender, of, Rest { at, end: *bytes, answered }).await?;
+            let rest = Rest { at, end: *bytes, opened: at > 0, answered };
+            body_parts::send(worker, sender, of, rest).await?;
             sender.announced_is_sent().await?;
         }
     }
@@ -229,7 +230,7 @@ async fn from_origin(
     let result = match framing {
         Framing::Length(length) if flight.head.status == 200 => {
             let at = std::mem::replace(&mut told.body_bytes, length);
-            let rest = Rest { at, end: length, answered: (after, told) };
+            let rest = Rest { at, end: length, opened: at > 0, answered: (after, told) };
             resume::rest(worker, sender, wanted, (&flight.head, length), rest).await
         }
         _ => Err(Cut::Source),

@@ -4,7 +4,7 @@
 use crate::answer::{Rest, Short};
 use crate::counters::Counter;
 use crate::sender::{Sender, Taken};
-use crate::storage::PART;
+use crate::storage::{PART, part_key};
 use crate::worker::Worker;
 use bytes::Bytes;
 use foxy_store::Key;
@@ -77,13 +77,13 @@ pub(crate) async fn send_stored(
     let mut nothing_sent = true;
     while rest.at < rest.end {
         let place = places.one().await;
-        let Some(part) = read(worker, body, rest.at / PART as u64).await else {
+        let Some(part) = read(worker, body, rest.at / PART as u64, rest.opened).await else {
             return Err(if nothing_sent { Short::Gone } else { Short::Rest(rest) });
         };
         let mut left = wanted_of(&part, &rest);
         drop(part);
         let stop = rest.at + left.len() as u64;
-        nothing_sent = false;
+        (nothing_sent, rest.opened) = (false, true);
         let taken = sender.part(&mut left, || places.patience()).await?;
         rest.at = stop - left.len() as u64;
         drop((left, place));
@@ -96,8 +96,9 @@ pub(crate) async fn send_stored(
 }
 
 /// One part, whole.
-async fn read(worker: &Worker, body: PartsOf, number: u64) -> Option<Bytes> {
-    let part = worker.shared.cache.storage()?.part(body.object, body.fill, number, &worker.counters).await?;
+async fn read(worker: &Worker, body: PartsOf, number: u64, begun: bool) -> Option<Bytes> {
+    let key = part_key(body.object, body.fill, number);
+    let part = worker.shared.cache.storage()?.part(key, begun, &worker.counters).await?;
     let expected = (PART as u64).min(body.length - number * PART as u64);
     (part.len() as u64 == expected).then_some(part)
 }

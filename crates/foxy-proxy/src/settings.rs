@@ -96,7 +96,7 @@ pub struct ProxySettings {
     pub client_write: Duration,
     /// For a tunnel through which nothing passes.
     pub tunnel_idle: Duration,
-    /// For the store to answer a get; after that it is a miss.
+    /// For the store to answer a get; after that it is a miss. An answer that has begun waits ten times as long.
     pub store_patience: Duration,
     /// Client connections at a time over all workers; more are answered 503 and closed.
     pub connections: usize,

@@ -54,7 +54,8 @@ pub(crate) async fn stored(
             let key = CacheKey::new(stored.key.clone());
             let body = PartsOf { object: stored.object(), fill: *fill, length: stored.length };
             for (head, span) in layout.parts() {
-                let rest = Rest { at: span.first, end: span.last + 1, answered: (after, told) };
+                let (at, end) = (span.first, span.last + 1);
+                let rest = Rest { at, end, opened: true, answered: (after, told) };
                 sender.body(Bytes::copy_from_slice(head)).await?;
                 let sent = body_parts::send(worker, sender, body, rest).await;
                 if matches!(sent, Err(Short::Gone | Short::Rest(_))) {

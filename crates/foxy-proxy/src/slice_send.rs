@@ -116,7 +116,7 @@ pub(crate) async fn send(
             worker,
             sender,
             body,
-            Rest { at, end: last + 1, answered: (after, told) },
+            Rest { at, end: last + 1, opened, answered: (after, told) },
         )
         .await
         {

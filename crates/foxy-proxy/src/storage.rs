@@ -28,6 +28,9 @@ pub trait ObjectStore: Send + Sync {
 /// Body bytes in one record; larger bodies are stored in parts of this size.
 pub const PART: usize = foxy_store::settings::RECORD_BODY_LIMIT;
 
+/// How many times as long an answer that has begun waits for the store.
+const TIMES_WITHIN_AN_ANSWER: u32 = 10;
+
 /// The key of one part of a body. The fill's random number is in it, so parts of two fills never mix.
 #[must_use]
 pub fn part_key(object: Key, fill: u64, number: u64) -> Key {
@@ -57,30 +60,26 @@ impl Storage {
         if !self.doubts.believes(key.hash) {
             return None;
         }
-        let record = self.record(key.hash, counters).await?;
+        let record = self.record(key.hash, self.patience, counters).await?;
         if !self.doubts.believes(key.hash) {
             return None;
         }
         decode(key, record.head, record.body, self.negative_lifetime)
     }
 
-    /// One part of a body.
-    pub(crate) async fn part(
-        &self,
-        object: Key,
-        fill: u64,
-        number: u64,
-        counters: &Counters,
-    ) -> Option<Bytes> {
-        let record = self.record(part_key(object, fill, number), counters).await?;
+    /// One part of a body. An answer that has `begun` waits longer for it: all that is left besides is to ask the origin for the
+    /// rest, and without a strong validator to be cut.
+    pub(crate) async fn part(&self, key: Key, begun: bool, counters: &Counters) -> Option<Bytes> {
+        let times = if begun { TIMES_WITHIN_AN_ANSWER } else { 1 };
+        let record = self.record(key, times * self.patience, counters).await?;
         Some(record.body)
     }
 
-    async fn record(&self, key: Key, counters: &Counters) -> Option<Record> {
+    async fn record(&self, key: Key, patience: Duration, counters: &Counters) -> Option<Record> {
         let (sender, receiver) = oneshot::channel();
         // The receiver is gone when the client is; then nobody wants the answer.
         self.store.get(key, Box::new(move |answer| drop(sender.send(answer))));
-        match tokio::time::timeout(self.patience, receiver).await {
+        match tokio::time::timeout(patience, receiver).await {
             Ok(Ok(Answer::Found(record))) => Some(record),
             Ok(_) => None,
             Err(_) => {

@@ -7,6 +7,7 @@ use crate::support::wire::{RawClient, Response};
 use crate::support::{ScriptedOrigin, Step, local, send};
 use foxy_http::Method;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Three parts: two of a mebibyte and a short one.
 const LENGTH: usize = (2 << 20) + 5000;
@@ -21,6 +22,9 @@ fn response(status: &str, lines: &str, body: &[u8]) -> Vec<Step> {
     vec![Step::Head, send(&head), Step::Send(body.to_vec())]
 }
 
+/// How long a client waits for the beginning of what is stored.
+const PATIENCE: Duration = Duration::from_millis(300);
+
 struct Setting {
     origin: ScriptedOrigin,
     store: Arc<ForgetfulStore>,
@@ -30,10 +34,20 @@ struct Setting {
 impl Setting {
     /// A proxy that has fetched and stored the body, and whose store lost one part of it then.
     async fn new(lines: &str, lost: usize, later: Vec<Vec<Step>>) -> Self {
+        let setting = Self::whole(lines, later).await;
+        setting.store.forget_part(lost);
+        setting
+    }
+
+    /// The same with everything still there.
+    async fn whole(lines: &str, later: Vec<Vec<Step>>) -> Self {
         let first = response("200 OK", lines, &body());
         let origin = ScriptedOrigin::start([vec![first], later].concat()).await;
         let store = Arc::new(ForgetfulStore::default());
-        let proxy = Proxy::start_on(Some(store.clone()), |settings| settings.memory = 0);
+        let proxy = Proxy::start_on(Some(store.clone()), |settings| {
+            settings.memory = 0;
+            settings.store_patience = PATIENCE;
+        });
         let setting = Self { origin, store, proxy };
         assert!(setting.get("").await.body == body());
         while setting.store.parts() < 3 {
@@ -43,7 +57,6 @@ impl Setting {
         while stored.head.status == 504 {
             stored = setting.get("Cache-Control: only-if-cached\r\n").await;
         }
-        setting.store.forget_part(lost);
         setting
     }
 
@@ -62,6 +75,17 @@ async fn a_body_whose_beginning_is_gone_is_a_miss() {
     local(async {
         let setting = Setting::new(FRESH, 0, vec![response("200 OK", FRESH, b"new")]).await;
         assert_eq!(setting.get("").await.text(), "new");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_store_that_becomes_slow_within_an_answer_is_waited_for() {
+    local(async {
+        let setting = Setting::whole("Cache-Control: max-age=600\r\n", vec![]).await;
+        setting.store.delay_part(1, 3 * PATIENCE);
+        assert!(setting.get("").await.body == body());
+        assert_eq!(setting.origin.connections(), 1);
     })
     .await;
 }
@@ -123,7 +147,10 @@ async fn a_confirmed_response_whose_body_is_gone_is_fetched() {
         let origin_first = response("200 OK", stale, &body());
         let origin = ScriptedOrigin::start([vec![origin_first], later].concat()).await;
         let store = Arc::new(ForgetfulStore::default());
-        let proxy = Proxy::start_on(Some(store.clone()), |settings| settings.memory = 0);
+        let proxy = Proxy::start_on(Some(store.clone()), |settings| {
+            settings.memory = 0;
+            settings.store_patience = PATIENCE;
+        });
         let setting = Setting { origin, store, proxy };
         assert!(setting.get("").await.body == body());
         let answer = setting.get("").await;

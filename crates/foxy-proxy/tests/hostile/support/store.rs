@@ -7,6 +7,7 @@ use foxy_store::{AbsentReason, Answer, Key, PlacementHint, Record, RefusedReason
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 /// How a store fails.
 #[derive(Clone, Copy, Debug)]
@@ -87,9 +88,16 @@ impl ObjectStore for BrokenStore {
 pub struct ForgetfulStore {
     records: Mutex<HashMap<Key, Record>>,
     parts: Mutex<Vec<Key>>,
+    late: Mutex<Option<(Key, Duration)>>,
 }
 
 impl ForgetfulStore {
+    /// Answers for the n-th part of a body only so much later from now on.
+    pub fn delay_part(&self, number: usize, by: Duration) {
+        let key = self.parts.lock().expect("no test panics within")[number];
+        *self.late.lock().expect("no test panics within") = Some((key, by));
+    }
+
     /// Forgets the n-th part of a body it was ever given; parts are the records without a head.
     pub fn forget_part(&self, number: usize) {
         let key = self.parts.lock().expect("no test panics within")[number];
@@ -105,7 +113,16 @@ impl ForgetfulStore {
 impl ObjectStore for ForgetfulStore {
     fn get(&self, key: Key, reply: Reply) {
         let found = self.records.lock().expect("no test panics within").get(&key).cloned();
-        reply(found.map_or(Answer::Absent(AbsentReason::NotIndexed), Answer::Found));
+        let answer = found.map_or(Answer::Absent(AbsentReason::NotIndexed), Answer::Found);
+        match *self.late.lock().expect("no test panics within") {
+            Some((late, by)) if late == key => {
+                std::thread::spawn(move || {
+                    std::thread::sleep(by);
+                    reply(answer);
+                });
+            }
+            _ => reply(answer),
+        }
     }
 
     fn put(&self, key: Key, record: Record, _: PlacementHint, reply: Reply) {
