@@ -5,7 +5,7 @@
 use crate::contract::Key;
 use crate::layout::PAGE;
 use crate::record::Secret;
-use foxy_device::IoBuffer;
+use foxy_device::{IoBuffer, IoError};
 
 /// One fact: every record of `key` numbered `up_to` or less is forgotten.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -133,6 +133,22 @@ pub fn decode(half: &[u8], generation: u64, secret: &Secret) -> Result<JournalCo
         }
     }
     Ok(content)
+}
+
+/// Reads before what a half says counts as lost.
+pub const READS: u32 = 3;
+
+/// What the half that counts says, of `length` bytes; `None` when that is lost, and with it anything may be that it forgot. One
+/// without a block is: the first was durable before the superblock that names the half, or before anything was stored.
+#[must_use]
+pub fn content(
+    half: Result<IoBuffer, IoError>,
+    length: usize,
+    generation: u64,
+    secret: &Secret,
+) -> Option<JournalContent> {
+    let half = half.ok().filter(|half| half.len() == length)?;
+    decode(half.as_ref(), generation, secret).ok().filter(|content| content.blocks > 0)
 }
 
 #[cfg(test)]

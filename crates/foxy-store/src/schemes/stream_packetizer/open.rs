@@ -18,9 +18,6 @@ use crate::superblock::Superblock;
 use foxy_base::Instant;
 use foxy_device::{IoBuffer, IoDone, IoError};
 
-/// Reads of the journal before what it says counts as lost.
-const JOURNAL_TRIES: u32 = 3;
-
 /// How many pages for records are in a file of that many bytes, for an opening as for the check.
 ///
 /// # Errors
@@ -129,22 +126,19 @@ impl StreamPacketizer {
         self.submit_read(half.offset(), half.bytes(), Pending::Journal, out);
     }
 
-    /// A journal that cannot be read may have forgotten anything, so everything is; so may one without a block, since the
-    /// first was durable before the superblock that names the half, or before anything was stored.
+    /// A journal that cannot be read may have forgotten anything, so everything is.
     pub(super) fn journal_read(&mut self, result: Result<IoBuffer, IoError>, out: &mut Outbox) {
         let half = self.layout.journal[self.superblock.journal_half as usize];
-        let content = result.ok().filter(|buffer| buffer.len() == half.bytes()).and_then(|buffer| {
-            journal::decode(buffer.as_ref(), self.superblock.journal_generation, &self.secret).ok()
-        });
-        match content {
-            Some(content) if content.blocks > 0 => {
+        let generation = self.superblock.journal_generation;
+        match journal::content(result, half.bytes(), generation, &self.secret) {
+            Some(content) => {
                 self.forgetting.load(content.facts);
                 self.durable = self.durable.max(content.durable);
                 self.enter(Phase::ReadingCheckpoint);
                 self.read_checkpoint_heads(out);
             }
-            _ if self.loading.journal_tries < JOURNAL_TRIES => self.read_journal(out),
-            _ => {
+            None if self.loading.journal_tries < journal::READS => self.read_journal(out),
+            None => {
                 self.observer.begins(Beginning::Anew(AnewReason::JournalLost));
                 self.format(self.superblock.size, out);
             }

@@ -20,9 +20,6 @@ use crate::superblock::Superblock;
 use foxy_base::Instant;
 use foxy_device::{IoBuffer, IoDone, IoError};
 
-/// Reads of the journal before what it says counts as lost.
-const JOURNAL_TRIES: u32 = 3;
-
 impl Webcosm {
     pub(super) fn open(&mut self, out: &mut Outbox) {
         self.enter(Phase::Opening);
@@ -119,15 +116,12 @@ impl Webcosm {
         self.submit_read(half.offset(), half.bytes(), Pending::Journal, out);
     }
 
-    /// A journal that cannot be read may have forgotten anything, so everything is; so may one without a block, since the first
-    /// was durable before the superblock that names the half, or before anything was stored.
+    /// A journal that cannot be read may have forgotten anything, so everything is.
     pub(super) fn journal_read(&mut self, result: Result<IoBuffer, IoError>, out: &mut Outbox) {
         let half = self.geometry.journal[self.superblock.journal_half as usize];
-        let content = result.ok().filter(|buffer| buffer.len() == half.bytes()).and_then(|buffer| {
-            journal::decode(buffer.as_ref(), self.superblock.journal_generation, &self.secret).ok()
-        });
-        match content {
-            Some(JournalContent { facts, .. }) if !facts.is_empty() => {
+        let generation = self.superblock.journal_generation;
+        match journal::content(result, half.bytes(), generation, &self.secret) {
+            Some(JournalContent { facts, .. }) => {
                 facts.iter().map(Fact::of_forget).for_each(|fact| self.adopt_fact(fact));
                 if !self.logs.iter().all(Log::is_possible) {
                     return self.journal_lost(out);
@@ -135,8 +129,8 @@ impl Webcosm {
                 self.enter(Phase::FindingHead);
                 self.find_head(LogName::Main, out);
             }
-            _ if self.finding.journal_tries < JOURNAL_TRIES => self.read_journal(out),
-            _ => self.journal_lost(out),
+            None if self.finding.journal_tries < journal::READS => self.read_journal(out),
+            None => self.journal_lost(out),
         }
     }
 
