@@ -1,7 +1,7 @@
 //! The arguments of `foxy leap`, and what those say that stand for themselves.
 
-use super::clients;
 use super::parent::PASSTHROUGH;
+use super::{check, clients};
 use crate::failure::Failure;
 use crate::lab::arguments::{count, fail_if, html, option, path, positive, switch};
 use crate::lab::{logs, records, seed, workloads};
@@ -22,7 +22,9 @@ trace names instead: GETs only, 10 a second unless told otherwise. Give one addr
 --requests or --for ends it. Offline they may ask for loopback and private addresses and localhost only; --live lets them name any \
 server, GETs only, 10 a second unless told otherwise, and --direct is then a live Collector.\n\n\
 --collector starts a Collector (see foxy collector) between proxies and origin: one exchange with the origin for all, each pays for it. Every \
-proxy must have its parent there: the first at the port after the given one, the second at the next.";
+proxy must have its parent there: the first at the port after the given one, the second at the next.\n\n\
+--check measures LEAP itself, and starts all it needs: overhead (what it adds, added_median_ms), fairness (identical proxies and false alarms, \
+identical_proxies_max_difference_ms, false_alarm_share) or replay (hits at the Collector beside their misses, hit_minus_miss_median_ms).";
 
 /// Requests of a workload, unless told otherwise.
 pub const REQUESTS: u64 = 1000;
@@ -38,6 +40,7 @@ pub fn command() -> Command {
         .args(what())
         .args(how())
         .args(clients::arguments())
+        .args(check::arguments())
         .group(ArgGroup::new("stream").args(["trace", "workload"]))
         .group(ArgGroup::new("named").args(["trace", "listen"]))
         .after_help(workloads::help())
@@ -47,7 +50,7 @@ fn whom() -> Vec<Arg> {
     let address = || value_parser!(SocketAddr);
     vec![
         option("proxy", "NAME=ADDRESS:PORT", "A proxy; can be repeated")
-            .required(true)
+            .required_unless_present("check")
             .action(ArgAction::Append)
             .value_parser(value_parser!(Named)),
         switch("passthrough", "Add a proxy that stores nothing, started here, as the path passthrough")

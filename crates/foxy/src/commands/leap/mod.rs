@@ -1,6 +1,7 @@
 //! `foxy leap`: the same requests to several proxies at once, timed and judged beside each other.
 
 mod arguments;
+mod check;
 mod clients;
 mod parent;
 mod report;
@@ -32,6 +33,9 @@ use std::time::Duration;
 /// # Errors
 /// Arguments or a trace that cannot be used, no proxy that answers, a signal, a file that cannot be written, a missed bar.
 pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
+    if matches.contains_id("check") {
+        return check::run(matches);
+    }
     let mut proxies = arguments::proxies(matches)?;
     clients::check(matches)?;
     let trace = logs::read_trace(matches, "leap")?;

@@ -1,0 +1,205 @@
+//! Whether a hit at the Collector costs what its miss cost (the paper's §3.3, R116, R119): the same request to two places of one Collector, in
+//! each case of conditions, as one packet and as many, while the first is under way and after it.
+
+use super::{Findings, Setting, failed};
+use crate::failure::Failure;
+use crate::lab::origin;
+use foxy_base::{Instant, Random, clock};
+use foxy_lab::collector::{Collector, CollectorOptions, Listen};
+use foxy_lab::leap::{Asked, LeapReport, LeapRun, Manner, Message, Pace};
+use foxy_report::statistics::distribution_distance;
+use foxy_report::{Measure, Record, Table};
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+
+/// How long an answer is held at least; beyond it is asked about.
+const HELD: Duration = Duration::from_secs(181);
+/// After how long the second request is surely after the first answer.
+const LATER: Duration = Duration::from_millis(60);
+/// Bytes that go in one packet, and bytes that do not.
+const SIZES: [(&str, u64); 2] = [("one packet", 500), ("100 kB", 100_000)];
+
+/// A case of conditions.
+#[derive(Clone, Copy, PartialEq)]
+enum Case {
+    Plain,
+    /// No condition, and what is held is old: the origin confirms it.
+    Confirmed,
+    /// A condition that does not hold: content.
+    Changed,
+    /// A condition that holds: 304.
+    Unchanged,
+}
+
+impl Case {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Plain => "no condition, content",
+            Self::Confirmed => "no condition, old, confirmed",
+            Self::Changed => "condition, content",
+            Self::Unchanged => "condition, 304",
+        }
+    }
+}
+
+/// One line of the table: what is asked for, and how.
+struct Line {
+    case: Case,
+    body: &'static str,
+    second: &'static str,
+    stagger: Duration,
+    asked: Vec<Asked>,
+}
+
+impl Line {
+    fn name(&self) -> String {
+        format!("{}, {}, {}", self.case.name(), self.body, self.second)
+    }
+
+    /// Asks for all of it on both places.
+    fn measure(
+        &self,
+        setting: &Setting<'_>,
+        collector: &Collector,
+        label: &str,
+    ) -> Result<LeapReport, Failure> {
+        let [one, other] = [0, 1].map(|place: usize| collector.addresses()[place]);
+        let paths = [("one", one, Manner::Reverse), ("other", other, Manner::Reverse)];
+        let run = setting.of(&paths, Pace::Closed(1), setting.seed);
+        setting.measure(label, &LeapRun { stagger: self.stagger, ..run }, self.asked.clone())
+    }
+}
+
+pub fn run(setting: &Setting<'_>) -> Result<Findings, Failure> {
+    let count = setting.count("requests", 24, 400);
+    let origin = origin::start("leap", 1)?;
+    let listen =
+        |name: &str| Listen { name: Some(name.into()), address: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)) };
+    let options = CollectorOptions::new(vec![listen("one"), listen("other")]);
+    let collector = Collector::start(options).map_err(|error| failed("replay", &error.to_string()))?;
+    let mut findings = Findings {
+        setting: format!(
+            "{count} requests a case, each to two places of one Collector, the second at once or {} ms later; an origin that takes 1 to 10 ms",
+            LATER.as_millis()
+        ),
+        ..Findings::default()
+    };
+    let heads = ["case", "body", "second", "requests", "|hit − miss| median", "p90", "distributions"];
+    let (mut table, mut all) = (Table::new(&heads), Vec::new());
+    let lines = lines(setting, count, &origin.address().to_string());
+    for line in lines.iter().filter(|line| line.case == Case::Confirmed) {
+        line.measure(setting, &collector, "replay, to be held")?;
+    }
+    let held = clock::monotonic();
+    for line in &lines {
+        if line.case == Case::Confirmed {
+            grow_old(setting, held)?;
+        }
+        let report = line.measure(setting, &collector, &format!("replay, {}", line.name()))?;
+        let pairs = report.as_sent((0, 1));
+        let found = Apart::of(&pairs);
+        let mut cells = vec![line.case.name().to_owned(), line.body.to_owned(), line.second.to_owned()];
+        cells.push(pairs.len().to_string());
+        cells.extend([found.median, found.p90].map(|value| format!("{value:.3}")));
+        let apart = format!("apart by {:.2}", found.distance);
+        cells.push(if found.distance < 1.0 { "alike".into() } else { apart });
+        table.row(&cells);
+        found.record(&line.name(), &mut findings.records);
+        all.extend(pairs);
+    }
+    let found = Apart::of(&all);
+    found.record("collector", &mut findings.records);
+    findings.tables.push(("|hit − miss| at the Collector in ms, as its proxies see it", table));
+    let (median, p90) = (found.median, found.p90);
+    findings.conclusions.push(format!("|hit − miss| over all: median {median:.3} ms, p90 {p90:.3} ms"));
+    if !setting.full {
+        let (name, seconds) = (Case::Confirmed.name(), HELD.as_secs());
+        findings.conclusions.push(format!("not run: {name}; it takes {seconds} s to grow old; --full does"));
+    }
+    drop(collector.stop());
+    Ok(findings)
+}
+
+/// All lines of the table; the case that has to grow old is the last, and only in a full run.
+fn lines(setting: &Setting<'_>, count: u64, authority: &str) -> Vec<Line> {
+    let (mut random, mut first, mut lines) = (Random::new(setting.seed), 1, Vec::new());
+    let quick = [Case::Plain, Case::Changed, Case::Unchanged];
+    for case in quick.into_iter().chain(setting.full.then_some(Case::Confirmed)) {
+        for (body, size) in SIZES {
+            for (second, stagger) in [("at once", Duration::ZERO), ("later", LATER)] {
+                let asked = asked(case, (first, count), size, authority, &mut random);
+                first += count;
+                lines.push(Line { case, body, second, stagger, asked });
+            }
+        }
+    }
+    lines
+}
+
+/// Waits until what has been held since then is asked about; a signal ends it.
+fn grow_old(setting: &Setting<'_>, since: Instant) -> Result<(), Failure> {
+    while clock::monotonic().since(since) < HELD {
+        if setting.interrupted.load(Relaxed) {
+            return Err(failed("replay", "stopped by a signal"));
+        }
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    Ok(())
+}
+
+/// Objects of a size that nothing else asks for, at an origin that takes 1 to 10 ms for each.
+fn asked(
+    case: Case,
+    (first, count): (u64, u64),
+    size: u64,
+    authority: &str,
+    random: &mut Random,
+) -> Vec<Asked> {
+    let authority: Arc<str> = authority.into();
+    let mut one = |id: u64| {
+        let (delay, lifetime) = (1 + random.below(10), if case == Case::Confirmed { 1 } else { 900 });
+        let path = format!("/o/{id}/{size}/1?delay={delay}&max-age={lifetime}");
+        let tag = match case {
+            Case::Plain | Case::Confirmed => None,
+            Case::Changed => Some("\"other\"".to_owned()),
+            Case::Unchanged => Some(format!("\"{id}-1\"")),
+        };
+        let fields = tag.iter().map(|tag| ("If-None-Match", tag.as_bytes())).collect();
+        let plain = Asked::get(Arc::clone(&authority), path, Duration::ZERO);
+        Asked { message: Arc::new(Message { fields, ..Message::default() }), ..plain }
+    };
+    (first..first + count).map(&mut one).collect()
+}
+
+/// By how much the second of each pair took more or less than the first.
+struct Apart {
+    median: f64,
+    p90: f64,
+    /// Between the distributions; from 1 on they are two.
+    distance: f64,
+}
+
+impl Apart {
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a share of a length is one")]
+    fn of(pairs: &[[f64; 2]]) -> Self {
+        let mut apart: Vec<f64> = pairs.iter().map(|[miss, hit]| (hit - miss).abs() / 1000.0).collect();
+        apart.sort_by(f64::total_cmp);
+        let at = |share: f64| apart.get((apart.len().saturating_sub(1) as f64 * share) as usize).copied();
+        let (misses, hits): (Vec<f64>, Vec<f64>) = pairs.iter().map(|&[miss, hit]| (miss, hit)).unzip();
+        let distance = distribution_distance(&misses, &hits);
+        Self { median: at(0.5).unwrap_or(f64::NAN), p90: at(0.9).unwrap_or(f64::NAN), distance }
+    }
+
+    fn record(&self, subject: &str, records: &mut Vec<Record>) {
+        let values = [
+            ("hit_minus_miss_median_ms", self.median, "ms"),
+            ("hit_minus_miss_p90_ms", self.p90, "ms"),
+            ("hit_and_miss_distribution_distance", self.distance, "times"),
+        ];
+        records.extend(
+            values.map(|(name, value, unit)| Record::Measure(Measure::once(name, subject, value, unit))),
+        );
+    }
+}

@@ -1,0 +1,73 @@
+//! `foxy leap --check` and `--passthrough` as users run them: what they start, what they say, what they record. How large the values are
+//! is the business of a quiet machine.
+
+mod support;
+
+use serde_json::Value;
+use std::net::TcpListener;
+use support::commands::{foxy, records};
+
+/// Runs `foxy leap` with these arguments and records; gives what it said, and what it measured of a subject.
+fn leap(arguments: &[&str]) -> (String, impl Fn(&str, &str) -> Option<f64> + use<>) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let json = folder.path().join("json");
+    let more = ["--json", json.to_str().expect("UTF-8")];
+    let (code, out, err) = foxy(&[&["leap"], arguments, &more].concat());
+    assert_eq!(code, Some(0), "{out}{err}");
+    let records = records(&json);
+    let value = move |subject: &str, name: &str| {
+        let of_it = |record: &&Value| record["subject"] == subject && record["name"] == name;
+        records.iter().find(of_it).and_then(|record| record["value"].as_f64())
+    };
+    (out, value)
+}
+
+#[test]
+fn overhead_is_measured_by_leap_within_leap() {
+    let (out, value) = leap(&["--check", "overhead", "--requests", "60", "--rate", "60"]);
+    assert!(value("leap", "added_median_ms").is_some(), "{out}");
+    assert!(out.contains("LEAP adds ") && out.contains("inner LEAP, median"), "{out}");
+}
+
+#[test]
+fn fairness_compares_four_proxies_with_a_noise_floor_and_counts_false_alarms() {
+    let (out, value) = leap(&["--check", "fairness", "--requests", "30", "--rate", "30", "--repeats", "2"]);
+    for name in [
+        "identical_proxies_max_difference_ms",
+        "noise_floor_ms",
+        "false_alarm_share",
+        "false_alarm_share_by_mean",
+    ] {
+        assert!(value("leap", name).is_some(), "{name}: {out}");
+    }
+    assert!(out.contains("of 12 pairs are said to differ"), "{out}");
+}
+
+#[test]
+fn replay_compares_hits_with_their_misses_in_each_case() {
+    let (out, value) = leap(&["--check", "replay", "--requests", "2"]);
+    for subject in
+        ["collector", "no condition, content, one packet, at once", "condition, 304, 100 kB, later"]
+    {
+        assert!(value(subject, "hit_minus_miss_median_ms").is_some(), "{subject}: {out}");
+        assert!(value(subject, "hit_minus_miss_p90_ms").is_some(), "{subject}: {out}");
+    }
+    assert!(out.contains("not run: no condition, old, confirmed"), "{out}");
+}
+
+#[test]
+fn what_each_proxy_fetches_is_said_beside_one_that_stores_nothing() {
+    let free = || {
+        TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).expect("a port").port()
+    };
+    let all_free = |&port: &u16| (port..port + 3).all(|port| TcpListener::bind(("127.0.0.1", port)).is_ok());
+    let first =
+        std::iter::repeat_with(free).filter(|&port| port < u16::MAX - 3).find(all_free).expect("three");
+    // A proxy without a cache: it is its own parent's place.
+    let (collector, proxy) = (format!("127.0.0.1:{first}"), format!("a=127.0.0.1:{}", first + 1));
+    let (out, value) =
+        leap(&["--collector", &collector, "--proxy", &proxy, "--passthrough", "--requests", "20"]);
+    assert_eq!(value("passthrough", "verdict_ok"), Some(20.0), "{out}");
+    let share = value("a", "bandwidth_share_of_passthrough").expect("measured");
+    assert!((0.9..1.1).contains(&share) && out.contains("of passthrough"), "{share}: {out}");
+}
