@@ -97,7 +97,8 @@ fn refusal(folder: &Path, why: Unwritten) -> Failure {
     let right = match why {
         Unwritten::InUse => "stop that one or name another folder with --store",
         Unwritten::Lost | Unwritten::OtherFolder | Unwritten::Failed(_) => {
-            "free some space, or remove that file"
+            "it does not hold any more, as the stores were used otherwise since, and can be neither written anew nor removed; \
+             remove it, or let this user do so"
         }
     };
     Failure::Unusable(format!("store {}: {why}; {right}", folder.join(NAME).display()))
