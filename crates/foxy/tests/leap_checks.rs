@@ -36,7 +36,7 @@ fn fairness_compares_four_proxies_with_a_noise_floor_and_counts_false_alarms() {
         "identical_proxies_max_difference_ms",
         "noise_floor_ms",
         "false_alarm_share",
-        "false_alarm_share_by_mean",
+        "false_alarm_share_of_means",
     ] {
         assert!(value("leap", name).is_some(), "{name}: {out}");
     }

@@ -92,6 +92,30 @@ fn clients_requests_go_to_all_and_what_was_found_is_said_when_it_is_stopped() {
     assert_eq!(std::fs::read_to_string(log).expect("a log").lines().count(), 36);
 }
 
+/// What a request needs is there before it comes.
+#[test]
+fn lesson_6_no_request_waits_for_a_thread_to_be_made() {
+    let leap = Leap::start(&["--proxy", "closed=127.0.0.1:1"]);
+    let threads = || {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", leap.child.id())).expect("it runs");
+        status.lines().find(|line| line.starts_with("Threads:")).expect("counted").to_owned()
+    };
+    let before = threads();
+    let request = format!("GET /o/1/100000/1 HTTP/1.1\r\nHost: {}\r\n\r\n", leap.address);
+    let mut clients: Vec<TcpStream> =
+        (0..40).map(|_| TcpStream::connect(&leap.address).expect("connected")).collect();
+    for client in &mut clients {
+        client.write_all(request.as_bytes()).expect("sent");
+    }
+    for client in &mut clients {
+        client.read_exact(&mut [0; 100_000]).expect("answered");
+    }
+    assert_eq!(threads(), before, "and all connections are open");
+    drop(clients);
+    let (code, said) = leap.stop();
+    assert_eq!(code, Some(3), "the proxy answered nothing: {said}");
+}
+
 #[test]
 fn arguments_that_do_not_go_together_are_refused() {
     let refused = |arguments: &[&str], part: &str| {

@@ -49,14 +49,24 @@ impl Meaning {
 }
 
 impl PairedDifference {
-    /// What the median difference means beside this noise floor, in microseconds.
+    /// What the median difference means beside this noise floor.
     #[must_use]
-    pub fn meaning(&self, floor: Option<f64>) -> Meaning {
+    pub fn meaning(&self, floor: Option<NoiseFloor>) -> Meaning {
+        self.beside(self.median, floor.map(|floor| floor.median))
+    }
+
+    /// What the mean difference means beside this noise floor.
+    #[must_use]
+    pub fn meaning_of_mean(&self, floor: Option<NoiseFloor>) -> Meaning {
+        self.beside(self.mean, floor.map(|floor| floor.mean))
+    }
+
+    fn beside(&self, found: Interval, floor: Option<f64>) -> Meaning {
         match floor {
             _ if self.same => Meaning::Noise,
-            _ if !self.median.excludes_zero() => Meaning::MayBeZero,
+            _ if !found.excludes_zero() => Meaning::MayBeZero,
             None => Meaning::Unknown,
-            Some(floor) if self.median.value.abs() <= floor => Meaning::Within,
+            Some(floor) if found.value.abs() <= floor => Meaning::Within,
             Some(_) => Meaning::Differs,
         }
     }
@@ -97,12 +107,26 @@ impl LeapReport {
     }
 }
 
-/// What two paths to one address differ by at most in the median, in microseconds; a difference below it says nothing. None
-/// when no address was given twice.
+/// What two paths to one address differ by at most, in microseconds; a difference below it says nothing.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct NoiseFloor {
+    /// In the median.
+    pub median: f64,
+    /// In the mean.
+    pub mean: f64,
+}
+
+/// The noise floor: the farthest end of the intervals of all pairs of one address. None when no address was given twice.
 #[must_use]
-pub fn noise_floor(differences: &[PairedDifference]) -> Option<f64> {
-    let ends = |pair: &PairedDifference| pair.median.low.abs().max(pair.median.high.abs());
-    differences.iter().filter(|pair| pair.same).map(ends).reduce(f64::max)
+pub fn noise_floor(differences: &[PairedDifference]) -> Option<NoiseFloor> {
+    let farthest = |of: fn(&PairedDifference) -> Interval| {
+        let end = |pair| {
+            let found = of(pair);
+            found.low.abs().max(found.high.abs())
+        };
+        differences.iter().filter(|pair| pair.same).map(end).reduce(f64::max)
+    };
+    Some(NoiseFloor { median: farthest(|pair| pair.median)?, mean: farthest(|pair| pair.mean)? })
 }
 
 #[cfg(test)]
@@ -116,11 +140,14 @@ mod tests {
             PairedDifference { paths: (0, 1), requests: 9, median: interval, mean: interval, same }
         };
         let (clear, unsure) = (difference(4.0, 6.0, false), difference(-1.0, 6.0, false));
-        assert_eq!(clear.meaning(Some(3.0)), Meaning::Differs);
-        assert_eq!(clear.meaning(Some(5.0)), Meaning::Within);
+        let floor = |median| Some(NoiseFloor { median, mean: 5.5 });
+        assert_eq!(clear.meaning(floor(3.0)), Meaning::Differs);
+        assert_eq!(clear.meaning(floor(5.0)), Meaning::Within);
+        assert_eq!(clear.meaning_of_mean(floor(3.0)), Meaning::Within);
         assert_eq!(clear.meaning(None), Meaning::Unknown);
-        assert_eq!(unsure.meaning(Some(1.0)), Meaning::MayBeZero);
-        assert_eq!(difference(4.0, 6.0, true).meaning(Some(1.0)), Meaning::Noise);
-        assert_eq!(noise_floor(&[clear, difference(-7.0, 6.0, true)]), Some(7.0));
+        assert_eq!(unsure.meaning(floor(1.0)), Meaning::MayBeZero);
+        assert_eq!(difference(4.0, 6.0, true).meaning(floor(1.0)), Meaning::Noise);
+        let found = noise_floor(&[clear, difference(-7.0, 6.0, true)]);
+        assert_eq!(found, Some(NoiseFloor { median: 7.0, mean: 7.0 }));
     }
 }

@@ -182,7 +182,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_path_has_every_place_and_of_two_each_is_first_equally_often() {
+    fn lesson_8_every_path_has_every_place_and_of_two_each_is_first_equally_often() {
         for count in 1..=9_usize {
             let rounds = 0..2 * count as u64;
             for path in 0..count {

@@ -22,7 +22,7 @@ pub mod requests;
 mod tests;
 pub mod verdict;
 
-pub use differences::{Meaning, PairedDifference, noise_floor};
+pub use differences::{Meaning, NoiseFloor, PairedDifference, noise_floor};
 pub use exchange::{Failure, Times};
 pub use front::{ClientReport, Front, Refusal, serve};
 pub use line::Line;

@@ -28,7 +28,8 @@ impl LeapReport {
             ("asked_again", self.asked_again as f64, "requests"),
             ("generator_busiest_thread", self.busy(), "share"),
         ];
-        let floor = noise_floor(differences).map(|floor| ("noise_floor_us", floor, "us"));
+        let floor = noise_floor(differences)
+            .map(|floor| [("noise_floor_us", floor.median, "us"), ("noise_floor_mean_us", floor.mean, "us")]);
         let late =
             (self.late.count() > 0).then(|| ("generator_late_p99_us", self.late.at(0.99) as f64, "us"));
         if let Some(clients) = &self.clients {
@@ -45,7 +46,7 @@ impl LeapReport {
                 records.push(Record::Measure(Measure::once(&name, "leap", count as f64, "count")));
             }
         }
-        for (name, value, unit) in whole.into_iter().chain(floor).chain(late) {
+        for (name, value, unit) in whole.into_iter().chain(floor.into_iter().flatten()).chain(late) {
             records.push(Record::Measure(Measure::once(name, "leap", value, unit)));
         }
         records

@@ -216,7 +216,7 @@ fn a_proxy_that_answers_errors_is_named() {
 }
 
 #[test]
-fn chunks_and_fields_that_change_by_themselves_are_no_lies() {
+fn lesson_9_chunks_and_fields_that_change_by_themselves_are_no_lies() {
     let count = AtomicU64::new(0);
     let proxy = server(move |request| {
         let body = body_of(&path(request));

@@ -56,7 +56,11 @@ impl Outcome<'_> {
     /// What paths differ by when nothing does, if an address was given twice.
     fn floor(&self) -> String {
         match noise_floor(self.differences) {
-            Some(floor) => format!("noise floor (one address twice): {} ms", milliseconds(floor)),
+            Some(floor) => format!(
+                "noise floor (one address twice): {} ms in the median, {} ms in the mean",
+                milliseconds(floor.median),
+                milliseconds(floor.mean)
+            ),
             None => "noise floor: unknown; give one address under two names".into(),
         }
     }
@@ -160,7 +164,8 @@ impl Outcome<'_> {
 
     /// Paired differences with their intervals, and whether they are more than noise.
     fn pairs(&self) -> Table {
-        let mut table = Table::new(&["difference", "requests", "median", "95 %", "mean", "95 %", "noise"]);
+        let mut table =
+            Table::new(&["difference", "requests", "median", "95 %", "noise", "mean", "95 %", "noise"]);
         let floor = noise_floor(self.differences);
         let interval =
             |found: Interval| format!("{} … {}", milliseconds(found.low), milliseconds(found.high));
@@ -171,9 +176,10 @@ impl Outcome<'_> {
                 pair.requests.to_string(),
                 milliseconds(pair.median.value),
                 interval(pair.median),
+                pair.meaning(floor).words().into(),
                 milliseconds(pair.mean.value),
                 interval(pair.mean),
-                pair.meaning(floor).words().into(),
+                pair.meaning_of_mean(floor).words().into(),
             ]);
         }
         table
