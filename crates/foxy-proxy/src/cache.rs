@@ -1,11 +1,12 @@
 //! Memory and store together: look-ups, additions and invalidation, in an order that lets nothing old come back.
 //!
 //! Every addition is stamped with the key's epoch at the time its fetch began; an invalidation begins a new epoch. An
-//! addition of an older epoch is dropped, so a fill in flight cannot bring back what was invalidated meanwhile.
+//! addition of an older epoch is dropped, so a fill in flight cannot bring back what was invalidated meanwhile; nor what was
+//! renewed meanwhile.
 
 use crate::cache_status::HitSource;
 use crate::counters::{Counter, Counters};
-use crate::epoch::Epoch;
+use crate::epoch::{Epoch, Group};
 use crate::fields::View;
 use crate::memory::{Cached, MemoryTier};
 use crate::purge::PurgeBook;
@@ -47,7 +48,7 @@ pub(crate) struct Cache {
     pub(crate) memory_object_limit: u64,
     pub(crate) object_limit: u64,
     storage: Option<Storage>,
-    epochs: Vec<Mutex<u64>>,
+    epochs: Vec<Mutex<Group>>,
     random: Mutex<Random>,
     pub(crate) purges: Arc<PurgeBook>,
 }
@@ -61,7 +62,7 @@ impl Cache {
         seed: u64,
     ) -> Self {
         let (memory_object_limit, object_limit) = limits;
-        let epochs = (0..EPOCHS).map(|_| Mutex::new(0)).collect();
+        let epochs = (0..EPOCHS).map(|_| Mutex::default()).collect();
         Self {
             memory,
             memory_object_limit,
@@ -82,18 +83,19 @@ impl Cache {
         self.random.lock().unwrap_or_else(PoisonError::into_inner).next_u64().max(1)
     }
 
-    fn lock(&self, key: &CacheKey) -> MutexGuard<'_, u64> {
+    fn lock(&self, key: &CacheKey) -> MutexGuard<'_, Group> {
         let group = usize::from(u16::from_le_bytes([key.hash.0[2], key.hash.0[3]])) % EPOCHS;
         self.epochs[group].lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn epoch(&self, key: &CacheKey) -> Epoch {
-        Epoch { begun: self.purges.stamp(), number: *self.lock(key) }
+        let begun = self.purges.stamp();
+        self.lock(key).begin(begun)
     }
 
     /// Whether nothing was invalidated since.
     pub(crate) fn is_of_now(&self, key: &CacheKey, epoch: Epoch) -> bool {
-        *self.lock(key) == epoch.number
+        self.lock(key).invalidated == epoch.number
     }
 
     /// Looks in memory.
@@ -138,7 +140,7 @@ impl Cache {
                 }
                 Some(Entry::Varies(text, found)) if list.is_none() => {
                     let guard = self.lock(base);
-                    if *guard == epoch.number {
+                    if guard.may_keep(base.hash, epoch) {
                         self.memory.put(base.hash, Cached::Varies(Arc::new((text, found.clone()))));
                     }
                     drop(guard);
@@ -179,13 +181,13 @@ impl Cache {
             StoredBody::Parts { .. } => true,
         };
         let guard = self.lock(base);
-        if small && *guard == epoch.number {
+        if small && guard.may_keep(base.hash, epoch) {
             self.memory.put(key.hash, Cached::Response(Arc::clone(stored)));
         }
     }
 
-    /// Adds a response to a fetch that began in `epoch`, unless its URL was invalidated since; purges since then hold for
-    /// it. `list` is set for a variant, with whether it is
+    /// Adds a response to a fetch that began in `epoch`, unless its URL was invalidated since, or has a response of a fetch that
+    /// began after it; purges since then hold for it. `list` is set for a variant, with whether it is
     /// new and must be stored too.
     pub(crate) fn add(
         &self,
@@ -198,10 +200,11 @@ impl Cache {
     ) {
         let stored = Arc::new(Stored::clone(stored).begun(epoch.begun));
         let hint = hint(base, &stored);
-        let guard = self.lock(base);
-        if *guard != epoch.number {
+        let mut guard = self.lock(base);
+        if !guard.may_keep(base.hash, epoch) {
             return;
         }
+        guard.keeps(base.hash, epoch);
         if let Some((list, true)) = list {
             self.memory.put(base.hash, Cached::Varies(Arc::new((base.text.clone(), list.clone()))));
             if let Some(storage) = &self.storage {
@@ -228,7 +231,7 @@ impl Cache {
         counters.add(Counter::Invalidations, 1);
         let removed = {
             let mut epoch = self.lock(key);
-            *epoch += 1;
+            epoch.invalidated += 1;
             let both = [key.hash, key.part().hash];
             both.iter().for_each(|hash| self.memory.remove(*hash));
             let removals = |storage: &Storage| (both.map(|hash| storage.remove(hash)), storage.patience());

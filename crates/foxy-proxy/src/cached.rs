@@ -91,6 +91,7 @@ pub(crate) async fn answer(
     let list = list.or_else(|| stored.as_ref().and_then(|(stored, key)| list_of(wanted, stored, key)));
     let validate = matches!(next, Next::Revalidate(_));
     let stale = stored.map(|(stored, key)| Stale { stored, key, validate });
+    let epoch = Epoch { renews: stale.is_some() || wants_anew(&control), ..epoch };
     fetch(worker, sender, wanted, &control, Miss { reason, list, stale, epoch }).await
 }
 
@@ -106,6 +107,7 @@ fn refresh(worker: &Rc<Worker>, wanted: &Wanted<'_>, stored: &Arc<Stored>, key: 
     worker.counters.add(Counter::BackgroundRefreshes, 1);
     let list = list_of(wanted, stored, &key);
     let stale = Stale { stored: Arc::clone(stored), key, validate: can_be_validated(stored) };
+    let epoch = Epoch { renews: true, ..epoch };
     start(worker, wanted, &Miss { reason: ForwardReason::Stale, list, stale: Some(stale), epoch }, flight);
     tokio::task::spawn_local(async move { while let Piece::Data(_) = reader.next().await {} });
 }
@@ -187,7 +189,7 @@ fn board(
     left: Option<&Reader>,
 ) -> Boarding {
     let (cache, headers) = (&worker.shared.cache, &wanted.head.headers);
-    if control.no_cache || control.max_age == Some(0) {
+    if wants_anew(control) {
         let (flight, reader) = worker.shared.flights.lead(wanted.key.hash, miss.epoch);
         return Boarding::Leads(flight, reader);
     }
@@ -199,6 +201,11 @@ fn board(
         flight.may_answer(control, clock::wall()) && !left.is_some_and(|reader| reader.is_of(flight))
     };
     worker.shared.board(&wanted.key, miss.epoch, fits, landed)
+}
+
+/// Whether nothing that is stored or being fetched already would do.
+fn wants_anew(control: &RequestControl) -> bool {
+    control.no_cache || control.max_age == Some(0)
 }
 
 /// Answers from what was stored after this request had looked; `None` if it may not answer.

@@ -163,6 +163,7 @@ pub(crate) async fn answered(
                 refused(why);
             }
             worker.shared.flights.land(fill.base.hash, flight);
+            forget_rejected(worker, &fill, status, why);
         }
         None => forget_replaced(worker, &fill, times.1).await,
     }
@@ -245,6 +246,26 @@ async fn forget_replaced(worker: &Worker, fill: &FillRequest, received: WallTime
     let Some(Stale { stored, key, .. }) = &fill.stale else { return };
     if let Next::Serve { permit: None, .. } = decide(&RequestControl::default(), stored, received) {
         worker.shared.cache.supersede(key).await;
+    }
+}
+
+/// Forgets what is stored when the origin, asked about it, gives another response that is not stored (RFC 9111 §4.3.3: what
+/// is stored is not suitable any more). Not when that speaks of the moment rather than of the resource, or of this client's
+/// request alone.
+fn forget_rejected(worker: &Worker, fill: &FillRequest, status: u16, why: NotKept) {
+    let of_the_moment = matches!(status, 408 | 425 | 429 | 500..);
+    let of_the_request = matches!(
+        why,
+        NotKept::StaleIfError
+            | NotKept::Rule(
+                NotStoredReason::Authorization | NotStoredReason::RequestNoStore | NotStoredReason::Partial
+            )
+    );
+    if let Some(Stale { key, .. }) = &fill.stale
+        && !of_the_moment
+        && !of_the_request
+    {
+        worker.shared.cache.forget(key);
     }
 }
 

@@ -10,7 +10,9 @@ use foxy_base::{WallTime, clock};
 use foxy_http::{Headers, ResponseHead};
 use foxy_rules::reuse::may_reuse_after;
 use foxy_rules::validate::head_describes;
-use foxy_rules::{Failure, NotStoredReason, Permit, Policy, RequestControl, StoredTimes, merges_into_stored};
+use foxy_rules::{
+    Failure, NotStoredReason, Permit, Policy, RequestControl, StoredTimes, Vary, merges_into_stored,
+};
 use std::sync::Arc;
 
 /// What is stored while the origin is asked about it.
@@ -39,7 +41,12 @@ impl Described {
         let seen = (fresh.head.status, &fresh.head.headers);
         let not_stored = why_not_storable(worker, &self.base, ("GET", request), seen, times.1);
         let cache = &worker.shared.cache;
+        let varies = |headers: &Headers| Vary::of(&View(headers)).ok();
+        let varies_otherwise =
+            answer.headers.contains("vary") && varies(&answer.headers) != varies(&self.stored.head.headers);
         match not_stored {
+            // For which requests it is good is no longer what it is stored for.
+            None if varies_otherwise => cache.forget(&self.key),
             None => cache.add(&self.base, &self.key, &fresh, None, self.epoch, &worker.counters),
             Some(NotStoredReason::Authorization | NotStoredReason::RequestNoStore) => {}
             Some(_) => cache.forget(&self.key),

@@ -1,5 +1,6 @@
 //! Requests on their way to an origin: what of a client's request goes on, and what is added.
 
+use crate::exchange::hops_left;
 use crate::fields::View;
 use crate::stored::Stored;
 use crate::upstream::{Origin, RequestBody, UpstreamRequest};
@@ -35,7 +36,7 @@ pub(crate) fn forwarded(
         headers.append("TE", "trailers");
     }
     if matches!(head.method, Method::Options | Method::Trace)
-        && let Some(left) = headers.get_str("max-forwards").and_then(|text| text.trim().parse::<u64>().ok())
+        && let Some(left) = hops_left(&headers)
     {
         headers.set("Max-Forwards", left.saturating_sub(1).to_string());
     }

@@ -62,19 +62,26 @@ fn content_is_never_transformed() {
 }
 
 #[test]
-fn max_forwards_is_one_less_for_the_next_hop_where_it_means_something() {
+fn max_forwards_is_one_less_for_the_next_hop_where_it_means_something_and_ends_here_at_zero() {
     let origin = TestOrigin::start(|_, _| ok("", b""));
     let proxy = forward_proxy();
-    for method in ["OPTIONS", "TRACE", "POST"] {
-        let url = origin.url("/x");
+    let ask = |method: &str, hops: &str| {
+        let (url, host) = (origin.url("/x"), origin.address);
         let length = if method == "POST" { "Content-Length: 0\r\n" } else { "" };
         let request =
-            format!("{method} {url} HTTP/1.1\r\nHost: {}\r\n{length}Max-Forwards: 5\r\n\r\n", origin.address);
-        assert_eq!(proxy.connect().ask(&request).status, 200);
+            format!("{method} {url} HTTP/1.1\r\nHost: {host}\r\n{length}Max-Forwards: {hops}\r\n\r\n");
+        proxy.connect().ask(&request).status
+    };
+    for method in ["OPTIONS", "TRACE", "POST"] {
+        assert_eq!(ask(method, "5"), 200);
+    }
+    assert_eq!(ask("OPTIONS", "18446744073709551616"), 200);
+    for hops in ["0", "00"] {
+        assert_eq!((ask("OPTIONS", hops), ask("TRACE", hops)), (200, 405));
     }
     let seen = origin.heads.lock().expect("not poisoned").clone();
     let left: Vec<_> = seen.iter().map(|head| header(head, "max-forwards")).collect();
-    assert_eq!(left, [Some("4"), Some("4"), Some("5")]);
+    assert_eq!(left, [Some("4"), Some("4"), Some("5"), Some("18446744073709551614")]);
 }
 
 #[test]

@@ -16,6 +16,7 @@ mod origin;
 mod origin_tls;
 mod partial;
 mod purging;
+mod renewals;
 mod slice_lies;
 mod slices;
 mod sparse;
