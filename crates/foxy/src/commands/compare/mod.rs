@@ -220,7 +220,9 @@ fn keep(trial: &Trial, context: &Context, result: Result<Found, String>) -> Vec<
     let mut records = found.records;
     if trial.repeat == 1 {
         let own_folder = context.folder.join(trial.peer.name).display().to_string();
-        let neutral = |text: &str| text.replace(&own_folder, "FOLDER");
+        // A disk of its own lies elsewhere in the folder of all.
+        let all = context.folder.display().to_string();
+        let neutral = |text: &str| text.replace(&own_folder, "FOLDER").replace(&all, "FOLDER");
         let arguments = found.plan.serve.iter().map(|argument| neutral(argument));
         let program = trial.program.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let notes = found.plan.notes.iter().map(ToString::to_string);
