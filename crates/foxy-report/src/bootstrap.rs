@@ -45,16 +45,10 @@ pub struct Interval {
 }
 
 impl Interval {
-    /// The percentile interval of `values`, drawn again from `seed`; `None` when there are none. Given paired differences, it
-    /// is the paired interval.
-    #[must_use]
-    pub fn bootstrap(values: &[f64], statistic: Statistic, seed: u64) -> Option<Self> {
-        Self::drawn(values, 1, statistic, seed)
-    }
-
-    /// The same for values in the order of time, of which neighbours may depend on each other: what is drawn again is stretches of
-    /// a tenth of the values (the circular block bootstrap of Politis and Romano, 1992), and the interval is made wider for
-    /// there being few. It holds where what disturbs values passes within such a stretch.
+    /// The percentile interval of values in the order of time, of which neighbours may depend on each other, drawn again from `seed`;
+    /// `None` when there are none. What is drawn again is stretches of a tenth of the values (the circular block bootstrap of
+    /// Politis and Romano, 1992), and the interval is made wider for there being few. It holds where what disturbs values
+    /// passes within such a stretch. Given paired differences, it is the paired interval.
     #[must_use]
     pub fn over_time(values: &[f64], statistic: Statistic, seed: u64) -> Option<Self> {
         let found = Self::drawn(values, values.len().div_ceil(STRETCHES), statistic, seed)?;
@@ -95,6 +89,11 @@ impl Interval {
 mod tests {
     use super::*;
 
+    /// The interval of values of which none depends on another.
+    fn plain(values: &[f64], statistic: Statistic, seed: u64) -> Option<Interval> {
+        Interval::drawn(values, 1, statistic, seed)
+    }
+
     /// Sums of twelve uniform numbers less six: nearly normal, variance one.
     fn normal(seed: u64, count: usize) -> Vec<f64> {
         let mut random = Random::new(seed);
@@ -103,7 +102,7 @@ mod tests {
 
     #[test]
     fn the_interval_of_a_normal_mean_is_about_two_standard_errors_wide_each_way() {
-        let found = Interval::bootstrap(&normal(1, 400), Statistic::Mean, 2).expect("values");
+        let found = plain(&normal(1, 400), Statistic::Mean, 2).expect("values");
         let half = (found.high - found.low) / 2.0;
         assert!((0.08..0.12).contains(&half), "{found:?}");
         assert!(found.low < found.value && found.value < found.high, "{found:?}");
@@ -113,7 +112,7 @@ mod tests {
     fn about_one_interval_in_twenty_misses_the_true_median() {
         let misses = (0..200)
             .filter(|&seed| {
-                let found = Interval::bootstrap(&normal(seed, 101), Statistic::Median, seed);
+                let found = plain(&normal(seed, 101), Statistic::Median, seed);
                 found.expect("values").excludes_zero()
             })
             .count();
@@ -148,7 +147,7 @@ mod tests {
     fn noise_that_lasts_gives_at_most_one_false_alarm_in_twenty_over_time_and_many_otherwise() {
         const RUNS: u64 = 40;
         let alarms = |noise: fn(u64, usize) -> Vec<f64>, over_time: bool, statistic| {
-            let interval = if over_time { Interval::over_time } else { Interval::bootstrap };
+            let interval = if over_time { Interval::over_time } else { plain };
             let is_alarm = |&seed: &u64| {
                 let found = interval(&noise(seed, 400), statistic, seed);
                 found.expect("values").excludes_zero()
@@ -177,9 +176,9 @@ mod tests {
     #[test]
     fn the_same_seed_gives_the_same_interval_and_nothing_has_none() {
         let values = normal(3, 50);
-        let again = |seed| Interval::bootstrap(&values, Statistic::Mean, seed);
+        let again = |seed| plain(&values, Statistic::Mean, seed);
         assert_eq!(again(7), again(7));
         assert_ne!(again(7), again(8));
-        assert_eq!(Interval::bootstrap(&[], Statistic::Median, 1), None);
+        assert_eq!(plain(&[], Statistic::Median, 1), None);
     }
 }

@@ -25,7 +25,7 @@ pub fn command() -> Command {
         .args([
             option("listen", "ADDRESS:PORT", "Where clients connect to")
                 .value_parser(place())
-                .default_value("127.0.0.1:3129"),
+                .default_value("127.0.0.1:3130"),
             option("origin", "ADDRESS:PORT", "Who is asked, whatever host a request names")
                 .value_parser(place()),
             records::argument(),
@@ -51,7 +51,7 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     let authority = origin.map(|origin| origin.to_string());
     let to =
         authority.clone().unwrap_or_else(|| "the loopback or private address that a request names".into());
-    let front = Front { listener, authority, any_host: origin.is_some(), ..Front::here().map_err(failed)? };
+    let front = Front { authority, any_host: origin.is_some(), ..Front::at(listener) };
     let setup = records::setup(0);
     terminal::print(&format!("passthrough: http://{own}/ passes every request on to {to}"));
     let run = passing_through(origin, interrupted()?);

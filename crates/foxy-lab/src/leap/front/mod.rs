@@ -58,15 +58,21 @@ impl Front {
     /// # Errors
     /// When there is no port.
     pub fn here() -> io::Result<Self> {
-        Ok(Self {
-            listener: TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?,
+        TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map(Self::at)
+    }
+
+    /// Where this listens, offline, until it is stopped.
+    #[must_use]
+    pub const fn at(listener: TcpListener) -> Self {
+        Self {
+            listener,
             authority: None,
             reach: Reach::Offline,
             any_host: false,
             most_connections: 1024,
             requests: None,
             time: None,
-        })
+        }
     }
 }
 

@@ -6,14 +6,13 @@ use crate::lab::peers::Holding;
 use crate::lab::peers::process::Running;
 use crate::lab::peers::system_calls::SystemCalls;
 use crate::lab::peers::usage::{self, Usage};
-use crate::lab::polymix;
 use crate::lab::progress::Progress;
+use crate::lab::run;
 use foxy_base::{Instant, clock};
 use foxy_lab::LoadReport;
 use foxy_lab::load::{self, LoadOptions, Pace, Stop};
 use foxy_report::comparison::AT_RATE;
 use foxy_report::{Measure, Record, Timeline};
-use foxy_workload::Model;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
@@ -139,17 +138,9 @@ impl Measured<'_> {
         let mut progressed = |done| {
             progress.update(done);
             curve.add(done);
-            if let Some(staged) = staged {
-                staged.tick(clock::monotonic());
-            }
             self.look(running);
         };
-        let found = match &options.workload.model {
-            Model::PolyMix4(knobs) => polymix::run(options, knobs, self.trial.peer.name, &mut progressed),
-            Model::Objects(_) | Model::Table3(_) | Model::Trace(_) => {
-                load::run(options, &mut progressed).map(|report| (report, Vec::new()))
-            }
-        };
+        let found = run::run(options, self.trial.peer.name, staged, &mut progressed);
         let (report, phases) = found.map_err(|error| self.no(&error))?;
         if report.answers == 0 && !options.interrupted.load(Relaxed) {
             return Err(format!(

@@ -5,13 +5,12 @@ mod trace;
 
 use crate::failure::Failure;
 use crate::lab::fault::Staged;
-use crate::lab::{descriptors, ending, origin, polymix, progress::Progress, records};
+use crate::lab::{descriptors, ending, origin, progress::Progress, records, run};
 use crate::process_table::{family, processor_time};
 use crate::signals::interrupted;
 use crate::terminal::{self, Level};
 pub use arguments::command;
 use clap::ArgMatches;
-use foxy_base::clock;
 use foxy_lab::load::{self, LoadOptions, Pace, Stop};
 use foxy_lab::{ErrorCause, LoadReport, Origin, Tally};
 use foxy_report::{Measure, Record, Setup, Table};
@@ -43,22 +42,14 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     let options = LoadOptions { fault: staged.as_ref().map(Staged::fault), ..options };
     let process = matches.get_one::<u32>("pid").copied();
     let (used_before, asked_before) = (process_time(process)?, asked(started_here.as_ref()));
-    let (mut report, mut more) = match &options.workload.model {
-        Model::PolyMix4(knobs) => {
-            let mut progress = Progress::new("polymix-4", None);
-            polymix::run(&options, knobs, subject, &mut |done| progress.update(done)).map_err(failed)?
-        }
-        Model::Objects(_) | Model::Table3(_) | Model::Trace(_) => {
-            (measure(&options, "load", staged.as_ref())?, Vec::new())
-        }
-    };
+    let (mut report, mut more) = measure(&options, "load", subject, staged.as_ref())?;
     let used = process_time(process)?.zip(used_before).map(|(after, before)| after.saturating_sub(before));
     report.origin = asked(started_here.as_ref()).zip(asked_before).map(|(after, before)| after.since(before));
     let mut found = report.records(subject, used);
     found.append(&mut more);
     found.extend(read.into_iter().flatten());
     if let Some(&newest) = matches.get_one::<u64>("newest") {
-        let again = measure(&load::newest_again(&options, &report, newest), "newest", None)?;
+        let (again, _) = measure(&load::newest_again(&options, &report, newest), "newest", subject, None)?;
         let share = Measure::once("resident_after_fill", subject, again.hit_ratio(), "share");
         found.push(Record::Measure(share));
     }
@@ -156,7 +147,12 @@ fn asked(origin: Option<&Origin>) -> Option<Tally> {
     origin.map(|origin| Tally { requests: origin.requests(), bytes: origin.body_bytes() })
 }
 
-fn measure(options: &LoadOptions, label: &str, staged: Option<&Staged<'_>>) -> Result<LoadReport, Failure> {
+fn measure(
+    options: &LoadOptions,
+    label: &str,
+    subject: &str,
+    staged: Option<&Staged<'_>>,
+) -> Result<(LoadReport, Vec<Record>), Failure> {
     let most = options.workload.model.requests().unwrap_or(u64::MAX);
     let total = match (options.stop, options.pace) {
         (Stop::Requests(count), _) => Some(count.min(most)),
@@ -167,13 +163,7 @@ fn measure(options: &LoadOptions, label: &str, staged: Option<&Staged<'_>>) -> R
         (Stop::After(_), Pace::Closed | Pace::Recorded { .. }) => None,
     };
     let mut progress = Progress::new(label, total);
-    let progressed = &mut |done| {
-        progress.update(done);
-        if let Some(staged) = staged {
-            staged.tick(clock::monotonic());
-        }
-    };
-    load::run(options, progressed).map_err(failed)
+    run::run(options, subject, staged, &mut |done| progress.update(done)).map_err(failed)
 }
 
 fn process_time(process: Option<u32>) -> Result<Option<Duration>, Failure> {

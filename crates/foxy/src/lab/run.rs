@@ -1,18 +1,44 @@
-//! PolyMix-4 phase by phase: the run, and what is recorded of each phase.
+//! Runs a load of any workload, with the fault that is to come in it, and says what is recorded of phases where the workload has
+//! them. How requests are sent stands in `foxy_lab::load` and `foxy_lab::robots`.
 
+use super::fault::Staged;
+use foxy_base::clock;
 use foxy_lab::LoadReport;
-use foxy_lab::load::LoadOptions;
+use foxy_lab::load::{self, LoadOptions};
 use foxy_lab::robots::{self, Robots};
 use foxy_lab::schedule::Schedule;
 use foxy_report::{Measure, Record, RequestClass};
+use foxy_workload::Model;
 use foxy_workload::polymix::{PolyMix4, ROBOT_CONNECTIONS, requests_per_start};
 use std::io;
 
-/// Runs all phases; gives everything together, and what is known of each phase in records.
+/// Runs it; gives what was counted, and records of each phase of a workload that has phases. `staged` comes and goes meanwhile;
+/// `progress` gets the number of requests begun.
 ///
 /// # Errors
 /// When the run itself fails.
 pub fn run(
+    options: &LoadOptions,
+    subject: &str,
+    staged: Option<&Staged<'_>>,
+    progress: &mut dyn FnMut(u64),
+) -> io::Result<(LoadReport, Vec<Record>)> {
+    let mut progressed = |done| {
+        progress(done);
+        if let Some(staged) = staged {
+            staged.tick(clock::monotonic());
+        }
+    };
+    match &options.workload.model {
+        Model::PolyMix4(knobs) => phases(options, knobs, subject, &mut progressed),
+        Model::Objects(_) | Model::Table3(_) | Model::Trace(_) => {
+            load::run(options, &mut progressed).map(|report| (report, Vec::new()))
+        }
+    }
+}
+
+/// Runs all phases of PolyMix-4; gives everything together, and what is known of each phase in records.
+fn phases(
     options: &LoadOptions,
     knobs: &PolyMix4,
     subject: &str,
