@@ -15,14 +15,14 @@ pub struct PairedDifference {
     pub median: Interval,
     /// Of the mean difference.
     pub mean: Interval,
-    /// Whether both are the same address, so that what differs is noise.
+    /// Whether both are the same address, or set up alike, so that what differs is noise.
     pub same: bool,
 }
 
 /// What a difference means beside the noise floor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Meaning {
-    /// Both are one address: whatever it is, it is noise.
+    /// Both are one address, or set up alike: whatever it is, it is noise.
     Noise,
     /// Its interval has zero in it.
     MayBeZero,
@@ -90,7 +90,8 @@ impl LeapReport {
             requests: values.len(),
             median: Interval::over_time(&values, Statistic::Median, self.seed)?,
             mean: Interval::over_time(&values, Statistic::Mean, self.seed)?,
-            same: first.address == second.address && first.manner == second.manner,
+            same: (first.address == second.address && first.manner == second.manner)
+                || self.alike.contains(&(one, other)),
         })
     }
 
@@ -107,7 +108,7 @@ impl LeapReport {
     }
 }
 
-/// What two paths to one address differ by at most, in microseconds; a difference below it says nothing.
+/// What two paths to one address, or to proxies set up alike, differ by at most, in microseconds; a difference below it says nothing.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct NoiseFloor {
     /// In the median.
@@ -116,7 +117,7 @@ pub struct NoiseFloor {
     pub mean: f64,
 }
 
-/// The noise floor: the farthest end of the intervals of all pairs of one address. None when no address was given twice.
+/// The noise floor: the farthest end of the intervals of all pairs that are the same. None when there is no such pair.
 #[must_use]
 pub fn noise_floor(differences: &[PairedDifference]) -> Option<NoiseFloor> {
     let farthest = |of: fn(&PairedDifference) -> Interval| {

@@ -105,6 +105,9 @@ pub struct LeapRun {
     pub numbered: bool,
     /// Seed of the intervals.
     pub seed: u64,
+    /// Pairs of paths, by their places, whose proxies are the same program set up alike: what they differ by is noise, as with one
+    /// address under two names.
+    pub alike: Vec<(usize, usize)>,
     /// Once set, no more requests begin.
     pub interrupted: Arc<AtomicBool>,
 }

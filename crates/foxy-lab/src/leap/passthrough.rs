@@ -27,6 +27,7 @@ pub fn passing_through(parent: Option<SocketAddr>, interrupted: Arc<AtomicBool>)
         most_in_flight: 1024,
         numbered: false,
         seed: 1,
+        alike: Vec::new(),
         interrupted,
     }
 }

@@ -115,6 +115,8 @@ pub struct LeapReport {
     /// Fields learned to be noise, by path.
     pub noise: Vec<Vec<String>>,
     pub(super) targets: Vec<Path>,
+    /// Pairs of paths, by their places, that are set up alike.
+    pub(super) alike: Vec<(usize, usize)>,
     /// Numbers of requests, and their times by path in microseconds, in the order of their ends.
     pub(super) rows: Vec<(u64, Vec<Option<u32>>)>,
     /// Of how many requests with times one is a row.
@@ -139,6 +141,7 @@ impl LeapReport {
             generator: Duration::ZERO,
             noise: Vec::new(),
             targets: run.paths.clone(),
+            alike: run.alike.clone(),
             rows: Vec::new(),
             every: 1,
             timed: 0,

@@ -73,6 +73,7 @@ pub(crate) fn run_of(paths: &[(&str, SocketAddr, Manner)]) -> LeapRun {
         most_in_flight: 64,
         numbered: false,
         seed: 1,
+        alike: Vec::new(),
         interrupted: Arc::default(),
     }
 }

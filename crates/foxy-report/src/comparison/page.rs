@@ -5,7 +5,7 @@ use super::{AT_RATE, in_order, is_incomplete, result, subjects, table, verdicts,
 use crate::chart::{Axis, Bars, Chart, Line, Look, Plot, Provenance, Value, shares_over_times};
 use crate::figure::Place;
 use crate::page::Page;
-use crate::record::{Measure, Record, Subject};
+use crate::record::{Measure, Record};
 
 /// The page.
 #[must_use]
@@ -32,7 +32,7 @@ pub fn page(records: &[Record]) -> String {
         charts(&mut page, records, workload, &provenance);
     }
     latency_over_load(&mut page, records, &provenance);
-    set_up(&mut page, records);
+    page.set_ups(records);
     page.html()
 }
 
@@ -152,24 +152,6 @@ fn latency_over_load(page: &mut Page, records: &[Record], provenance: &Provenanc
                 plot: Plot::Lines(lines(&subjects, at)),
             });
         }
-    }
-}
-
-/// How each proxy was set up, and for which workload.
-fn set_up(page: &mut Page, records: &[Record]) {
-    let found = records.iter().filter_map(|record| match record {
-        Record::Subject(subject) => Some(subject),
-        _ => None,
-    });
-    let mut begun = false;
-    for Subject { subject, version, workload, command, files, notes } in found {
-        if !begun {
-            page.heading("Set up as");
-            begun = true;
-        }
-        let notes: String = notes.iter().map(|note| format!("# {note}\n")).collect();
-        let files: String = files.iter().map(|(name, text)| format!("\n# {name}\n{text}")).collect();
-        page.details(&format!("{subject} {version}, {workload}"), &format!("{notes}{command}\n{files}"));
     }
 }
 

@@ -4,7 +4,7 @@ use super::Page;
 use crate::chart::{Axis, Chart, Line, Look, Plot, Provenance, Value, shares_over_times};
 use crate::figure::{FigureRow, Place, figure_table};
 use crate::number::readable;
-use crate::record::{Measure, Record, RequestClass, Timeline};
+use crate::record::{Measure, Record, RequestClass, Subject, Timeline};
 use crate::table::Table;
 
 impl Page {
@@ -39,6 +39,23 @@ impl Page {
         page.timelines(&timelines, &provenance);
         page.distributions(distributions, &provenance);
         page
+    }
+
+    /// Adds how each proxy was set up, and for which workload.
+    pub fn set_ups(&mut self, records: &[Record]) {
+        let found = records.iter().filter_map(|record| match record {
+            Record::Subject(subject) => Some(subject),
+            _ => None,
+        });
+        for (place, set_up) in found.enumerate() {
+            if place == 0 {
+                self.heading("Set up as");
+            }
+            let Subject { subject, version, workload, command, files, notes } = set_up;
+            let notes: String = notes.iter().map(|note| format!("# {note}\n")).collect();
+            let files: String = files.iter().map(|(name, text)| format!("\n# {name}\n{text}")).collect();
+            self.details(&format!("{subject} {version}, {workload}"), &format!("{notes}{command}\n{files}"));
+        }
     }
 
     fn figure_rows(&mut self, rows: &[FigureRow]) {

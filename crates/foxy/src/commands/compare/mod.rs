@@ -7,17 +7,15 @@ mod trial;
 
 use crate::failure::Failure;
 use crate::lab::arguments::{bars, count, fail_if, option, path, switch};
-use crate::lab::leftovers::{self, COMPARE_PREFIX};
-use crate::lab::peers::{PEERS, Peer};
+use crate::lab::peers::{PEERS, Peer, choice, set_up};
 use crate::lab::temporary::Temporary;
 use crate::lab::{origin, records, seed};
 use crate::signals::interrupted;
 use crate::terminal::{self, Level};
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
-use foxy_report::{Record, Subject, comparison};
+use foxy_report::{Record, comparison};
 use outputs::Records;
 use scenario::{SCENARIOS, Scenario};
-use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -74,11 +72,7 @@ pub fn command() -> Command {
             .action(ArgAction::Append)
             .value_parser(value_parser!(u32).range(1..)),
         )
-        .arg(path(
-            "folder",
-            "DIR",
-            "Where proxies keep their files while they run; the system's temporary folder",
-        ))
+        .arg(choice::folder_argument())
         .arg(seed::argument("Seed of every choice"))
         .arg(fail_if(None))
 }
@@ -93,7 +87,8 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
         return Err(Failure::Unusable("--out DIR: name the folder that records and reports go to".into()));
     };
     let scenarios = scenarios(matches)?;
-    let peers = peers(matches)?;
+    let names = matches.get_many::<String>("proxy").into_iter().flatten();
+    let peers = choice::installed(names.map(String::as_str))?;
     let interrupted = interrupted()?;
     let (folder, context) = context(matches, &interrupted)?;
     let mut records = Records::begin(out)?;
@@ -132,37 +127,8 @@ fn scenarios(matches: &ArgMatches) -> Result<Vec<Scenario>, Failure> {
     names.map(find).collect()
 }
 
-/// The proxies that were named and are installed, with their programs. Those that are not are said, and left out.
-fn peers(matches: &ArgMatches) -> Result<Vec<(Peer, PathBuf)>, Failure> {
-    let known = || PEERS.map(|peer| peer.name).join(", ");
-    let mut found = Vec::new();
-    for name in matches.get_many::<String>("proxy").into_iter().flatten() {
-        let peer = Peer::find(name)
-            .ok_or_else(|| Failure::Unusable(format!("{name}: no such proxy; there are {}", known())))?;
-        match peer.installed() {
-            Ok(program) => found.push((peer, program)),
-            Err(why) => terminal::report(Level::Warning, &format!("{why}; going on without it")),
-        }
-    }
-    if found.is_empty() {
-        return Err(Failure::Unusable(format!("no proxy to compare; name some of {}", known())));
-    }
-    Ok(found)
-}
-
 fn context(matches: &ArgMatches, interrupted: &Arc<AtomicBool>) -> Result<(Temporary, Context), Failure> {
-    let base = matches.get_one::<PathBuf>("folder").cloned().unwrap_or_else(std::env::temp_dir);
-    let unusable = |what: String| {
-        let base = base.display();
-        Failure::Unusable(format!("--folder {base}: {what}; name a folder on the disk to be measured"))
-    };
-    let base = base.canonicalize().map_err(|error| unusable(error.to_string()))?;
-    leftovers::remove(&base);
-    let folder = Temporary::new(base.join(format!("{COMPARE_PREFIX}{}-run", std::process::id())));
-    let made = std::fs::create_dir(folder.path());
-    let made =
-        made.and_then(|()| std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o755)));
-    made.map_err(|error| unusable(error.to_string()))?;
+    let folder = choice::folder(matches)?;
     let quick = matches.get_flag("quick");
     let seconds = matches.get_one::<u64>("seconds").copied().unwrap_or(if quick { 2 } else { 10 });
     let context = Context {
@@ -219,21 +185,12 @@ fn keep(trial: &Trial, context: &Context, result: Result<Found, String>) -> Vec<
     terminal::print(&format!("{}: {}", trial.label, in_short(&found.records)));
     let mut records = found.records;
     if trial.repeat == 1 {
-        let own_folder = context.folder.join(trial.peer.name).display().to_string();
         // A disk of its own lies elsewhere in the folder of all.
-        let all = context.folder.display().to_string();
-        let neutral = |text: &str| text.replace(&own_folder, "FOLDER").replace(&all, "FOLDER");
-        let arguments = found.plan.serve.iter().map(|argument| neutral(argument));
-        let program = trial.program.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let notes = found.plan.notes.iter().map(ToString::to_string);
-        records.push(Record::Subject(Subject {
-            subject,
-            version: trial.peer.version(trial.program),
-            workload: trial.scenario.name.into(),
-            command: [program].into_iter().chain(arguments).collect::<Vec<_>>().join(" "),
-            files: found.plan.files.iter().map(|(name, text)| ((*name).to_owned(), neutral(text))).collect(),
-            notes: notes.chain(found.notes).collect(),
-        }));
+        let folders = [&*context.folder.join(trial.peer.name), &*context.folder];
+        let names = (trial.peer.name, trial.scenario.name);
+        let mut set_up = set_up::record((&trial.peer, trial.program), names, &found.plan, &folders);
+        set_up.notes.extend(found.notes);
+        records.push(Record::Subject(set_up));
     }
     records
 }

@@ -8,26 +8,21 @@ use crate::lab::fault::FaultKind;
 use crate::lab::mounts::{FileSystem, LoopMount};
 use crate::lab::peers::memory_limit::MemoryLimit;
 use crate::lab::peers::process::Running;
-use crate::lab::peers::{Description, Peer, Plan};
+use crate::lab::peers::{Description, Peer, Plan, ready};
 use crate::lab::temporary::Temporary;
-use foxy_base::clock;
 use foxy_lab::Origin;
-use foxy_lab::load::{self, LoadOptions, Mode, Pace, Stop};
+use foxy_lab::load::{LoadOptions, Mode, Stop};
 use foxy_report::Record;
 use foxy_workload::polymix::ROBOT_CONNECTIONS;
-use foxy_workload::{Model, Objects, Popularity, Workload};
-use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use foxy_workload::{Model, Objects, Popularity};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-/// How long a proxy may take until it gives its first object.
-const UNTIL_READY: Duration = Duration::from_secs(60);
 /// Bytes that a disk has beside the cache before it is full on purpose.
 const ROOM_BESIDE: u64 = 256 << 20;
-/// An object that no workload asks for.
-const PROBE: u64 = u64::MAX;
 
 /// What is the same for all trials.
 pub struct Context {
@@ -94,7 +89,8 @@ pub fn run(trial: &Trial, context: &Context) -> Result<Found, String> {
     });
     let mut running = Running::start(&trial.peer, trial.program, &description, &plan, limit.as_ref())?;
     let options = load_options(trial, context, description.listen);
-    wait_until_ready(&mut running, &options, trial, context)?;
+    let (target, host) = (description.listen, context.origin.address());
+    ready::wait_until_ready(&mut running, trial.peer.name, (target, host), &context.interrupted)?;
     let measured = Measured { trial, context, options, cache: description.cache() };
     let result = measured.all(&mut running, &mut notes);
     let ended = running.ended();
@@ -127,11 +123,9 @@ fn provide_descriptors(trial: &Trial, context: &Context) -> Result<(), String> {
 }
 
 fn describe(trial: &Trial, context: &Context, folder: &Path) -> Result<Description, String> {
-    let port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).and_then(|listener| listener.local_addr());
-    let listen = port.map_err(|error| format!("no free port for {}: {error}", trial.peer.name))?;
     Ok(Description {
         folder: folder.to_path_buf(),
-        listen,
+        listen: ready::free_place(trial.peer.name)?,
         origin: context.origin.address(),
         disk: trial.scenario.disk(context.quick),
         memory: trial.scenario.memory,
@@ -154,41 +148,4 @@ fn load_options(trial: &Trial, context: &Context, target: SocketAddr) -> LoadOpt
         Model::Objects(_) | Model::PolyMix4(_) | Model::Trace(_) => context.clients,
     };
     LoadOptions { clients, stop, pace, seed, ..LoadOptions::new(target, mode, workload) }
-}
-
-/// Asks for an object until it comes.
-fn wait_until_ready(
-    running: &mut Running,
-    options: &LoadOptions,
-    trial: &Trial,
-    context: &Context,
-) -> Result<(), String> {
-    let name = trial.peer.name;
-    let popularity = Popularity::Window { first: PROBE };
-    let probe = Objects { popularity, objects: 1, size: 1, warm_up: false };
-    let workload = Workload::find("zipf").expect("it is one of ours").with_objects(|_| probe);
-    let probe = LoadOptions {
-        workload,
-        pace: Pace::Closed,
-        clients: 1,
-        stop: Stop::Requests(1),
-        time_limit: Duration::from_secs(2),
-        ..options.clone()
-    };
-    let begun = clock::monotonic();
-    while clock::monotonic().since(begun) < UNTIL_READY {
-        if context.interrupted.load(Relaxed) {
-            return Err(format!("{name}: stopped while it came up"));
-        }
-        if let Some(status) = running.ended() {
-            return Err(format!("{name} did not come up ({status}): {}", running.last_words()));
-        }
-        let report = load::run(&probe, &mut |_| {}).map_err(|error| format!("{name}: no load: {error}"))?;
-        if report.answers == 1 {
-            return Ok(());
-        }
-        std::thread::sleep(Duration::from_millis(50));
-    }
-    let waited = UNTIL_READY.as_secs();
-    Err(format!("{name} gave nothing within {waited} s: {}", running.last_words()))
 }

@@ -1,6 +1,7 @@
 //! The arguments of `foxy leap`, and what those say that stand for themselves.
 
 use super::parent::PASSTHROUGH;
+use super::started::{self, Chosen, QUICK};
 use super::{check, clients};
 use crate::failure::Failure;
 use crate::lab::arguments::{count, fail_if, html, option, path, positive, switch};
@@ -8,6 +9,7 @@ use crate::lab::{logs, records, seed, workloads};
 use crate::settings::units::parse_duration;
 use clap::{Arg, ArgAction, ArgGroup, ArgMatches, Command, value_parser};
 use foxy_lab::leap::Pace;
+use foxy_workload::trace::synthetic::MODELS;
 use std::net::SocketAddr;
 use std::str::FromStr;
 
@@ -23,6 +25,8 @@ trace names instead: GETs only, 10 a second unless told otherwise. Give one addr
 server, GETs only, 10 a second unless told otherwise, and --direct is then a live Collector.\n\n\
 --collector starts a Collector (see foxy collector) between proxies and origin: one exchange with the origin for all, each pays for it. Every \
 proxy must have its parent there: the first at the port after the given one, the second at the next.\n\n\
+--start starts the proxies too, as foxy compare does, each with the Collector as its parent, and one that stores nothing beside them; a proxy \
+that is named twice is started twice, and what the two differ by is noise. What is not installed or does not come up is said, and left out.\n\n\
 --check measures LEAP itself, and starts all it needs: overhead (what it adds, added_median_ms), fairness (identical proxies and false alarms, \
 identical_proxies_max_difference_ms, false_alarm_share) or replay (hits at the Collector beside their misses, hit_minus_miss_median_ms).";
 
@@ -39,10 +43,12 @@ pub fn command() -> Command {
         .args(whom())
         .args(what())
         .args(how())
+        .args(started::arguments())
         .args(clients::arguments())
         .args(check::arguments())
-        .group(ArgGroup::new("stream").args(["trace", "workload"]))
+        .group(ArgGroup::new("stream").args(["trace", "workload", "like"]))
         .group(ArgGroup::new("named").args(["trace", "listen"]))
+        .group(ArgGroup::new("collecting").args(["collector", "start"]))
         .after_help(workloads::help())
 }
 
@@ -50,7 +56,7 @@ fn whom() -> Vec<Arg> {
     let address = || value_parser!(SocketAddr);
     vec![
         option("proxy", "NAME=ADDRESS:PORT", "A proxy; can be repeated")
-            .required_unless_present("check")
+            .required_unless_present_any(["check", "start"])
             .action(ArgAction::Append)
             .value_parser(value_parser!(Named)),
         switch("passthrough", "Add a proxy that stores nothing, started here, as the path passthrough")
@@ -68,6 +74,9 @@ fn whom() -> Vec<Arg> {
         )
         .value_parser(address())
         .conflicts_with_all(["origin", "live"]),
+        option("network-cost", "TIME", "With a Collector here, what a round trip to the origin costs beside what it takes: one to connect, one to the first byte")
+            .requires("collecting")
+            .value_parser(parse_duration),
     ]
 }
 
@@ -76,6 +85,8 @@ fn what() -> Vec<Arg> {
         workloads::argument().default_value("zipf"),
         logs::trace(),
         logs::format().requires("trace"),
+        option("like", "TRACE", "Ask for the gets of a synthetic trace that is like this published one")
+            .value_parser(MODELS.iter().map(|model| model.name).collect::<Vec<_>>()),
         switch("live", "Ask the servers that the trace or the clients name, through the network")
             .requires("named")
             .conflicts_with_all(["origin", "reverse"]),
@@ -139,15 +150,20 @@ impl FromStr for Named {
     }
 }
 
-/// The proxies, no two of one name; last the one that stores nothing, if it is asked for, whose address is not known yet.
+/// The proxies, no two of one name; last the one that stores nothing, if it is asked for. Where it is, and where those are that are
+/// started here, is not known yet.
 ///
 /// # Errors
 /// When two have the same name.
-pub fn proxies(matches: &ArgMatches) -> Result<Vec<Named>, Failure> {
+pub fn proxies(matches: &ArgMatches, chosen: &[Chosen]) -> Result<Vec<Named>, Failure> {
     let mut proxies: Vec<Named> = Vec::new();
-    let passthrough = Named { name: PASSTHROUGH.into(), address: SocketAddr::from(([127, 0, 0, 1], 0)) };
-    let passthrough = matches.get_flag("passthrough").then_some(&passthrough);
-    for proxy in matches.get_many::<Named>("proxy").into_iter().flatten().chain(passthrough) {
+    let nowhere = SocketAddr::from(([127, 0, 0, 1], 0));
+    let started: Vec<Named> =
+        chosen.iter().map(|chosen| Named { name: chosen.name.clone(), address: nowhere }).collect();
+    let passthrough = Named { name: PASSTHROUGH.into(), address: nowhere };
+    let passthrough = has_passthrough(matches).then_some(&passthrough);
+    let given = matches.get_many::<Named>("proxy").into_iter().flatten();
+    for proxy in given.chain(&started).chain(passthrough) {
         if proxies.iter().any(|known| known.name == proxy.name) {
             let name = &proxy.name;
             let what = format!("--proxy {name}=…: there are two of that name; give each its own");
@@ -156,6 +172,21 @@ pub fn proxies(matches: &ArgMatches) -> Result<Vec<Named>, Failure> {
         proxies.push(proxy.clone());
     }
     Ok(proxies)
+}
+
+/// Whether a proxy that stores nothing is beside the others.
+pub fn has_passthrough(matches: &ArgMatches) -> bool {
+    matches.get_flag("passthrough") || matches.contains_id("start")
+}
+
+/// Whether proxies are asked as reverse proxies.
+pub fn is_reverse(matches: &ArgMatches) -> bool {
+    matches.get_flag("reverse") || matches.contains_id("start")
+}
+
+/// After how many requests it is over, if that is said.
+pub fn most(matches: &ArgMatches) -> Option<u64> {
+    matches.get_one("requests").copied().or_else(|| matches.get_flag("quick").then_some(QUICK))
 }
 
 /// When requests begin.

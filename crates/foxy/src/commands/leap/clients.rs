@@ -1,6 +1,6 @@
 //! `foxy leap --listen`: requests come from clients instead of a stream.
 
-use super::arguments::LIVE_RATE;
+use super::arguments::{LIVE_RATE, is_reverse, most};
 use crate::failure::Failure;
 use crate::lab::arguments::{count, option};
 use crate::settings::units::parse_duration;
@@ -20,7 +20,7 @@ pub fn arguments() -> Vec<Arg> {
             "Take the requests of clients here, as a proxy or as the site itself",
         )
         .value_parser(value_parser!(SocketAddr))
-        .conflicts_with_all(["workload", "recorded", "clients"]),
+        .conflicts_with_all(["workload", "like", "recorded", "clients"]),
         option("for", "TIME", "Stop taking clients' requests after this long")
             .value_parser(parse_duration)
             .requires("listen"),
@@ -63,14 +63,14 @@ pub fn front(matches: &ArgMatches, origin: Option<SocketAddr>) -> Result<Front, 
     })?;
     let rate = matches.get_one::<f64>("rate").copied().unwrap_or(LIVE_RATE);
     let live = matches.get_flag("live");
-    let most = matches.get_one::<u64>("most-connections").copied().unwrap_or(1024);
+    let connections = matches.get_one::<u64>("most-connections").copied().unwrap_or(1024);
     Ok(Front {
         listener,
         authority: origin.filter(|_| !live).map(|origin| origin.to_string()),
         reach: if live { Reach::Live { any_method: false, rate } } else { Reach::Offline },
-        any_host: matches.get_flag("reverse") || matches.contains_id("collector"),
-        most_connections: usize::try_from(most).unwrap_or(usize::MAX),
-        requests: matches.get_one("requests").copied(),
+        any_host: is_reverse(matches) || matches.contains_id("collector"),
+        most_connections: usize::try_from(connections).unwrap_or(usize::MAX),
+        requests: most(matches),
         time: matches.get_one::<Duration>("for").copied(),
     })
 }

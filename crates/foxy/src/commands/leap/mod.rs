@@ -5,23 +5,27 @@ mod check;
 mod clients;
 mod parent;
 mod report;
+mod source;
+mod started;
+mod tables;
 
 use crate::failure::Failure;
 use crate::lab::ending::conclude;
 use crate::lab::line_log::Log;
 use crate::lab::progress::Progress;
-use crate::lab::{logs, origin, records, seed, workloads};
+use crate::lab::{origin, records, seed};
 use crate::serve::process::raise_open_files;
 use crate::signals::interrupted;
 use crate::terminal::{self, Level};
+use arguments::Named;
 pub use arguments::command;
-use arguments::{Named, REQUESTS};
 use clap::ArgMatches;
 use foxy_lab::Origin;
-use foxy_lab::collector::{Collector, CollectorReport};
-use foxy_lab::leap::{self, Asked, LeapReport, LeapRun, Manner, Multiplier, Path, requests};
-use foxy_workload::{Object, Trace};
+use foxy_lab::collector::Collector;
+use foxy_lab::leap::{self, Asked, LeapReport, LeapRun, Manner, Multiplier, Path};
 use report::Outcome;
+use source::{Source, probe, stream};
+use started::Started;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -31,19 +35,29 @@ use std::time::Duration;
 /// Runs it.
 ///
 /// # Errors
-/// Arguments or a trace that cannot be used, no proxy that answers, a signal, a file that cannot be written, a missed bar.
+/// Arguments or a trace that cannot be used, no proxy that comes up or answers, a signal, a file that cannot be written, a missed bar.
 pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     if matches.contains_id("check") {
         return check::run(matches);
     }
-    let mut proxies = arguments::proxies(matches)?;
+    let chosen = started::chosen(matches)?;
+    let mut proxies = arguments::proxies(matches, &chosen)?;
     clients::check(matches)?;
-    let trace = logs::read_trace(matches, "leap")?;
-    let (started, origin) = origin(matches)?;
+    let source = Source::of(matches)?;
+    let (own_origin, origin) = origin(matches)?;
     let interrupted = interrupted()?;
     let collector = parent::start(matches, &proxies, origin)?;
     let passthrough = passthrough(matches, &mut proxies, collector.as_ref(), origin)?;
+    let started = match (&collector, origin) {
+        (Some(collector), Some(origin)) if !chosen.is_empty() => {
+            let places = (&chosen[..], &collector.addresses()[1..]);
+            let what = (origin, source.name.as_str());
+            Some(Started::start(matches, places, what, &mut proxies, &interrupted)?)
+        }
+        _ => None,
+    };
     let mut replay = replay_of(matches, &proxies, origin, &interrupted);
+    replay.alike = started::alike(&chosen, &replay.paths);
     if let (Some(collector), Some(direct)) = (&collector, replay.paths.first_mut()) {
         direct.address = collector.addresses()[0];
     }
@@ -51,10 +65,10 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     let mut stopped = None;
     let mut write = |line: &leap::Line| stopped = log.write(line).or(stopped.take());
     let report = if matches.contains_id("listen") {
-        let started = started.as_ref().map(|origin| probe(&origin.address().to_string().into()));
+        let started = own_origin.as_ref().map(|origin| probe(&origin.address().to_string().into()));
         accept(matches, &replay, started.as_ref(), origin, &mut write)?
     } else {
-        let stream = stream(matches, trace.as_ref().map(|(trace, _)| trace), origin)?;
+        let stream = stream(matches, &source, origin)?;
         let mut progress = Progress::new("leap", stream.count);
         let mut requests = stream.requests;
         leap::run(&replay, &stream.probe, &mut *requests, &mut write, &mut |begun| progress.update(begun))
@@ -65,11 +79,15 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     }
     // Clients are taken until a signal comes, unless something else was to end that.
     let meant =
-        matches.contains_id("listen") && !matches.contains_id("requests") && !matches.contains_id("for");
+        matches.contains_id("listen") && arguments::most(matches).is_none() && !matches.contains_id("for");
     let stopped = (interrupted.load(Relaxed) && !meant).then_some("stopped by a signal");
+    let proxies = started.map(|started| started.end(report.requests));
     drop(passthrough);
     let collected = collector.map(Collector::stop);
-    finish(matches, &report, collected.as_ref(), stopped)
+    let differences = report.differences();
+    let (collector, proxies, asked) = (collected.as_ref(), proxies.as_ref(), source.text.as_deref());
+    let outcome = Outcome { report: &report, differences: &differences, collector, proxies, asked };
+    finish(matches, &outcome, stopped)
 }
 
 /// Starts the proxy that stores nothing, if it is asked for, and says where it is: its parent is the Collector, else the origin.
@@ -79,7 +97,9 @@ fn passthrough(
     collector: Option<&Collector>,
     origin: Option<SocketAddr>,
 ) -> Result<Option<Multiplier>, Failure> {
-    let Some(place) = proxies.last_mut().filter(|_| matches.get_flag("passthrough")) else { return Ok(None) };
+    let Some(place) = proxies.last_mut().filter(|_| arguments::has_passthrough(matches)) else {
+        return Ok(None);
+    };
     let parent = collector.and_then(|collector| collector.addresses().last().copied()).or(origin);
     let started = Multiplier::pass_through(parent)
         .map_err(|error| Failure::Failed(format!("leap: no pass-through proxy: {error}")))?;
@@ -119,7 +139,7 @@ fn replay_of(
     origin: Option<SocketAddr>,
     interrupted: &Arc<AtomicBool>,
 ) -> LeapRun {
-    let manner = if matches.get_flag("reverse") { Manner::Reverse } else { Manner::Forward };
+    let manner = if arguments::is_reverse(matches) { Manner::Reverse } else { Manner::Forward };
     let direct = origin.filter(|_| !matches.contains_id("origin"));
     let direct = direct.map(|address| Path { name: "direct".into(), address, manner: Manner::Direct });
     let proxies =
@@ -134,85 +154,25 @@ fn replay_of(
         most_in_flight: usize::try_from(most).unwrap_or(usize::MAX),
         numbered: origin.is_some() && !matches.get_flag("live"),
         seed: seed::of(matches),
+        alike: Vec::new(),
         interrupted: Arc::clone(interrupted),
     }
 }
 
-/// An object of the verifying origin that nothing else asks for.
-fn probe(authority: &Arc<str>) -> Asked {
-    let path = Object { id: u64::MAX, size: 1000, version: 1 }.to_string();
-    Asked::get(Arc::clone(authority), path, Duration::ZERO)
-}
-
-/// What is asked for.
-struct Stream<'a> {
-    /// What everyone is asked for twice beforehand.
-    probe: Asked,
-    requests: Box<dyn Iterator<Item = Asked> + 'a>,
-    count: Option<u64>,
-}
-
-fn stream<'a>(
-    matches: &ArgMatches,
-    trace: Option<&'a Trace>,
-    origin: Option<SocketAddr>,
-) -> Result<Stream<'a>, Failure> {
-    let limit = matches.get_one::<u64>("requests").copied();
-    let authority: Arc<str> = origin.map(|origin| origin.to_string()).unwrap_or_default().into();
-    let probe = probe(&authority);
-    let Some(trace) = trace else {
-        let (workload, count) = (workloads::named(matches)?, limit.unwrap_or(REQUESTS));
-        let requests = requests::of_workload(&workload, seed::of(matches), count, authority);
-        let requests = requests.ok_or_else(|| {
-            let name = &workload.name;
-            Failure::Unusable(format!(
-                "--workload {name}: has more than plain gets of one server, which leap cannot send yet; name one of model objects/1"
-            ))
-        })?;
-        return Ok(Stream { probe, requests: Box::new(requests), count: Some(count) });
-    };
-    let most = usize::try_from(limit.unwrap_or(u64::MAX)).unwrap_or(usize::MAX);
-    let count = Some(trace.gets.len().min(most) as u64);
-    if origin.is_some() {
-        let requests = Box::new(requests::of_trace(trace, authority).take(most));
-        return Ok(Stream { probe, requests, count });
-    }
-    let probe = requests::live(trace).next().ok_or_else(|| {
-        Failure::Unusable("--live: the trace names no http:// URL; give one that does".into())
-    })?;
-    let usable = requests::live(trace).count();
-    if usable < trace.gets.len() {
-        let left_out = trace.gets.len() - usable;
-        let what =
-            format!("leap: --live: {left_out} gets of the trace are left out: their URLs are not http://");
-        terminal::report(Level::Warning, &what);
-    }
-    let count = Some(usable.min(most) as u64);
-    Ok(Stream { probe, requests: Box::new(requests::live(trace).take(most)), count })
-}
-
 /// Says and writes what was found.
-fn finish(
-    matches: &ArgMatches,
-    report: &LeapReport,
-    collector: Option<&CollectorReport>,
-    stopped: Option<&str>,
-) -> Result<(), Failure> {
-    let differences = report.differences();
-    let outcome = Outcome { report, differences: &differences, collector };
+fn finish(matches: &ArgMatches, outcome: &Outcome<'_>, stopped: Option<&str>) -> Result<(), Failure> {
+    let report = outcome.report;
     terminal::print(outcome.text().trim_end());
     for warning in outcome.warnings() {
         terminal::report(Level::Warning, &format!("leap: {warning}"));
     }
     let silent = report.paths.iter().all(|path| path.name == "direct" || path.answers == 0);
+    let silent = silent && (report.requests > 0 || report.clients.is_none());
+    let lost = outcome.proxies.and_then(|proxies| proxies.failed.first());
     let failed = stopped
-        .or((silent && (report.requests > 0 || report.clients.is_none()))
-            .then_some("no proxy answered any request"))
+        .or(silent.then_some("no proxy answered any request"))
+        .or(lost.map(String::as_str))
         .map(|reason| Failure::Failed(format!("leap: {reason}; what was measured stands above")));
     let setup = records::setup(seed::of(matches));
-    let mut found = report.records(&differences);
-    found.extend(collector.map(CollectorReport::records).into_iter().flatten());
-    found
-        .extend(collector.map(parent::bandwidth).into_iter().flatten().flat_map(|fetched| fetched.records()));
-    conclude(matches, setup, found, failed, |setup| outcome.page(setup, stopped))
+    conclude(matches, setup, outcome.records(), failed, |setup| outcome.page(setup, stopped))
 }

@@ -9,6 +9,7 @@ use foxy_base::ByteSize;
 use foxy_lab::collector::{Collector, CollectorOptions, CollectorReport, Listen, OfProxy, Reach};
 use foxy_report::{Measure, Record};
 use std::net::SocketAddr;
+use std::time::Duration;
 
 /// What the path is called whose proxy stores nothing.
 pub const PASSTHROUGH: &str = "passthrough";
@@ -52,8 +53,8 @@ impl Fetched {
     }
 }
 
-/// Starts one if it is asked for, and says where each proxy's parent is: at the given port for the direct path, and at the ports
-/// after it for the proxies in their order.
+/// Starts one if it is asked for: one place for the direct path, and one for each proxy in their order. Where proxies are started here it
+/// takes whatever ports are free; else the given one and those after it, and says where each proxy's parent is.
 ///
 /// # Errors
 /// An origin that is not near, ports that cannot be listened on, and no room for bodies.
@@ -62,21 +63,22 @@ pub fn start(
     proxies: &[Named],
     origin: Option<SocketAddr>,
 ) -> Result<Option<Collector>, Failure> {
-    let (Some(&first), Some(origin)) = (matches.get_one::<SocketAddr>("collector"), origin) else {
-        return Ok(None);
-    };
+    let given = matches.get_one::<SocketAddr>("collector").copied();
+    let free = matches.contains_id("start").then_some(SocketAddr::from(([127, 0, 0, 1], 0)));
+    let (Some(first), Some(origin)) = (given.or(free), origin) else { return Ok(None) };
     if !Reach::Offline.covers(origin.ip()) {
         return Err(Failure::Unusable(format!(
             "--direct {origin}: with --collector the origin must have a loopback or private address; name such a one"
         )));
     }
     let names = std::iter::once("direct").chain(proxies.iter().map(|proxy| proxy.name.as_str()));
-    let listen = names.zip(first.port()..=u16::MAX).map(|(name, port)| Listen {
-        name: Some(name.to_owned()),
-        address: SocketAddr::new(first.ip(), port),
+    let step = usize::from(given.is_some());
+    let listen = names.enumerate().filter_map(|(place, name)| {
+        let port = u16::try_from(usize::from(first.port()) + step * place).ok()?;
+        Some(Listen { name: Some(name.to_owned()), address: SocketAddr::new(first.ip(), port) })
     });
     let listen: Vec<Listen> = listen.collect();
-    if first.port() == 0 || listen.len() <= proxies.len() {
+    if given.is_some_and(|given| given.port() == 0) || listen.len() <= proxies.len() {
         let most = usize::from(u16::MAX) - proxies.len();
         let text =
             format!("--collector {first}: each proxy has a port after this one; name one from 1 to {most}");
@@ -86,12 +88,17 @@ pub fn start(
     let file = collector::spool(&folder, SPOOL).map_err(|error| {
         Failure::Failed(format!("leap: no room for the Collector's bodies in {}: {error}", folder.display()))
     })?;
-    let options =
-        CollectorOptions { origin: Some(origin), file: Some(file), ..CollectorOptions::new(listen) };
+    let round_trip = matches.get_one::<Duration>("network-cost").copied().unwrap_or_default();
+    let options = CollectorOptions {
+        origin: Some(origin),
+        file: Some(file),
+        round_trip,
+        ..CollectorOptions::new(listen)
+    };
     let running = Collector::start(options).map_err(|error| {
         Failure::Failed(format!("leap: --collector {first}: cannot listen: {error}; choose another port"))
     })?;
-    for (proxy, address) in proxies.iter().zip(&running.addresses()[1..]) {
+    for (proxy, address) in proxies.iter().zip(&running.addresses()[1..]).filter(|_| given.is_some()) {
         terminal::print(&format!("leap: {}: parent at http://{address}/", proxy.name));
     }
     Ok(Some(running))

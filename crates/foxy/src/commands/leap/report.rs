@@ -1,13 +1,13 @@
 //! What `foxy leap` found, for people: tables, warnings, and a page.
 
-use super::parent;
+use super::parent::{self, Fetched};
+use super::started::Ended;
+use super::tables::{bandwidth, milliseconds};
 use crate::lab::collector;
-use foxy_base::ByteSize;
 use foxy_lab::collector::CollectorReport;
-use foxy_lab::leap::{Failure, LeapReport, PairedDifference, Refusal, Verdict, noise_floor};
+use foxy_lab::leap::{LeapReport, PairedDifference, Refusal, noise_floor};
 use foxy_report::chart::{Chart, Line, Look, Provenance, shares_over_times};
-use foxy_report::number::readable;
-use foxy_report::{Interval, Page, Place, Setup, Table};
+use foxy_report::{Page, Place, Record, Setup};
 
 /// The share of its time from which on the replay's thread was the limit.
 const BUSY: f64 = 0.9;
@@ -20,22 +20,10 @@ pub struct Outcome<'a> {
     pub differences: &'a [PairedDifference],
     /// What the Collector counted that stood behind all paths.
     pub collector: Option<&'a CollectorReport>,
-}
-
-fn milliseconds(microseconds: f64) -> String {
-    readable(microseconds / 1000.0)
-}
-
-/// What each path fetched, of what one without a cache did; none when there is nothing to compare with.
-fn bandwidth(report: &CollectorReport) -> Option<Table> {
-    let fetched = parent::bandwidth(report);
-    let of = format!("of {}", fetched.first()?.base);
-    let mut table = Table::new(&["bandwidth", "bytes", &of]);
-    for path in &fetched {
-        let share = format!("{:.1} %", path.share * 100.0);
-        table.row(&[path.name.clone(), path.bytes.to_string(), share]);
-    }
-    Some(table)
+    /// The proxies that were started here.
+    pub proxies: Option<&'a Ended>,
+    /// What the requests came from, where there is more to say of it than its name.
+    pub asked: Option<&'a str>,
 }
 
 impl Outcome<'_> {
@@ -47,20 +35,23 @@ impl Outcome<'_> {
         } else {
             "what more than half of the proxies agree about"
         };
+        let asked = self.asked.map(|asked| format!("{asked}\n")).unwrap_or_default();
         format!(
-            "{} requests, {} refused for want of room; judged by {judge}; the origin asked again after {}; times in ms",
+            "{asked}{} requests, {} refused for want of room; judged by {judge}; the origin asked again after {}; times in ms",
             report.requests, report.refused, report.asked_again
         )
     }
 
     /// What paths differ by when nothing does, if an address was given twice.
     fn floor(&self) -> String {
+        let twice = if self.proxies.is_some() { "one proxy started twice" } else { "one address twice" };
         match noise_floor(self.differences) {
             Some(floor) => format!(
-                "noise floor (one address twice): {} ms in the median, {} ms in the mean",
+                "noise floor ({twice}): {} ms in the median, {} ms in the mean",
                 milliseconds(floor.median),
                 milliseconds(floor.mean)
             ),
+            None if self.proxies.is_some() => "noise floor: unknown; name a proxy twice".into(),
             None => "noise floor: unknown; give one address under two names".into(),
         }
     }
@@ -85,104 +76,21 @@ impl Outcome<'_> {
                 text.push_str(&format!("\n{}", table.render()));
             }
         }
+        if let Some(proxies) = self.proxies {
+            text.push_str(&format!("\n{}", proxies.table().render()));
+        }
         text
     }
 
-    fn times(&self) -> Table {
-        let heads = ["path", "answers", "mean", "errors in", "median", "p90", "p99", "connect", "first byte"];
-        let mut table = Table::new(&[&heads[..], &["transfer", "hits", "byte hits", "fetched"]].concat());
-        for path in &self.report.paths {
-            let at = |latencies: &foxy_report::Latencies, quantile| {
-                if latencies.count() == 0 {
-                    "–".into()
-                } else {
-                    milliseconds(latencies.at(quantile) as f64)
-                }
-            };
-            let mean = |latencies: &foxy_report::Latencies| {
-                if latencies.count() == 0 { "–".into() } else { milliseconds(latencies.mean()) }
-            };
-            let share = |value: Option<f64>| value.map_or_else(|| "–".into(), |value| format!("{value:.3}"));
-            let hits = path.hit_ratios();
-            table.row(&[
-                path.name.clone(),
-                path.answers.to_string(),
-                mean(&path.latencies),
-                mean(&path.with_errors),
-                at(&path.latencies, 0.5),
-                at(&path.latencies, 0.9),
-                at(&path.latencies, 0.99),
-                at(&path.connect, 0.5),
-                at(&path.first_byte, 0.5),
-                at(&path.transfer, 0.5),
-                share(hits.map(|(requests, _)| requests)),
-                share(hits.map(|(_, bytes)| bytes)),
-                ByteSize(path.bytes).to_string(),
-            ]);
+    /// All of it as records.
+    pub fn records(&self) -> Vec<Record> {
+        let mut records = self.report.records(self.differences);
+        if let Some(collector) = self.collector {
+            records.extend(collector.records());
+            records.extend(parent::bandwidth(collector).iter().flat_map(Fetched::records));
         }
-        table
-    }
-
-    fn verdicts(&self) -> Table {
-        let names: Vec<&str> = Verdict::ALL.iter().map(|verdict| verdict.name()).collect();
-        let mut table = Table::new(&[&["path"][..], &names, &["not judged"]].concat());
-        for path in &self.report.paths {
-            let mut row = vec![path.name.clone()];
-            row.extend(Verdict::ALL.map(|verdict| path.count(verdict).to_string()));
-            row.push(path.unjudged.to_string());
-            table.row(&row);
-        }
-        table
-    }
-
-    /// Errors by cause; none when there were none.
-    fn errors(&self) -> Option<Table> {
-        let mut table = Table::new(&["path", "error", "requests"]);
-        let mut any = false;
-        for path in &self.report.paths {
-            for (failure, count) in Failure::ALL.iter().zip(path.failures).filter(|(_, count)| *count > 0) {
-                any = true;
-                table.row(&[path.name.clone(), failure.name().into(), count.to_string()]);
-            }
-        }
-        any.then_some(table)
-    }
-
-    /// Answers that were not OK; none when all were.
-    fn examples(&self) -> Option<Table> {
-        let mut table = Table::new(&["path", "verdict", "why", "for example"]);
-        let mut any = false;
-        for path in &self.report.paths {
-            for example in &path.examples {
-                any = true;
-                let (why, url) = (example.why.clone(), example.url.clone());
-                table.row(&[path.name.clone(), example.verdict.name().into(), why, url]);
-            }
-        }
-        any.then_some(table)
-    }
-
-    /// Paired differences with their intervals, and whether they are more than noise.
-    fn pairs(&self) -> Table {
-        let mut table =
-            Table::new(&["difference", "requests", "median", "95 %", "noise", "mean", "95 %", "noise"]);
-        let floor = noise_floor(self.differences);
-        let interval =
-            |found: Interval| format!("{} … {}", milliseconds(found.low), milliseconds(found.high));
-        for pair in self.differences {
-            let name = |path: usize| &self.report.paths[path].name;
-            table.row(&[
-                format!("{} less {}", name(pair.paths.0), name(pair.paths.1)),
-                pair.requests.to_string(),
-                milliseconds(pair.median.value),
-                interval(pair.median),
-                pair.meaning(floor).words().into(),
-                milliseconds(pair.mean.value),
-                interval(pair.mean),
-                pair.meaning_of_mean(floor).words().into(),
-            ]);
-        }
-        table
+        records.extend(self.proxies.into_iter().flat_map(|proxies| proxies.records.iter().cloned()));
+        records
     }
 
     fn noisy(&self) -> impl Iterator<Item = (&str, String)> {
@@ -264,6 +172,11 @@ impl Outcome<'_> {
             if let Some(table) = bandwidth(report) {
                 page.table("Bytes fetched from the Collector, heads too", &table);
             }
+        }
+        if let Some(proxies) = self.proxies {
+            page.table("What the proxies used", &proxies.table());
+            proxies.failed.iter().for_each(|why| page.paragraph(why));
+            page.set_ups(&proxies.records);
         }
         page.html()
     }

@@ -2,10 +2,13 @@
 //! file beside this; what starts and stops it stands in `process`, what it uses in `usage`.
 
 mod apache;
+pub mod choice;
 mod foxy;
 pub mod memory_limit;
 mod nginx;
 pub mod process;
+pub mod ready;
+pub mod set_up;
 mod squid;
 pub mod system_calls;
 mod trafficserver;

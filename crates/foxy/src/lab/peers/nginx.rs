@@ -36,6 +36,7 @@ http {{
         location / {{
             proxy_pass http://origin;
             proxy_http_version 1.1;
+            proxy_set_header Host $http_host;
             proxy_set_header Connection \"\";
             proxy_cache compared;
         }}

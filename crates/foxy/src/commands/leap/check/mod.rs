@@ -29,7 +29,8 @@ const CHECKS: [(&str, Check); 3] =
 
 /// The arguments that only checks have.
 pub fn arguments() -> [Arg; 3] {
-    let others = ["proxy", "listen", "direct", "origin", "collector", "trace", "live", "passthrough", "log"];
+    let others =
+        ["proxy", "start", "listen", "direct", "origin", "collector", "trace", "live", "passthrough", "log"];
     [
         option(
             "check",
@@ -80,6 +81,7 @@ impl Setting<'_> {
             most_in_flight: 1024,
             numbered: true,
             seed,
+            alike: Vec::new(),
             interrupted: Arc::clone(&self.interrupted),
         }
     }

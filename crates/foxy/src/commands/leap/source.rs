@@ -1,0 +1,103 @@
+//! What `foxy leap` asks for: the objects of a workload, or the gets of a trace, read or made.
+
+use super::arguments::{self, REQUESTS};
+use crate::failure::Failure;
+use crate::lab::{logs, seed, workloads};
+use crate::terminal::{self, Level};
+use clap::ArgMatches;
+use foxy_lab::leap::{Asked, requests};
+use foxy_workload::trace::Statistics;
+use foxy_workload::trace::synthetic::{MODELS, generate};
+use foxy_workload::{Object, Trace};
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// An object of the verifying origin that nothing else asks for.
+pub fn probe(authority: &Arc<str>) -> Asked {
+    let path = Object { id: u64::MAX, size: 1000, version: 1 }.to_string();
+    Asked::get(Arc::clone(authority), path, Duration::ZERO)
+}
+
+/// Where the requests of a replay come from.
+pub struct Source {
+    /// A name for it.
+    pub name: String,
+    trace: Option<Trace>,
+    /// What there is in it, in a line of text.
+    pub text: Option<String>,
+}
+
+impl Source {
+    /// What the arguments name.
+    ///
+    /// # Errors
+    /// A trace that cannot be used.
+    pub fn of(matches: &ArgMatches) -> Result<Self, Failure> {
+        if let Some((trace, read)) = logs::read_trace(matches, "leap")? {
+            let text = Some(logs::reading(&read, &trace));
+            return Ok(Self { name: "trace".into(), trace: Some(trace), text });
+        }
+        let Some(like) = matches.get_one::<String>("like") else {
+            let name = matches.get_one::<String>("workload").cloned().unwrap_or_default();
+            return Ok(Self { name, trace: None, text: None });
+        };
+        let model = MODELS.iter().find(|model| model.name == like).expect("one of the possible values");
+        let gets = usize::try_from(arguments::most(matches).unwrap_or(model.gets)).unwrap_or(usize::MAX);
+        let trace = generate(model, gets, seed::of(matches));
+        let Statistics { gets, urls, bytes, .. } = Statistics::of(&trace);
+        let text = format!("synthetic, like {like}: {gets} gets of {urls} URLs, {bytes} bytes");
+        Ok(Self { name: format!("synthetic {like}"), trace: Some(trace), text: Some(text) })
+    }
+}
+
+/// What is asked for.
+pub struct Stream<'a> {
+    /// What everyone is asked for twice beforehand.
+    pub probe: Asked,
+    pub requests: Box<dyn Iterator<Item = Asked> + 'a>,
+    pub count: Option<u64>,
+}
+
+/// The requests that come from it.
+///
+/// # Errors
+/// A workload that cannot be used, and a trace without a URL that can.
+pub fn stream<'a>(
+    matches: &ArgMatches,
+    source: &'a Source,
+    origin: Option<SocketAddr>,
+) -> Result<Stream<'a>, Failure> {
+    let limit = arguments::most(matches);
+    let authority: Arc<str> = origin.map(|origin| origin.to_string()).unwrap_or_default().into();
+    let probe = probe(&authority);
+    let Some(trace) = &source.trace else {
+        let (workload, count) = (workloads::named(matches)?, limit.unwrap_or(REQUESTS));
+        let requests = requests::of_workload(&workload, seed::of(matches), count, authority);
+        let requests = requests.ok_or_else(|| {
+            let name = &workload.name;
+            Failure::Unusable(format!(
+                "--workload {name}: has more than plain gets of one server, which leap cannot send yet; name one of model objects/1"
+            ))
+        })?;
+        return Ok(Stream { probe, requests: Box::new(requests), count: Some(count) });
+    };
+    let most = usize::try_from(limit.unwrap_or(u64::MAX)).unwrap_or(usize::MAX);
+    let count = Some(trace.gets.len().min(most) as u64);
+    if origin.is_some() {
+        let requests = Box::new(requests::of_trace(trace, authority).take(most));
+        return Ok(Stream { probe, requests, count });
+    }
+    let probe = requests::live(trace).next().ok_or_else(|| {
+        Failure::Unusable("--live: the trace names no http:// URL; give one that does".into())
+    })?;
+    let usable = requests::live(trace).count();
+    if usable < trace.gets.len() {
+        let left_out = trace.gets.len() - usable;
+        let what =
+            format!("leap: --live: {left_out} gets of the trace are left out: their URLs are not http://");
+        terminal::report(Level::Warning, &what);
+    }
+    let count = Some(usable.min(most) as u64);
+    Ok(Stream { probe, requests: Box::new(requests::live(trace).take(most)), count })
+}

@@ -1,0 +1,242 @@
+//! The proxies that `foxy leap --start` starts: each with a place of its own at the Collector as its origin, all from one neutral
+//! description, and ended with what they started.
+
+use super::arguments::Named;
+use crate::failure::Failure;
+use crate::lab::arguments::{option, switch};
+use crate::lab::peers::process::Running;
+use crate::lab::peers::{Description, Holding, Peer, choice, ready, set_up};
+use crate::lab::temporary::Temporary;
+use crate::terminal::{self, Level};
+use clap::{Arg, ArgMatches, value_parser};
+use foxy_base::ByteSize;
+use foxy_lab::leap;
+use foxy_report::{Measure, Record, Table};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::Duration;
+
+/// Requests of a quick run.
+pub const QUICK: u64 = 4000;
+
+/// The arguments that only have a meaning with them.
+pub fn arguments() -> [Arg; 5] {
+    let size = |name, help| option(name, "SIZE", help).value_parser(value_parser!(ByteSize));
+    // Refused beside --proxy by itself: an argument that --start would be refused beside does not miss it.
+    let only = |argument: Arg| argument.requires("start").conflicts_with("proxy");
+    [
+        option(
+            "start",
+            "PROXY,…",
+            "Start these here, in front of a Collector; one named twice shows what is noise",
+        )
+        .value_delimiter(',')
+        .conflicts_with_all(["proxy", "collector", "origin", "direct", "live", "reverse", "check"]),
+        only(size("memory", "With --start, memory for what each holds").default_value("256MiB")),
+        only(size("disk", "With --start, room for what each holds on disk").default_value("1GiB")),
+        only(choice::folder_argument()),
+        only(switch("quick", "With --start, stop after 4000 requests: says little, in about a minute"))
+            .conflicts_with("requests"),
+    ]
+}
+
+/// A proxy that is to be started.
+pub struct Chosen {
+    /// What its path is called: its own name, with a number if it is not the first of it.
+    pub name: String,
+    peer: Peer,
+    program: PathBuf,
+}
+
+/// Those that the arguments name and that are installed; none without `--start`.
+///
+/// # Errors
+/// A name that no proxy has, and when none of those that are named is installed.
+pub fn chosen(matches: &ArgMatches) -> Result<Vec<Chosen>, Failure> {
+    let Some(names) = matches.get_many::<String>("start") else { return Ok(Vec::new()) };
+    let mut chosen: Vec<Chosen> = Vec::new();
+    for (peer, program) in choice::installed(names.map(String::as_str))? {
+        let before = chosen.iter().filter(|other| other.peer.name == peer.name).count();
+        let name = if before == 0 { peer.name.to_owned() } else { format!("{}-{}", peer.name, before + 1) };
+        chosen.push(Chosen { name, peer, program });
+    }
+    Ok(chosen)
+}
+
+/// Pairs of paths of the same proxy, by their places: what they differ by is noise.
+pub fn alike(chosen: &[Chosen], paths: &[leap::Path]) -> Vec<(usize, usize)> {
+    let peer = |path: &leap::Path| chosen.iter().find(|one| one.name == path.name).map(|one| one.peer.name);
+    let later = |one: usize| (one + 1..paths.len()).map(move |other| (one, other));
+    let pairs = (0..paths.len()).flat_map(later);
+    pairs
+        .filter(|&(one, other)| peer(&paths[one]).is_some() && peer(&paths[one]) == peer(&paths[other]))
+        .collect()
+}
+
+/// The proxies that run, with their folder; dropped, they are ended and it is removed.
+pub struct Started {
+    up: Vec<Up>,
+    found: Vec<Record>,
+    failed: Vec<String>,
+    _folder: Temporary,
+}
+
+struct Up {
+    name: String,
+    running: Running,
+    /// What it had used of the processor when it was up.
+    before: Duration,
+}
+
+/// What all have alike.
+struct Ground<'a> {
+    folder: &'a Path,
+    disk: ByteSize,
+    memory: ByteSize,
+    /// The origin as requests name it.
+    host: SocketAddr,
+    workload: &'a str,
+    interrupted: &'a AtomicBool,
+}
+
+impl Started {
+    /// Starts them, each with one of these places as its origin, and says in `proxies` where they are; one that does not come up
+    /// is said, and is not among them any more.
+    ///
+    /// # Errors
+    /// When the folder cannot be made, a signal comes, or none comes up.
+    pub fn start(
+        matches: &ArgMatches,
+        (chosen, places): (&[Chosen], &[SocketAddr]),
+        (host, workload): (SocketAddr, &str),
+        proxies: &mut Vec<Named>,
+        interrupted: &AtomicBool,
+    ) -> Result<Self, Failure> {
+        let folder = choice::folder(matches)?;
+        let size = |name| *matches.get_one::<ByteSize>(name).expect("has a default");
+        let (disk, memory) = (size("disk"), size("memory"));
+        let ground = Ground { folder: folder.path(), disk, memory, host, workload, interrupted };
+        let (mut up, mut found, mut failed) = (Vec::new(), Vec::new(), Vec::new());
+        for (one, &place) in chosen.iter().zip(places) {
+            match ground.start(one, place) {
+                Ok((address, running, subject)) => {
+                    proxies
+                        .iter_mut()
+                        .filter(|known| known.name == one.name)
+                        .for_each(|known| known.address = address);
+                    up.push(Up { name: one.name.clone(), running, before: Duration::ZERO });
+                    found.push(subject);
+                }
+                Err(_) if interrupted.load(Relaxed) => {
+                    return Err(Failure::Failed("leap: stopped by a signal; nothing was measured".into()));
+                }
+                Err(why) => {
+                    terminal::report(Level::Warning, &format!("leap: {why}; going on without it"));
+                    proxies.retain(|known| known.name != one.name);
+                    found.push(Record::FailedRun { subject: one.name.clone(), reason: why.clone() });
+                    failed.push(why);
+                }
+            }
+        }
+        if up.is_empty() {
+            return Err(Failure::Failed("leap: no proxy came up; what each said last stands above".into()));
+        }
+        for proxy in &mut up {
+            proxy.before = proxy.processor();
+        }
+        Ok(Self { up, found, failed, _folder: folder })
+    }
+
+    /// Ends them; what there is to say of them for people, after `requests` requests to each.
+    pub fn end(mut self, requests: u64) -> Ended {
+        let mut used = Vec::new();
+        for proxy in &mut self.up {
+            let name = &proxy.name;
+            if let Some(status) = proxy.running.ended() {
+                let why = format!("{name} ended in the middle ({status}): {}", proxy.running.last_words());
+                terminal::report(Level::Warning, &format!("leap: {why}"));
+                self.found.push(Record::FailedRun { subject: name.clone(), reason: why.clone() });
+                self.failed.push(why);
+            } else if let Some(usage) = proxy.running.usage() {
+                let processor = usage.processor.saturating_sub(proxy.before);
+                used.push(Used { name: name.clone(), processor, resident: usage.resident });
+            }
+        }
+        for used in &used {
+            self.found.extend(used.records(requests).map(Record::Measure));
+        }
+        Ended { records: self.found, used, requests, failed: self.failed }
+    }
+}
+
+impl Up {
+    fn processor(&mut self) -> Duration {
+        self.running.usage().unwrap_or_default().processor
+    }
+}
+
+impl Ground<'_> {
+    fn start(&self, chosen: &Chosen, origin: SocketAddr) -> Result<(SocketAddr, Running, Record), String> {
+        let Chosen { name, peer, program } = chosen;
+        let description = Description {
+            folder: self.folder.join(name),
+            listen: ready::free_place(name)?,
+            origin,
+            disk: self.disk,
+            memory: self.memory,
+            holding: Holding::Disk,
+            cores: std::thread::available_parallelism().map_or(1, usize::from),
+        };
+        let plan = (peer.plan)(&description);
+        let mut running = Running::start(peer, program, &description, &plan, None)?;
+        ready::wait_until_ready(&mut running, name, (description.listen, self.host), self.interrupted)?;
+        let folders = [&*description.folder, self.folder];
+        let subject = set_up::record((peer, program), (name, self.workload), &plan, &folders);
+        Ok((description.listen, running, Record::Subject(subject)))
+    }
+}
+
+/// Proxies that have been ended.
+pub struct Ended {
+    /// How they were set up, what they used, and which came to nothing.
+    pub records: Vec<Record>,
+    /// Why proxies came to nothing, one line each.
+    pub failed: Vec<String>,
+    used: Vec<Used>,
+    requests: u64,
+}
+
+/// What a proxy used for the whole run.
+struct Used {
+    name: String,
+    processor: Duration,
+    resident: u64,
+}
+
+impl Used {
+    #[expect(clippy::cast_precision_loss, reason = "requests of a run are far below 2^53")]
+    fn each(&self, requests: u64) -> f64 {
+        self.processor.as_secs_f64() * 1e6 / requests.max(1) as f64
+    }
+
+    #[expect(clippy::cast_precision_loss, reason = "bytes of memory are far below 2^53")]
+    fn records(&self, requests: u64) -> [Measure; 2] {
+        [
+            Measure::once("cpu_us_per_request", &self.name, self.each(requests), "us"),
+            Measure::once("resident_bytes", &self.name, self.resident as f64, "B"),
+        ]
+    }
+}
+
+impl Ended {
+    /// What each used.
+    pub fn table(&self) -> Table {
+        let mut table = Table::new(&["proxy", "CPU µs/request", "memory"]);
+        for used in &self.used {
+            let each = format!("{:.0}", used.each(self.requests));
+            table.row(&[used.name.clone(), each, ByteSize(used.resident).to_string()]);
+        }
+        table
+    }
+}

@@ -1,0 +1,124 @@
+//! The tables of what `foxy leap` found.
+
+use super::parent;
+use super::report::Outcome;
+use foxy_base::ByteSize;
+use foxy_lab::collector::CollectorReport;
+use foxy_lab::leap::{Failure, Verdict, noise_floor};
+use foxy_report::number::readable;
+use foxy_report::{Interval, Table};
+
+pub fn milliseconds(microseconds: f64) -> String {
+    readable(microseconds / 1000.0)
+}
+
+/// What each path fetched, of what one without a cache did; none when there is nothing to compare with.
+pub fn bandwidth(report: &CollectorReport) -> Option<Table> {
+    let fetched = parent::bandwidth(report);
+    let of = format!("of {}", fetched.first()?.base);
+    let mut table = Table::new(&["bandwidth", "bytes", &of]);
+    for path in &fetched {
+        let share = format!("{:.1} %", path.share * 100.0);
+        table.row(&[path.name.clone(), path.bytes.to_string(), share]);
+    }
+    Some(table)
+}
+
+impl Outcome<'_> {
+    pub fn times(&self) -> Table {
+        let heads = ["path", "answers", "mean", "errors in", "median", "p90", "p99", "connect", "first byte"];
+        let mut table = Table::new(&[&heads[..], &["transfer", "hits", "byte hits", "fetched"]].concat());
+        for path in &self.report.paths {
+            let at = |latencies: &foxy_report::Latencies, quantile| {
+                if latencies.count() == 0 {
+                    "–".into()
+                } else {
+                    milliseconds(latencies.at(quantile) as f64)
+                }
+            };
+            let mean = |latencies: &foxy_report::Latencies| {
+                if latencies.count() == 0 { "–".into() } else { milliseconds(latencies.mean()) }
+            };
+            let share = |value: Option<f64>| value.map_or_else(|| "–".into(), |value| format!("{value:.3}"));
+            let hits = path.hit_ratios();
+            table.row(&[
+                path.name.clone(),
+                path.answers.to_string(),
+                mean(&path.latencies),
+                mean(&path.with_errors),
+                at(&path.latencies, 0.5),
+                at(&path.latencies, 0.9),
+                at(&path.latencies, 0.99),
+                at(&path.connect, 0.5),
+                at(&path.first_byte, 0.5),
+                at(&path.transfer, 0.5),
+                share(hits.map(|(requests, _)| requests)),
+                share(hits.map(|(_, bytes)| bytes)),
+                ByteSize(path.bytes).to_string(),
+            ]);
+        }
+        table
+    }
+
+    pub fn verdicts(&self) -> Table {
+        let names: Vec<&str> = Verdict::ALL.iter().map(|verdict| verdict.name()).collect();
+        let mut table = Table::new(&[&["path"][..], &names, &["not judged"]].concat());
+        for path in &self.report.paths {
+            let mut row = vec![path.name.clone()];
+            row.extend(Verdict::ALL.map(|verdict| path.count(verdict).to_string()));
+            row.push(path.unjudged.to_string());
+            table.row(&row);
+        }
+        table
+    }
+
+    /// Errors by cause; none when there were none.
+    pub fn errors(&self) -> Option<Table> {
+        let mut table = Table::new(&["path", "error", "requests"]);
+        let mut any = false;
+        for path in &self.report.paths {
+            for (failure, count) in Failure::ALL.iter().zip(path.failures).filter(|(_, count)| *count > 0) {
+                any = true;
+                table.row(&[path.name.clone(), failure.name().into(), count.to_string()]);
+            }
+        }
+        any.then_some(table)
+    }
+
+    /// Answers that were not OK; none when all were.
+    pub fn examples(&self) -> Option<Table> {
+        let mut table = Table::new(&["path", "verdict", "why", "for example"]);
+        let mut any = false;
+        for path in &self.report.paths {
+            for example in &path.examples {
+                any = true;
+                let (why, url) = (example.why.clone(), example.url.clone());
+                table.row(&[path.name.clone(), example.verdict.name().into(), why, url]);
+            }
+        }
+        any.then_some(table)
+    }
+
+    /// Paired differences with their intervals, and whether they are more than noise.
+    pub fn pairs(&self) -> Table {
+        let mut table =
+            Table::new(&["difference", "requests", "median", "95 %", "noise", "mean", "95 %", "noise"]);
+        let floor = noise_floor(self.differences);
+        let interval =
+            |found: Interval| format!("{} … {}", milliseconds(found.low), milliseconds(found.high));
+        for pair in self.differences {
+            let name = |path: usize| &self.report.paths[path].name;
+            table.row(&[
+                format!("{} less {}", name(pair.paths.0), name(pair.paths.1)),
+                pair.requests.to_string(),
+                milliseconds(pair.median.value),
+                interval(pair.median),
+                pair.meaning(floor).words().into(),
+                milliseconds(pair.mean.value),
+                interval(pair.mean),
+                pair.meaning_of_mean(floor).words().into(),
+            ]);
+        }
+        table
+    }
+}

@@ -1,0 +1,57 @@
+//! The proxies that a command is to start, and the folder that they have their files in while they run.
+
+use super::{PEERS, Peer};
+use crate::failure::Failure;
+use crate::lab::arguments::path;
+use crate::lab::leftovers::{self, COMPARE_PREFIX};
+use crate::lab::temporary::Temporary;
+use crate::terminal::{self, Level};
+use clap::{Arg, ArgMatches};
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+
+/// Those of these names that are installed, with their programs. Those that are not are said, and left out.
+///
+/// # Errors
+/// A name that no proxy has, and when nothing is left.
+pub fn installed<'a>(names: impl Iterator<Item = &'a str>) -> Result<Vec<(Peer, PathBuf)>, Failure> {
+    let known = || PEERS.map(|peer| peer.name).join(", ");
+    let mut found = Vec::new();
+    for name in names {
+        let peer = Peer::find(name)
+            .ok_or_else(|| Failure::Unusable(format!("{name}: no such proxy; there are {}", known())))?;
+        match peer.installed() {
+            Ok(program) => found.push((peer, program)),
+            Err(why) => terminal::report(Level::Warning, &format!("{why}; going on without it")),
+        }
+    }
+    if found.is_empty() {
+        return Err(Failure::Unusable(format!("no proxy to compare; name some of {}", known())));
+    }
+    Ok(found)
+}
+
+/// Where the folder of all is made.
+pub fn folder_argument() -> Arg {
+    path("folder", "DIR", "Where proxies keep their files while they run; the system's temporary folder")
+}
+
+/// A folder for all proxies, which others may read; what runs that were killed left beside it is removed.
+///
+/// # Errors
+/// When it cannot be made where the arguments say.
+pub fn folder(matches: &ArgMatches) -> Result<Temporary, Failure> {
+    let base = matches.get_one::<PathBuf>("folder").cloned().unwrap_or_else(std::env::temp_dir);
+    let unusable = |what: String| {
+        let base = base.display();
+        Failure::Unusable(format!("--folder {base}: {what}; name a folder on the disk to be measured"))
+    };
+    let base = base.canonicalize().map_err(|error| unusable(error.to_string()))?;
+    leftovers::remove(&base);
+    let folder = Temporary::new(base.join(format!("{COMPARE_PREFIX}{}-run", std::process::id())));
+    let made = std::fs::create_dir(folder.path());
+    let made = made.and_then(|()| std::fs::set_permissions(folder.path(), Permissions::from_mode(0o755)));
+    made.map_err(|error| unusable(error.to_string()))?;
+    Ok(folder)
+}

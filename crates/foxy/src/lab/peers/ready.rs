@@ -1,0 +1,61 @@
+//! Where a proxy that is started listens, and when it is up: when it gives an object of the origin.
+
+use super::process::Running;
+use foxy_base::clock;
+use foxy_lab::load::{self, LoadOptions, Mode, Pace, Stop};
+use foxy_workload::{Objects, Popularity, Workload};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::Duration;
+
+/// How long a proxy may take until it gives its first object.
+const UNTIL_READY: Duration = Duration::from_secs(60);
+/// An object that no workload asks for.
+const PROBE: u64 = u64::MAX;
+
+/// A port of this machine that nobody listens on.
+///
+/// # Errors
+/// When there is none, in one line.
+pub fn free_place(name: &str) -> Result<SocketAddr, String> {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).and_then(|listener| listener.local_addr());
+    listener.map_err(|error| format!("no free port for {name}: {error}"))
+}
+
+/// Asks for an object of the origin `host` until it comes.
+///
+/// # Errors
+/// Why it does not, with what the proxy said last.
+pub fn wait_until_ready(
+    running: &mut Running,
+    name: &str,
+    (target, host): (SocketAddr, SocketAddr),
+    interrupted: &AtomicBool,
+) -> Result<(), String> {
+    let popularity = Popularity::Window { first: PROBE };
+    let probe = Objects { popularity, objects: 1, size: 1, warm_up: false };
+    let workload = Workload::find("zipf").expect("it is one of ours").with_objects(|_| probe);
+    let probe = LoadOptions {
+        pace: Pace::Closed,
+        clients: 1,
+        stop: Stop::Requests(1),
+        time_limit: Duration::from_secs(2),
+        ..LoadOptions::new(target, Mode::Reverse { host: host.to_string() }, workload)
+    };
+    let begun = clock::monotonic();
+    while clock::monotonic().since(begun) < UNTIL_READY {
+        if interrupted.load(Relaxed) {
+            return Err(format!("{name}: stopped while it came up"));
+        }
+        if let Some(status) = running.ended() {
+            return Err(format!("{name} did not come up ({status}): {}", running.last_words()));
+        }
+        let report = load::run(&probe, &mut |_| {}).map_err(|error| format!("{name}: no load: {error}"))?;
+        if report.answers == 1 {
+            return Ok(());
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    let waited = UNTIL_READY.as_secs();
+    Err(format!("{name} gave nothing within {waited} s: {}", running.last_words()))
+}
