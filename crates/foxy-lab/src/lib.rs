@@ -19,6 +19,7 @@ pub mod peak;
 pub mod plan;
 pub mod robots;
 pub mod schedule;
+mod scheme;
 pub mod sim;
 pub mod store_bench;
 pub mod tls;
@@ -27,6 +28,7 @@ pub mod wpb;
 pub use load::{LoadOptions, Mode, Pace, Protocol, Stop, run};
 pub use origin::{Origin, OriginOptions};
 pub use outcome::{ErrorCause, LoadReport, Tally};
+pub use scheme::Scheme;
 
 /// The header by which a reply's request is known: the origin repeats the number of the request that reached it, so a
 /// reply with another number was stored before (WORKLOADS: "how a hit is known").

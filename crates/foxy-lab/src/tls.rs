@@ -1,7 +1,14 @@
 //! TLS of the lab: an authority that lives no longer than the process, the certificate it signs for an origin, and whom
-//! clients trust. It reads no files.
+//! clients trust. It reads no files. `outbound` is the way to a server, `inbound` the handshake with
+//! who asks, and `entrance` how their connections begin.
 
+pub(crate) mod entrance;
+pub(crate) mod inbound;
+pub(crate) mod outbound;
+
+pub use inbound::{Certificates, NotEntered};
 use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair, KeyUsagePurpose};
+use rustls::client::Resumption;
 use rustls::crypto::{CryptoProvider, aws_lc_rs};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
@@ -123,6 +130,13 @@ impl Trust {
     /// Adds those of the system; what cannot be read among them is left out.
     pub fn add_known(&mut self, certificates: Vec<CertificateDer<'_>>) {
         self.roots.add_parsable_certificates(certificates);
+    }
+
+    /// The same for exchanges that each have a connection of their own: every one of them pays for the whole handshake.
+    pub(crate) fn client_without_memory(&self, http2: bool) -> Arc<ClientConfig> {
+        let mut config = Arc::unwrap_or_clone(self.client(http2));
+        config.resumption = Resumption::disabled();
+        Arc::new(config)
     }
 
     /// How clients speak that mean to speak HTTP/2, or HTTP/1, and nothing else.

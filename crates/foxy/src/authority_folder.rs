@@ -83,14 +83,14 @@ pub fn facts(folder: &Path) -> Result<AuthorityFacts, Failure> {
     AuthorityFacts::read(&pem).map_err(|error| unusable(error.to_string()))
 }
 
-/// Opens the authority in a folder, to sign with it.
+/// Opens the authority in a folder that `setting` names, to sign with it.
 ///
 /// # Errors
 /// [`Failure::Unusable`]: something of it is not there or not sound, or others may read the key or put another in its place.
-pub fn open(folder: &Path, now: WallTime) -> Result<Authority, Failure> {
+pub fn open(folder: &Path, setting: &str, now: WallTime) -> Result<Authority, Failure> {
     let (certificate, key) = (certificate(folder), key(folder));
     let unusable = |path: &Path, what: &dyn std::fmt::Display, right: &str| {
-        Failure::Unusable(format!("{} (intercept-ca): {what}; {right}", path.display()))
+        Failure::Unusable(format!("{} ({setting}): {what}; {right}", path.display()))
     };
     let make = "name a folder that `foxy ca init` has made";
     let pem = std::fs::read(&certificate).map_err(|error| unusable(&certificate, &error, make))?;
@@ -161,7 +161,7 @@ mod tests {
         let folder = place.path().join("deep/ca");
         write(&folder, &made(), false).expect("written");
         assert_eq!((mode(&folder), mode(&key(&folder)), mode(&certificate(&folder))), (0o700, 0o600, 0o644));
-        assert!(open(&folder, NOW).is_ok());
+        assert!(open(&folder, "intercept-ca", NOW).is_ok());
     }
 
     #[test]
@@ -178,7 +178,7 @@ mod tests {
         assert_eq!(facts(&folder).expect("still there"), before);
         write(&folder, &made(), true).expect("replaced");
         assert_ne!(facts(&folder).expect("another"), before);
-        assert!(open(&folder, NOW).is_ok());
+        assert!(open(&folder, "intercept-ca", NOW).is_ok());
     }
 
     #[test]
@@ -197,7 +197,7 @@ mod tests {
         write(&folder, &made(), false).expect("written");
         for bits in [0o640, 0o604, 0o620] {
             std::fs::set_permissions(key(&folder), Permissions::from_mode(bits)).expect("changed");
-            let refused = open(&folder, NOW).expect_err("open to others").to_string();
+            let refused = open(&folder, "intercept-ca", NOW).expect_err("open to others").to_string();
             assert!(refused.contains(&format!("(mode {bits:o})")), "{refused}");
         }
     }
@@ -209,7 +209,7 @@ mod tests {
         write(&folder, &made(), false).expect("written");
         for bits in [0o720, 0o702, 0o777] {
             std::fs::set_permissions(&folder, Permissions::from_mode(bits)).expect("changed");
-            let refused = open(&folder, NOW).expect_err("open to others").to_string();
+            let refused = open(&folder, "intercept-ca", NOW).expect_err("open to others").to_string();
             let expected = format!("others may put files there (mode {bits:o}); run `chmod 700` on it");
             assert!(refused.contains(&expected), "{refused}");
         }
@@ -220,11 +220,14 @@ mod tests {
         let place = tempfile::tempdir().expect("a folder");
         let folder = place.path().join("ca");
         assert!(
-            open(&folder, NOW).expect_err("nothing").to_string().contains("ca.pem (intercept-ca): No such")
+            open(&folder, "intercept-ca", NOW)
+                .expect_err("nothing")
+                .to_string()
+                .contains("ca.pem (intercept-ca): No such")
         );
         write(&folder, &made(), false).expect("written");
         std::fs::write(certificate(&folder), made().certificate).expect("written");
-        let refused = open(&folder, NOW).expect_err("another's certificate").to_string();
+        let refused = open(&folder, "intercept-ca", NOW).expect_err("another's certificate").to_string();
         assert!(refused.contains("ca.key (intercept-ca): the key is not the certificate's"), "{refused}");
         write(&folder, &made(), true).expect("written");
         let later = WallTime::from_seconds(NOW.seconds() + 86_400);

@@ -1,12 +1,12 @@
 //! The same client over HTTP/2, by prior knowledge (RFC 9113 §3.3) or by ALPN: one connection, one stream at a time.
 
-use super::channel::Channel;
 use super::reading::Reading;
 use super::wire::{POSTED, Wire, fields, method};
 use super::{Broken, Unanswered};
 use crate::REQUEST_ID;
 use crate::judge::Answered;
 use crate::outcome::ErrorCause;
+use crate::tls::outbound::Channel;
 use bytes::Bytes;
 use foxy_base::WallTime;
 use foxy_workload::Request;

@@ -2,11 +2,14 @@
 //! who reads that is not its business, and it goes on when nobody does.
 
 use super::answer::{Answer, End, Start};
+use super::key::Destination;
 use super::reasons::Failure;
-use super::serve::Request;
+use super::request::Request;
 use super::shared::Shared;
 use super::table::{self, Slot};
 use super::{condition, key, lifetime};
+use crate::Scheme;
+use crate::tls::outbound::{self, Channel};
 use bytes::{Bytes, BytesMut};
 use foxy_base::{Instant, clock};
 use foxy_http::{
@@ -111,20 +114,36 @@ impl Exchange<'_> {
         if begun { Failure::BrokenBody } else { Failure::NotHttp }
     }
 
-    async fn connect(&mut self) -> Result<TcpStream, Failure> {
+    async fn connect(&mut self) -> Result<Channel, Failure> {
         let options = &self.shared.options;
         let address = self.errand.address;
-        let port = options.origin.map_or(self.errand.request.to.port, |origin| origin.port());
+        let to = &self.errand.request.to;
+        let port = options.origin.map_or(to.port, |origin| origin.port());
         self.shared.alarm.until(self.began + self.errand.turn + options.round_trip).await;
         let connected = timeout(options.time_limit, TcpStream::connect(SocketAddr::new(address, port))).await;
         let stream = connected.map_err(|_| Failure::ConnectTimeout)?.map_err(|_| Failure::NoConnection)?;
         stream.set_nodelay(true).map_err(|_| Failure::NoConnection)?;
+        let stream = match to.scheme {
+            Scheme::Http => Channel::Left(stream),
+            Scheme::Https => self.secure(stream).await?,
+        };
         self.connect = clock::monotonic().since(self.began);
         Ok(stream)
     }
 
+    /// The handshake, which takes another round trip and is part of the connection. An origin that is every host shows a
+    /// certificate for its own address.
+    async fn secure(&self, stream: TcpStream) -> Result<Channel, Failure> {
+        let options = &self.shared.options;
+        self.shared.alarm.until(clock::monotonic() + options.round_trip).await;
+        let own = options.origin.map(|origin| Destination::at(Scheme::Https, origin).host);
+        let name = own.as_ref().unwrap_or(&self.errand.request.to.host);
+        let secured = timeout(options.time_limit, outbound::secure(stream, name, &self.shared.tls)).await;
+        Ok(secured.map_err(|_| Failure::HandshakeTimeout)??)
+    }
+
     /// Sends the request. An origin that takes it no further may have answered already, so that is not a failure by itself.
-    async fn send(&self, stream: &mut TcpStream) {
+    async fn send(&self, stream: &mut Channel) {
         let request = &self.errand.request;
         let mut headers = request.head.headers.clone();
         strip_hop_by_hop(&mut headers);
@@ -144,7 +163,11 @@ impl Exchange<'_> {
         let target = request.head.origin_form().unwrap_or_default();
         encode::request_head(&request.head.method, &target, &headers, &mut output);
         output.extend_from_slice(&request.body);
-        let _answered_already = timeout(self.shared.options.time_limit, stream.write_all(&output)).await;
+        let sent = async {
+            stream.write_all(&output).await?;
+            stream.flush().await
+        };
+        let _answered_already = timeout(self.shared.options.time_limit, sent).await;
     }
 
     /// Takes the head; whether the answer is whole with it.

@@ -1,6 +1,7 @@
 //! What makes two requests the same to the Collector (R115): method, URL, body, cookies, and what else an origin answers by.
 //! Pure. Fields that an answer's Vary names are compared apart, in `table`, once there is an answer.
 
+use crate::Scheme;
 use foxy_http::{Authority, Headers, RequestHead, TargetForm};
 use std::net::{IpAddr, SocketAddr};
 use xxhash_rust::xxh3::Xxh3;
@@ -9,12 +10,12 @@ use xxhash_rust::xxh3::Xxh3;
 const IN_KEY: [&str; 5] = ["cookie", "authorization", "range", "if-range", "content-type"];
 /// Fields that make a request conditional (RFC 9110 §13.1).
 const CONDITIONS: [&str; 4] = ["if-none-match", "if-modified-since", "if-match", "if-unmodified-since"];
-/// The port of `http` URLs that name none.
-const HTTP_PORT: u16 = 80;
 
 /// Whom a request is for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Destination {
+    /// How it is spoken with.
+    pub scheme: Scheme,
     /// Host in lower case; an IPv6 address has its brackets.
     pub host: String,
     /// Port.
@@ -33,34 +34,51 @@ pub struct Asked {
 }
 
 impl Destination {
-    /// Where a request goes; `None` for tunnels and schemes other than `http`, and where no host is named.
+    /// Where a request goes, of `scheme` where it names none; `None` for schemes other than `http` and `https`, and where no host
+    /// is named. A CONNECT is for a server of `https`.
     #[must_use]
-    pub fn of(head: &RequestHead) -> Option<Self> {
-        match head.target.form() {
-            TargetForm::Absolute { scheme, .. } if !scheme.eq_ignore_ascii_case(b"http") => return None,
-            TargetForm::Authority(_) => return None,
-            _ => {}
-        }
+    pub fn of(head: &RequestHead, scheme: Scheme) -> Option<Self> {
+        let scheme = match head.target.form() {
+            TargetForm::Absolute { scheme, .. } => Scheme::named(scheme)?,
+            TargetForm::Authority(_) => Scheme::Https,
+            _ => scheme,
+        };
         let authority = Authority::parse(head.authority()?)?;
-        Some(Self { host: authority.host.to_ascii_lowercase(), port: authority.port.unwrap_or(HTTP_PORT) })
+        let port = authority.port.unwrap_or(scheme.default_port());
+        Some(Self { scheme, host: authority.host.to_ascii_lowercase(), port })
     }
 
     /// The address as a host.
     #[must_use]
-    pub fn at(address: SocketAddr) -> Self {
+    pub fn at(scheme: Scheme, address: SocketAddr) -> Self {
         let host = match address.ip() {
             IpAddr::V4(ip) => ip.to_string(),
             IpAddr::V6(ip) => format!("[{ip}]"),
         };
-        Self { host, port: address.port() }
+        Self { scheme, host, port: address.port() }
+    }
+
+    /// Whether it is this host and port, however they are spoken with.
+    #[must_use]
+    pub fn is_at(&self, place: &Self) -> bool {
+        (&self.host, self.port) == (&place.host, place.port)
+    }
+
+    /// Host, and port if it is not the usual one.
+    #[must_use]
+    pub fn authority(&self) -> String {
+        if self.port == self.scheme.default_port() {
+            self.host.clone()
+        } else {
+            format!("{}:{}", self.host, self.port)
+        }
     }
 
     /// The URL of what a request asks for there.
     #[must_use]
     pub fn url(&self, head: &RequestHead) -> String {
         let path = head.origin_form().unwrap_or_default();
-        let port = if self.port == HTTP_PORT { String::new() } else { format!(":{}", self.port) };
-        format!("http://{}{port}{}", self.host, String::from_utf8_lossy(&path))
+        format!("{}://{}{}", self.scheme.as_str(), self.authority(), String::from_utf8_lossy(&path))
     }
 }
 
@@ -74,6 +92,7 @@ impl Asked {
             hash.update(part);
         };
         add(head.method.as_str().as_bytes());
+        add(to.scheme.as_str().as_bytes());
         add(to.host.as_bytes());
         add(&to.port.to_le_bytes());
         add(&head.origin_form().unwrap_or_default());
@@ -119,7 +138,7 @@ pub(super) mod tests {
 
     fn asked(text: &str) -> Asked {
         let head = head(text);
-        Asked::new(&head, &Destination::of(&head).expect("http"), 7)
+        Asked::new(&head, &Destination::of(&head, Scheme::Http).expect("http"), 7)
     }
 
     const PLAIN: &str = "GET http://a.test/x HTTP/1.1\nHost: a.test";
@@ -143,6 +162,7 @@ pub(super) mod tests {
             "POST http://a.test/x HTTP/1.1\nHost: a.test",
             "GET http://a.test/X HTTP/1.1\nHost: a.test",
             "GET http://a.test:81/x HTTP/1.1\nHost: a.test",
+            "GET https://a.test:80/x HTTP/1.1\nHost: a.test:80",
             "GET http://a.test/x HTTP/1.1\nHost: a.test\nCookie: s=1",
             "GET http://a.test/x HTTP/1.1\nHost: a.test\nAuthorization: Basic QTpC",
             "GET http://a.test/x HTTP/1.1\nHost: a.test\nRange: bytes=0-1",
@@ -150,7 +170,7 @@ pub(super) mod tests {
             assert_ne!(asked(other).key, asked(PLAIN).key, "{other}");
         }
         let plain = head(PLAIN);
-        let to = Destination::of(&plain).expect("http");
+        let to = Destination::of(&plain, Scheme::Http).expect("http");
         assert_ne!(Asked::new(&plain, &to, 8).key, asked(PLAIN).key);
     }
 
@@ -169,21 +189,23 @@ pub(super) mod tests {
 
     #[test]
     fn an_address_is_a_destination() {
-        let at = |text: &str| Destination::at(text.parse().expect("an address"));
+        let at = |text: &str| Destination::at(Scheme::Http, text.parse().expect("an address"));
         assert_eq!((at("127.0.0.1:81").host.as_str(), at("[::1]:81").host.as_str()), ("127.0.0.1", "[::1]"));
     }
 
     #[test]
-    fn only_http_has_a_destination() {
+    fn http_and_https_have_a_destination_and_a_tunnel_is_for_https() {
         for (text, expected) in [
             ("GET http://a.test:81/x HTTP/1.1\nHost: a.test:81", Some(("a.test", 81, "http://a.test:81/x"))),
             ("GET http://[::1]?y HTTP/1.1\nHost: [::1]", Some(("[::1]", 80, "http://[::1]/?y"))),
-            ("GET https://a.test/x HTTP/1.1\nHost: a.test", None),
-            ("CONNECT a.test:443 HTTP/1.1\nHost: a.test:443", None),
+            ("GET https://a.test/x HTTP/1.1\nHost: a.test", Some(("a.test", 443, "https://a.test/x"))),
+            ("GET https://a.test:80/x HTTP/1.1\nHost: a.test", Some(("a.test", 80, "https://a.test:80/x"))),
+            ("CONNECT a.test:443 HTTP/1.1\nHost: a.test:443", Some(("a.test", 443, "https://a.test"))),
+            ("GET ftp://a.test/x HTTP/1.1\nHost: a.test", None),
             ("GET /x HTTP/1.0", None),
         ] {
             let head = head(text);
-            let found = Destination::of(&head).map(|to| (to.url(&head), to));
+            let found = Destination::of(&head, Scheme::Http).map(|to| (to.url(&head), to));
             let found = found.as_ref().map(|(url, to)| (to.host.as_str(), to.port, url.as_str()));
             assert_eq!(found, expected, "{text}");
         }

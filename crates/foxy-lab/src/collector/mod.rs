@@ -3,7 +3,7 @@
 //! transfer. It judges nothing, reads no arguments and opens no file.
 //!
 //! What it decides is in `table`, `hosts`, `lifetime`, `condition`, `marks` and `reach`, which take `now`; `serve`
-//! carries a client's connection, `fetch` one exchange with an origin, and `reply` an answer at its pace.
+//! carries a client's connection, `request` reads from it, `fetch` one exchange with an origin, and `reply` an answer at its pace.
 
 mod alarm;
 mod answer;
@@ -18,6 +18,7 @@ pub(crate) mod reach;
 mod reasons;
 mod reply;
 mod report;
+mod request;
 mod serve;
 mod server;
 mod shared;
@@ -37,6 +38,7 @@ pub use report::{CollectorReport, OfProxy};
 pub use server::Collector;
 pub use spool::BlockFile;
 
+use crate::tls::{Certificates, Trust};
 use std::fmt;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -86,6 +88,10 @@ pub struct CollectorOptions {
     pub most_fetches: usize,
     /// Bytes of memory that heads and bodies take together; exchanges under way take a block each besides.
     pub memory: usize,
+    /// Whose certificates proxies are shown that speak TLS with it, or open tunnels; without them neither is possible.
+    pub certificates: Option<Certificates>,
+    /// Whose certificates origins may show.
+    pub trust: Trust,
     /// What bodies beyond that are held in.
     pub file: Option<SpoolFile>,
     /// Where log lines go.
@@ -106,6 +112,8 @@ impl CollectorOptions {
             most_connections: 1024,
             most_fetches: 256,
             memory: 64 << 20,
+            certificates: None,
+            trust: Trust::default(),
             file: None,
             log: None,
         }

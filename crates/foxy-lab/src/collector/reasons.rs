@@ -1,5 +1,9 @@
 //! Why the Collector refuses a request, and why an origin has no whole answer: named, counted, and said to whoever asked.
 
+use crate::tls::NotEntered;
+use crate::tls::entrance::NoTunnel;
+use crate::tls::outbound::Obstacle;
+
 /// Why a request is not put to any origin. Such an answer is not kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
@@ -17,8 +21,16 @@ pub enum Refusal {
     MethodNotAllowed,
     /// What came is not a request that we accept.
     NotHttp,
-    /// A tunnel, or a scheme other than `http`.
-    NotPlainHttp,
+    /// A scheme other than `http` and `https`, or no host.
+    OtherScheme,
+    /// A tunnel or TLS, and there is no authority whose certificates could be shown.
+    NoAuthority,
+    /// A tunnel to a host that the authority may not vouch for.
+    NotVouched,
+    /// A tunnel within TLS.
+    TunnelWithin,
+    /// A request in a tunnel for another server than the tunnel's.
+    Misdirected,
     /// The request's body is larger than what is held.
     BodyTooLarge,
     /// The request has been through this Collector already.
@@ -27,7 +39,7 @@ pub enum Refusal {
 
 impl Refusal {
     /// Every refusal, in the order of a report's counts.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 14] = [
         Self::TooManyConnections,
         Self::TooManyProxies,
         Self::Stranger,
@@ -35,7 +47,11 @@ impl Refusal {
         Self::RateLimited,
         Self::MethodNotAllowed,
         Self::NotHttp,
-        Self::NotPlainHttp,
+        Self::OtherScheme,
+        Self::NoAuthority,
+        Self::NotVouched,
+        Self::TunnelWithin,
+        Self::Misdirected,
         Self::BodyTooLarge,
         Self::Loop,
     ];
@@ -51,7 +67,11 @@ impl Refusal {
             Self::RateLimited => "rate_limited",
             Self::MethodNotAllowed => "method_not_allowed",
             Self::NotHttp => "not_http",
-            Self::NotPlainHttp => "not_plain_http",
+            Self::OtherScheme => "other_scheme",
+            Self::NoAuthority => "no_authority",
+            Self::NotVouched => "not_vouched",
+            Self::TunnelWithin => "tunnel_within",
+            Self::Misdirected => "misdirected",
             Self::BodyTooLarge => "body_too_large",
             Self::Loop => "loop",
         }
@@ -63,9 +83,10 @@ impl Refusal {
         match self {
             Self::TooManyConnections | Self::TooManyProxies | Self::TooManyFetches => 503,
             Self::RateLimited => 429,
-            Self::Stranger | Self::MethodNotAllowed => 403,
+            Self::Stranger | Self::MethodNotAllowed | Self::NotVouched => 403,
             Self::NotHttp => 400,
-            Self::NotPlainHttp => 501,
+            Self::OtherScheme | Self::NoAuthority | Self::TunnelWithin => 501,
+            Self::Misdirected => 421,
             Self::BodyTooLarge => 413,
             Self::Loop => 508,
         }
@@ -88,7 +109,13 @@ impl Refusal {
                 "live origins are asked for GET only; start with --any-method to send others"
             }
             Self::NotHttp => "this is not an HTTP/1 request that is accepted",
-            Self::NotPlainHttp => "only http URLs can be asked for; tunnels and https do not exist here yet",
+            Self::OtherScheme => "only http and https URLs can be asked for, and a host must be named",
+            Self::NoAuthority => {
+                "TLS is ended here only with an authority; start with --ca-dir and a folder of foxy ca init"
+            }
+            Self::NotVouched => NotEntered::NotVouched.description(),
+            Self::TunnelWithin => "a tunnel within TLS is not opened; open it without",
+            Self::Misdirected => "a tunnel to one server carries no requests for another",
             Self::BodyTooLarge => "the request's body is larger than 1 MiB, which is what is held of one",
             Self::Loop => "this request has been here already; a Collector must not be its own parent",
         }
@@ -106,6 +133,12 @@ pub enum Failure {
     NoConnection,
     /// No connection within the time limit.
     ConnectTimeout,
+    /// The certificate shown is of nobody trusted, or for another name.
+    Certificate,
+    /// No TLS with what answers.
+    Handshake,
+    /// A handshake that was not over within the time limit.
+    HandshakeTimeout,
     /// Nothing came within the time limit.
     AnswerTimeout,
     /// The connection ended before the head was there.
@@ -126,11 +159,14 @@ pub enum Failure {
 
 impl Failure {
     /// Every failure, in the order of a report's counts.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 15] = [
         Self::NoSuchHost,
         Self::NotAllowed,
         Self::NoConnection,
         Self::ConnectTimeout,
+        Self::Certificate,
+        Self::Handshake,
+        Self::HandshakeTimeout,
         Self::AnswerTimeout,
         Self::Unanswered,
         Self::NotHttp,
@@ -149,6 +185,9 @@ impl Failure {
             Self::NotAllowed => "not_allowed",
             Self::NoConnection => "no_connection",
             Self::ConnectTimeout => "connect_timeout",
+            Self::Certificate => "tls_certificate",
+            Self::Handshake => "tls_handshake",
+            Self::HandshakeTimeout => "tls_timeout",
             Self::AnswerTimeout => "answer_timeout",
             Self::Unanswered => "unanswered",
             Self::NotHttp => "not_http",
@@ -165,10 +204,11 @@ impl Failure {
     pub const fn status(self) -> u16 {
         match self {
             Self::NotAllowed => 403,
-            Self::ConnectTimeout | Self::AnswerTimeout | Self::Hung => 504,
+            Self::ConnectTimeout | Self::HandshakeTimeout | Self::AnswerTimeout | Self::Hung => 504,
             Self::NoRoom | Self::SpoolFailed => 500,
             Self::NoSuchHost | Self::NoConnection | Self::Unanswered => 502,
             Self::NotHttp | Self::ClosedEarly | Self::BrokenBody => 502,
+            Self::Certificate | Self::Handshake => 502,
         }
     }
 
@@ -179,7 +219,9 @@ impl Failure {
             Self::NoSuchHost => "dns_error",
             Self::NotAllowed => "destination_ip_prohibited",
             Self::NoConnection => "connection_refused",
-            Self::ConnectTimeout => "connection_timeout",
+            Self::ConnectTimeout | Self::HandshakeTimeout => "connection_timeout",
+            Self::Certificate => "tls_certificate_error",
+            Self::Handshake => "tls_protocol_error",
             Self::AnswerTimeout | Self::Hung => "http_response_timeout",
             Self::Unanswered => "connection_terminated",
             Self::NotHttp | Self::BrokenBody => "http_protocol_error",
@@ -200,6 +242,11 @@ impl Failure {
             }
             Self::NoConnection => "the origin takes no connection",
             Self::ConnectTimeout => "the origin took no connection in time",
+            Self::Certificate => {
+                "the certificate of the origin is of nobody trusted, or for another name; name its authority with --ca"
+            }
+            Self::Handshake => "the origin speaks no TLS 1.2 or 1.3, or no HTTP/1.1 within",
+            Self::HandshakeTimeout => "the origin did not end the TLS handshake in time",
             Self::AnswerTimeout => "the origin answered nothing in time",
             Self::Unanswered => "the origin closed the connection without an answer",
             Self::NotHttp => "what the origin answered is not HTTP",
@@ -210,6 +257,26 @@ impl Failure {
             Self::SpoolFailed => {
                 "the file that bodies are held in cannot be used; start with --spool-dir elsewhere"
             }
+        }
+    }
+}
+
+impl From<NoTunnel> for Refusal {
+    fn from(reason: NoTunnel) -> Self {
+        match reason {
+            NoTunnel::Within => Self::TunnelWithin,
+            NoTunnel::NoHost => Self::NotHttp,
+            NoTunnel::NoAuthority => Self::NoAuthority,
+            NoTunnel::NotVouched => Self::NotVouched,
+        }
+    }
+}
+
+impl From<Obstacle> for Failure {
+    fn from(obstacle: Obstacle) -> Self {
+        match obstacle {
+            Obstacle::Certificate => Self::Certificate,
+            Obstacle::NoTunnel | Obstacle::NotHttp | Obstacle::Handshake => Self::Handshake,
         }
     }
 }

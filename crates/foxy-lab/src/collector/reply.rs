@@ -5,9 +5,10 @@ use super::answer::{Answer, End, Initiator, Start};
 use super::condition;
 use super::line::Source;
 use super::marks::Mark;
-use super::serve::Request;
+use super::request::Request;
 use super::shared::Shared;
 use crate::REQUEST_ID;
+use crate::tls::inbound::Inbound;
 use bytes::BytesMut;
 use foxy_base::{Instant, clock};
 use foxy_http::{BodyLength, Headers, Persistence, ResponseHead, Version, encode, framing};
@@ -15,7 +16,6 @@ use std::io;
 use std::rc::Rc;
 use std::time::Duration;
 use tokio::io::AsyncWriteExt;
-use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 /// How long an initiator may take no bytes before others go on without it.
@@ -50,7 +50,7 @@ pub struct Sent {
 /// Sends the answer, all of it, to a request whose proxy has paid for the name at `ready`.
 pub async fn send(
     shared: &Shared,
-    client: &mut TcpStream,
+    client: &mut Inbound,
     request: &Request,
     answer: &Rc<Answer>,
     (role, ready): (Role, Instant),
@@ -107,7 +107,7 @@ pub async fn send(
 
 struct Sending<'a> {
     shared: &'a Shared,
-    client: &'a mut TcpStream,
+    client: &'a mut Inbound,
     answer: &'a Answer,
     role: Role,
     /// When the first byte is due; none for one that gets bytes as they come.
@@ -229,7 +229,10 @@ impl Sending<'_> {
         let output = self.output.split();
         self.bytes += output.len() as u64;
         {
-            let write = self.client.write_all(&output);
+            let write = async {
+                self.client.write_all(&output).await?;
+                self.client.flush().await
+            };
             tokio::pin!(write);
             match timeout(STALL, &mut write).await {
                 Ok(written) => written?,

@@ -2,6 +2,7 @@
 
 use super::line::{Line, Source};
 use super::reasons::{Failure, Refusal};
+use crate::tls::NotEntered;
 use foxy_report::{Latencies, Measure, Record};
 use std::time::Duration;
 
@@ -31,6 +32,8 @@ pub struct CollectorReport {
     pub failures: [u64; Failure::ALL.len()],
     /// Requests and connections that were refused, by [`Refusal`].
     pub refused: [u64; Refusal::ALL.len()],
+    /// Handshakes of proxies that did not come about, by [`NotEntered`].
+    pub not_entered: [u64; NotEntered::ALL.len()],
     /// Answers that did not come to their end at the proxy, because it went or because the origin's did not.
     pub aborted: u64,
     /// Until there was a connection to the origin.
@@ -124,6 +127,10 @@ impl CollectorReport {
         }
         for refusal in Refusal::ALL {
             add(&format!("refused_{}", refusal.name()), own, self.refused(refusal) as f64, "requests");
+        }
+        for reason in NotEntered::ALL {
+            let count = self.not_entered[reason as usize];
+            add(&format!("not_entered_{}", reason.name()), own, count as f64, "connections");
         }
         for failure in Failure::ALL {
             add(&format!("failed_{}", failure.name()), own, self.failed(failure) as f64, "requests");

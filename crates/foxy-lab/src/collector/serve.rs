@@ -1,150 +1,94 @@
-//! One connection of a proxy: reads requests whole, finds what each is answered by, has it sent, and logs it.
+//! One connection of a proxy: finds what each of its requests is answered by, has it sent, and logs it.
 
+use super::ProxyId;
 use super::answer::Answer;
 use super::fetch::{self, Errand};
-use super::key::{Asked, Destination};
 use super::line::{Line, Source};
 use super::reasons::Refusal;
 use super::reply::{self, Role, Sent};
+use super::request::{Came, Refused, Request, read};
 use super::shared::Shared;
 use super::table::{self, Decision, Slot};
-use super::{LARGEST_REQUEST, ProxyId};
-use bytes::{Bytes, BytesMut};
+use crate::tls::entrance::{After, House, OPENED, Within};
+use crate::tls::inbound::{self, Inbound};
+use crate::tls::{Certificates, NotEntered};
+use bytes::BytesMut;
 use foxy_base::{Instant, clock};
-use foxy_http::{Method, RequestDecoder, RequestEvent, RequestHead, ResponseHead, encode, expects_continue};
+use foxy_http::{RequestDecoder, ResponseHead, encode};
 use std::io;
 use std::net::IpAddr;
 use std::rc::Rc;
 use std::time::Duration;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
+use tokio::io::AsyncWriteExt;
 use tokio::time::timeout;
-use xxhash_rust::xxh3::Xxh3;
 
-/// Bytes asked of a proxy at a time.
-const READ: usize = 16 << 10;
 /// How often a request whose answer turns out to be another's is tried again.
 const TRIES: usize = 4;
 
-/// A request that has come whole.
-pub struct Request {
-    pub head: RequestHead,
-    pub has_body: bool,
-    pub body: Bytes,
-    pub to: Destination,
-    pub url: String,
-    pub asked: Asked,
-    /// When it was whole: what it pays counts from then.
-    pub arrival: Instant,
+/// A proxy that asks.
+pub struct Asking {
+    pub shared: Rc<Shared>,
+    pub proxy: ProxyId,
 }
 
-/// A request that is refused, as far as it is known.
-struct Refused {
-    reason: Refusal,
-    method: Method,
-    url: String,
-}
-
-impl Refused {
-    fn unread(reason: Refusal) -> Self {
-        Self { reason, method: Method::Get, url: String::new() }
+impl House for Asking {
+    fn certificates(&self) -> Option<&Certificates> {
+        self.shared.options.certificates.as_ref()
     }
-}
 
-/// Serves the connection to its end.
-pub async fn serve(shared: Rc<Shared>, mut client: TcpStream, proxy: ProxyId) -> io::Result<()> {
-    client.set_nodelay(true)?;
-    let (mut decoder, mut input) = (RequestDecoder::default(), BytesMut::new());
-    loop {
-        let request = match read(&shared, &mut client, &mut decoder, &mut input).await? {
-            None => return Ok(()),
-            Some(Ok(request)) => Rc::new(request),
-            Some(Err(refused)) => return refuse(&shared, &mut client, proxy, &refused).await,
-        };
-        shared.answering.set(shared.answering.get() + 1);
-        let answered = answer(&shared, &mut client, &request, proxy).await;
-        shared.answering.set(shared.answering.get() - 1);
-        match answered {
-            Err(reason) => {
-                let refused =
-                    Refused { reason, method: request.head.method.clone(), url: request.url.clone() };
-                return refuse(&shared, &mut client, proxy, &refused).await;
-            }
-            // What ends with the connection would look whole if that ended as usual.
-            Ok(sent) if sent.reset => return client.set_zero_linger(),
-            Ok(sent) if sent.broken || !sent.persistent => return client.shutdown().await,
-            Ok(_) => {}
-        }
+    fn limit(&self) -> Duration {
+        self.shared.options.time_limit
     }
-}
 
-/// Reads one request; `None` at the end of the connection, or when nothing comes for too long.
-async fn read(
-    shared: &Shared,
-    client: &mut TcpStream,
-    decoder: &mut RequestDecoder,
-    input: &mut BytesMut,
-) -> io::Result<Option<Result<Request, Refused>>> {
-    let (mut head, mut body, mut digest) = (None, BytesMut::new(), Xxh3::new());
-    loop {
-        match decoder.next(input) {
-            Err(_) => return Ok(Some(Err(Refused::unread(Refusal::NotHttp)))),
-            Ok(Some(RequestEvent::Head(found, length))) => {
-                if expects_continue(&found) {
-                    client.write_all(b"HTTP/1.1 100 Continue\r\n\r\n").await?;
+    fn no_authority(&self) {
+        self.shared.refuse(Refusal::NoAuthority);
+    }
+
+    fn not_entered(&self, reason: NotEntered) {
+        self.shared.count(|report| report.not_entered[reason as usize] += 1);
+    }
+
+    async fn requests(
+        &self,
+        client: &mut Inbound,
+        input: &mut BytesMut,
+        within: &Within,
+    ) -> io::Result<After> {
+        let (shared, proxy, mut decoder) = (&self.shared, self.proxy, RequestDecoder::default());
+        loop {
+            let request = match read(shared, client, (&mut decoder, input), within).await? {
+                None => return Ok(After::Over),
+                Some(Ok(Came::Request(request))) => request,
+                Some(Ok(Came::Connect(to))) => {
+                    client.write_all(OPENED).await?;
+                    return Ok(After::Tunnel(to));
                 }
-                head = Some((found, length));
-            }
-            Ok(Some(RequestEvent::Body(data))) => {
-                if body.len() + data.len() > LARGEST_REQUEST {
-                    return Ok(Some(Err(Refused::unread(Refusal::BodyTooLarge))));
+                Some(Err(refused)) => return refuse(shared, client, proxy, &refused).await,
+            };
+            shared.answering.set(shared.answering.get() + 1);
+            let answered = answer(shared, client, &request, proxy).await;
+            shared.answering.set(shared.answering.get() - 1);
+            match answered {
+                Err(reason) => {
+                    let refused =
+                        Refused { reason, method: request.head.method.clone(), url: request.url.clone() };
+                    return refuse(shared, client, proxy, &refused).await;
                 }
-                digest.update(&data);
-                body.extend_from_slice(&data);
-            }
-            Ok(Some(RequestEvent::Trailers(_))) => {}
-            Ok(Some(RequestEvent::End)) => {
-                let Some((head, length)) = head.take() else { continue };
-                let has_body = length != foxy_http::BodyLength::None;
-                return Ok(Some(accept(shared, head, has_body, body.freeze(), digest.digest128())));
-            }
-            Ok(None) => {
-                input.reserve(READ);
-                let read = timeout(shared.options.time_limit, client.read_buf(input)).await;
-                if !matches!(read, Ok(Ok(1..))) {
-                    return Ok(None);
+                // What ends with the connection would look whole if that ended as usual.
+                Ok(sent) if sent.reset => return inbound::reset(client).map(|()| After::Over),
+                Ok(sent) if sent.broken || !sent.persistent => {
+                    return client.shutdown().await.map(|()| After::Over);
                 }
+                Ok(_) => {}
             }
         }
     }
-}
-
-/// Looks whether a request may be asked, and says what it is.
-fn accept(
-    shared: &Shared,
-    head: RequestHead,
-    has_body: bool,
-    body: Bytes,
-    digest: u128,
-) -> Result<Request, Refused> {
-    let raw = || String::from_utf8_lossy(head.target.raw()).into_owned();
-    let refused = |reason| Refused { reason, method: head.method.clone(), url: raw() };
-    let named = Destination::of(&head).ok_or_else(|| refused(Refusal::NotPlainHttp))?;
-    // A reverse proxy that names its parent as the host means what the parent has behind it.
-    let meant = shared.options.origin.filter(|_| shared.is_own(&named)).map(Destination::at);
-    let to = meant.unwrap_or(named);
-    shared.options.reach.allows(&head.method).map_err(refused)?;
-    if head.headers.tokens("via").any(|via| via.starts_with(shared.via.as_bytes())) || shared.is_own(&to) {
-        return Err(refused(Refusal::Loop));
-    }
-    let (asked, url) = (Asked::new(&head, &to, digest), to.url(&head));
-    Ok(Request { head, has_body, body, to, url, asked, arrival: clock::monotonic() })
 }
 
 /// Answers, and logs it.
 async fn answer(
     shared: &Rc<Shared>,
-    client: &mut TcpStream,
+    client: &mut Inbound,
     request: &Rc<Request>,
     proxy: ProxyId,
 ) -> Result<Sent, Refusal> {
@@ -239,10 +183,10 @@ fn turn(shared: &Shared, slot: Slot, now: Instant) -> Result<Duration, Refusal> 
 /// Says why a request is refused, and ends the connection.
 async fn refuse(
     shared: &Shared,
-    client: &mut TcpStream,
+    client: &mut Inbound,
     proxy: ProxyId,
     refused: &Refused,
-) -> io::Result<()> {
+) -> io::Result<After> {
     shared.refuse(refused.reason);
     let output = refusal(refused.reason);
     let line = Line {
@@ -260,7 +204,7 @@ async fn refuse(
     };
     shared.log(&line, proxy);
     timeout(shared.options.time_limit, client.write_all(&output)).await??;
-    client.shutdown().await
+    client.shutdown().await.map(|()| After::Over)
 }
 
 /// The answer that says why there is none.

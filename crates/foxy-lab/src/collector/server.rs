@@ -2,9 +2,10 @@
 
 use super::reach;
 use super::reasons::Refusal;
-use super::serve;
+use super::serve::{self, Asking};
 use super::shared::Shared;
 use super::{CollectorOptions, CollectorReport};
+use crate::tls::entrance;
 use foxy_base::clock;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
@@ -156,7 +157,7 @@ async fn accept(number: usize, listener: TcpListener, shared: Rc<Shared>) {
                 let shared = Rc::clone(&shared);
                 tokio::task::spawn_local(async move {
                     // A proxy that goes away ends its connection, and nothing else.
-                    let _ = serve::serve(Rc::clone(&shared), client, proxy).await;
+                    let _ = entrance::serve(&Asking { shared: Rc::clone(&shared), proxy }, client).await;
                     shared.connections.set(shared.connections.get() - 1);
                 });
             }

@@ -10,7 +10,9 @@ use super::reasons::{Failure, Refusal};
 use super::spool::Spool;
 use super::table::Table;
 use super::{CollectorOptions, CollectorReport, LogSink, MOST_PROXIES, ProxyId};
+use crate::Scheme;
 use foxy_base::{Instant, clock};
+use rustls::ClientConfig;
 use std::cell::{Cell, RefCell};
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -25,6 +27,8 @@ pub struct Shared {
     pub table: RefCell<Table<Rc<Answer>>>,
     pub spool: Rc<Spool>,
     pub pacer: RefCell<Pacer>,
+    /// How TLS is spoken with origins.
+    pub tls: Arc<ClientConfig>,
     pub fetches: Cell<usize>,
     pub connections: Cell<usize>,
     /// Requests that are being answered.
@@ -54,11 +58,12 @@ impl Shared {
             table: RefCell::new(Table::new(half)),
             spool: Rc::new(Spool::new(half, file)),
             pacer: RefCell::default(),
+            tls: options.trust.client_without_memory(false),
             fetches: Cell::default(),
             connections: Cell::default(),
             answering: Cell::default(),
             via: format!("1.1 foxy-collector-{}-{port}", std::process::id()),
-            places: places.iter().copied().map(Destination::at).collect(),
+            places: places.iter().map(|&place| Destination::at(Scheme::Http, place)).collect(),
             hosts: RefCell::default(),
             host_known: Notify::new(),
             report,
@@ -87,7 +92,7 @@ impl Shared {
 
     /// Whether this is the Collector itself.
     pub fn is_own(&self, to: &Destination) -> bool {
-        self.places.contains(to)
+        self.places.iter().any(|place| to.is_at(place))
     }
 
     pub fn count(&self, act: impl FnOnce(&mut CollectorReport)) {

@@ -63,6 +63,8 @@ pub enum AuthorityError {
     NotYetValid,
     /// It is no longer valid.
     Expired,
+    /// It may not vouch for the host, or is no longer valid.
+    NotPermitted,
     /// It cannot sign; what the library says.
     Signing(String),
 }
@@ -77,6 +79,7 @@ impl fmt::Display for AuthorityError {
             Self::Constraints => "its name constraints cannot be read",
             Self::NotYetValid => "it is not valid yet",
             Self::Expired => "it has expired",
+            Self::NotPermitted => "it may not vouch for that host",
             Self::Signing(text) => return write!(formatter, "it cannot sign ({text})"),
         })
     }

@@ -1,10 +1,11 @@
 //! Interception: for hosts that the operator lists, the proxy ends the TLS inside a CONNECT itself, with certificates
 //! of an authority of its own, so that what passes can be cached. Whatever is not listed is carried unseen.
 //!
-//! `hosts` and `constraints` say for whom, `authority` signs, `leaves` keeps what was signed, `entry` carries it out for
-//! one connection, and `inside` says which requests belong there. No file is read here.
+//! `hosts` and `constraints` say for whom, `authority` signs, `leaves` keeps what was signed, `certificates` gives it out,
+//! `entry` carries it out for one connection, and `inside` says which requests belong there. No file is read here.
 
 mod authority;
+mod certificates;
 mod constraints;
 mod entry;
 mod hosts;
@@ -12,13 +13,13 @@ mod inside;
 mod leaves;
 
 pub use authority::{Authority, AuthorityError, AuthorityFacts, MadeAuthority, NewAuthority, make};
+pub use certificates::Certificates;
 pub use constraints::Constraints;
 pub(crate) use entry::{enter, opened};
 pub use hosts::{HostName, HostPattern, HostPatternError};
 pub(crate) use inside::Inside;
 
 use foxy_base::WallTime;
-use leaves::Leaves;
 use rustls::ServerConfig;
 use std::sync::Arc;
 
@@ -30,9 +31,8 @@ pub struct Interception {
 
 #[derive(Debug)]
 struct Shared {
-    authority: Authority,
+    certificates: Certificates,
     hosts: Vec<HostPattern>,
-    leaves: Leaves,
 }
 
 impl Interception {
@@ -41,22 +41,20 @@ impl Interception {
     /// # Errors
     /// [`AuthorityError::Signing`], when the system gives no randomness for a key.
     pub fn new(authority: Authority, hosts: Vec<HostPattern>) -> Result<Self, AuthorityError> {
-        Ok(Self { shared: Arc::new(Shared { authority, hosts, leaves: Leaves::new()? }) })
+        Ok(Self { shared: Arc::new(Shared { certificates: Certificates::new(authority)?, hosts }) })
     }
 
     /// Whether a CONNECT to this host is intercepted `now`.
     #[must_use]
     pub fn wants(&self, host: &str, now: WallTime) -> bool {
-        let Shared { authority, hosts, .. } = &*self.shared;
+        let Shared { certificates, hosts } = &*self.shared;
         HostName::parse(host).is_some_and(|host| {
-            hosts.iter().any(|pattern| pattern.matches(host)) && authority.vouches_for(host, now)
+            hosts.iter().any(|pattern| pattern.matches(host)) && certificates.vouch_for(host, now)
         })
     }
 
     /// How TLS is spoken with a client that means to speak with this host.
     fn config(&self, host: &str, now: WallTime) -> Result<Arc<ServerConfig>, AuthorityError> {
-        let refused = || AuthorityError::Signing(format!("{host} is no host"));
-        let name = HostName::parse(host).ok_or_else(refused)?;
-        self.shared.leaves.config(&self.shared.authority, (name, host), now)
+        self.shared.certificates.server(host, now)
     }
 }

@@ -3,6 +3,7 @@
 use super::temporary;
 use foxy_base::ByteSize;
 use foxy_lab::collector::{CollectorReport, Failure, Refusal, Source, SpoolFile};
+use foxy_lab::tls::NotEntered;
 use foxy_report::Table;
 use std::fmt::Write as _;
 use std::io;
@@ -54,6 +55,10 @@ pub fn text(report: &CollectorReport) -> String {
             report.refused(refusal),
             refusal.description()
         ));
+    }
+    for reason in NotEntered::ALL.into_iter().filter(|&reason| report.not_entered[reason as usize] > 0) {
+        let count = report.not_entered[reason as usize];
+        line(format_args!("no TLS with a proxy, {}: {count}: {}", reason.name(), reason.description()));
     }
     for failure in Failure::ALL.into_iter().filter(|&reason| report.failed(reason) > 0) {
         line(format_args!(

@@ -4,6 +4,7 @@
 
 pub mod arguments;
 pub mod bars;
+pub mod certificates;
 pub mod collector;
 pub mod descriptors;
 pub mod ending;

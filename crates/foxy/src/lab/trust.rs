@@ -1,4 +1,4 @@
-//! Whose certificates a load's clients trust: a file that `--ca` names or the system's, and the origin that is started here.
+//! Whose certificates the lab trusts: a file that `--ca` names or the system's, and the origin that is started here.
 
 use super::arguments::path;
 use crate::failure::Failure;
@@ -14,17 +14,21 @@ pub fn argument() -> Arg {
         "FILE",
         "Trust these authorities (PEM), not the system's; that of `foxy ca init` is DIR/ca.pem",
     )
-    .requires("tls")
 }
 
 /// Whom clients trust; `None` when they speak no TLS.
 ///
 /// # Errors
-/// When the file cannot be read, or is none of certificates in PEM.
+/// As [`read`].
 pub fn of(matches: &ArgMatches, started_here: Option<&Origin>) -> Result<Option<Trust>, Failure> {
-    if !matches.get_flag("tls") {
-        return Ok(None);
-    }
+    if matches.get_flag("tls") { read(matches, started_here).map(Some) } else { Ok(None) }
+}
+
+/// Whom to trust.
+///
+/// # Errors
+/// When the file cannot be read, or is none of certificates in PEM.
+pub fn read(matches: &ArgMatches, started_here: Option<&Origin>) -> Result<Trust, Failure> {
     let mut trust = Trust::default();
     match (matches.get_one::<PathBuf>("ca"), started_here) {
         (Some(file), _) => {
@@ -39,9 +43,7 @@ pub fn of(matches: &ArgMatches, started_here: Option<&Origin>) -> Result<Option<
         (None, Some(_)) => {}
     }
     if let Some(own) = started_here.and_then(Origin::authority) {
-        trust
-            .add_pem(own.as_bytes())
-            .map_err(|error| Failure::Failed(format!("load: no origin: {error}")))?;
+        trust.add_pem(own.as_bytes()).map_err(|error| Failure::Failed(format!("no origin: {error}")))?;
     }
-    Ok(Some(trust))
+    Ok(trust)
 }

@@ -18,7 +18,7 @@ const SOON: Duration = Duration::from_secs(14 * 86_400);
 /// [`Failure::Unusable`], with what would be right.
 pub fn open(settings: &Settings, now: WallTime) -> Result<Option<Interception>, Failure> {
     let Some(folder) = &settings.intercept_ca else { return Ok(None) };
-    let authority = authority_folder::open(folder, now)?;
+    let authority = authority_folder::open(folder, "intercept-ca", now)?;
     let end = authority.facts().not_after;
     if end.since(now) < SOON {
         let path = authority_folder::certificate(folder);

@@ -1,6 +1,7 @@
 //! Collectors in this process between origins and proxies that a test makes: what they share, what it costs, and trouble.
 
 mod paying;
+mod secure;
 mod sharing;
 mod trouble;
 
@@ -121,8 +122,13 @@ impl Got {
 
 /// Sends this on a connection of its own, and reads to its end.
 pub fn send(to: SocketAddr, text: &str) -> Got {
-    let mut stream = TcpStream::connect(to).expect("connected");
+    let stream = TcpStream::connect(to).expect("connected");
     stream.set_nodelay(true).expect("set");
+    exchange(stream, text)
+}
+
+/// Sends this on a connection, and reads to its end.
+pub fn exchange(mut stream: impl Read + Write, text: &str) -> Got {
     let (mut got, begun) = (Got::default(), clock::monotonic());
     stream.write_all(text.as_bytes()).expect("sent");
     let (mut bytes, mut piece) = (Vec::new(), vec![0; 64 << 10]);

@@ -147,9 +147,9 @@ fn what_the_origin_confirms_costs_the_new_first_byte_and_the_old_transfer() {
         let alarmed = Rc::clone(&shared);
         tokio::task::spawn_local(async move { alarmed.alarm.run().await });
         let head = key::tests::head(&format!("GET {} HTTP/1.1\nHost: x", origin.url("/")));
-        let to = key::Destination::of(&head).expect("http");
+        let to = key::Destination::of(&head, crate::Scheme::Http).expect("http");
         let (asked, url) = (key::Asked::new(&head, &to, 0), to.url(&head));
-        let request = serve::Request {
+        let request = request::Request {
             head,
             has_body: false,
             body: bytes::Bytes::new(),

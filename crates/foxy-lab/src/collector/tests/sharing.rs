@@ -198,7 +198,7 @@ fn the_log_is_squids_and_says_where_each_answer_came_from() {
     get(to[0], &origin.url("/a"), "");
     get(to[1], &origin.url("/a"), "");
     get(to[1], &origin.url("/a"), "If-None-Match: \"1\"\r\n");
-    send(to[0], "GET https://a.test/ HTTP/1.1\r\nHost: a.test\r\n\r\n");
+    send(to[0], "GET ftp://a.test/ HTTP/1.1\r\nHost: a.test\r\n\r\n");
     drop(collector);
     let lines = lines.expect("a log");
     let lines = lines.lock().expect("not poisoned");
@@ -212,7 +212,7 @@ fn the_log_is_squids_and_says_where_each_answer_came_from() {
             format!("p0 TCP_MISS/200 {} GET {url} - DIRECT/127.0.0.1 text/html", sizes[0]),
             format!("p1 TCP_MEM_HIT/200 {} GET {url} - NONE/- text/html", sizes[1]),
             format!("p1 TCP_IMS_HIT/304 {} GET {url} - NONE/- text/html", sizes[2]),
-            format!("p0 TCP_DENIED/501 {} GET https://a.test/ - NONE/- text/plain", sizes[3]),
+            format!("p0 TCP_DENIED/501 {} GET ftp://a.test/ - NONE/- text/plain", sizes[3]),
         ]
     );
 }

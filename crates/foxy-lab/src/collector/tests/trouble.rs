@@ -125,7 +125,8 @@ fn what_cannot_be_asked_is_refused_with_its_reason_and_counted() {
     let to = collector.addresses()[0];
     let via = get(to, "http://127.0.0.1:1/", "").field("Via").expect("said");
     for (text, reason) in [
-        ("CONNECT a.test:443 HTTP/1.1\r\nHost: a.test:443\r\n\r\n".to_owned(), Refusal::NotPlainHttp),
+        ("CONNECT a.test:443 HTTP/1.1\r\nHost: a.test:443\r\n\r\n".to_owned(), Refusal::NoAuthority),
+        ("GET ftp://a.test/ HTTP/1.1\r\nHost: a.test\r\n\r\n".into(), Refusal::OtherScheme),
         ("nonsense\r\n\r\n".into(), Refusal::NotHttp),
         (format!("GET http://127.0.0.1/ HTTP/1.1\r\nHost: x\r\nVia: 1.1 a, {via}\r\n\r\n"), Refusal::Loop),
         (format!("GET / HTTP/1.1\r\nHost: {to}\r\n\r\n"), Refusal::Loop),

@@ -2,6 +2,7 @@
 
 use super::{Hall, Refusal};
 use crate::REQUEST_ID;
+use crate::Scheme;
 use crate::collector::Reach;
 use crate::collector::key::Destination;
 use crate::leap::{Asked, Message};
@@ -24,7 +25,7 @@ pub fn admit(hall: &Hall, head: &RequestHead, client: IpAddr) -> Result<Asked, R
         }
         TargetForm::Absolute { .. } | TargetForm::Origin(_) => {}
     }
-    let named = Destination::of(head);
+    let named = Destination::of(head, Scheme::Http);
     if head.authority().is_some_and(|authority| !authority.is_empty()) && named.is_none() {
         return Err(Refusal::NotHttp);
     }
@@ -45,7 +46,7 @@ pub fn admit(hall: &Hall, head: &RequestHead, client: IpAddr) -> Result<Asked, R
 
 /// Whom a request is for: the host that it names, or the origin where it names none or this address.
 fn authority(hall: &Hall, head: &RequestHead, named: Option<Destination>) -> Result<String, Refusal> {
-    let Some(named) = named.filter(|named| *named != hall.own) else {
+    let Some(named) = named.filter(|named| !named.is_at(&hall.own)) else {
         let missing = if head.authority().is_some() { Refusal::Loop } else { Refusal::NoHost };
         return hall.front.authority.clone().ok_or(missing);
     };

@@ -13,6 +13,7 @@ use super::judging::Judging;
 use super::line::Line;
 use super::report::LeapReport;
 use super::{Asked, LeapRun};
+use crate::Scheme;
 use crate::collector::Reach;
 use crate::collector::key::Destination;
 use crate::collector::reach::{Pacer, is_near};
@@ -170,7 +171,7 @@ pub fn serve(
         noise: Rc::clone(&judging.noise),
         ends,
         path: super::group::direct(&run.paths).unwrap_or(0),
-        own: Destination::at(address),
+        own: Destination::at(Scheme::Http, address),
         via: format!("foxy-leap-{}-{}", std::process::id(), address.port()),
         begun: Cell::default(),
         in_flight: Cell::default(),

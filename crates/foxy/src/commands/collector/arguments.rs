@@ -2,7 +2,7 @@
 
 use crate::failure::Failure;
 use crate::lab::arguments::{count, fail_if, option, path, switch};
-use crate::lab::{collector, records};
+use crate::lab::{certificates, collector, records, trust};
 use crate::settings::units::parse_duration;
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use foxy_base::ByteSize;
@@ -17,6 +17,9 @@ first byte, and the transfer as it came. What nobody may keep it keeps for 180 s
 no origin twice because of an error, and never serves one proxy before the one that came first.\n\n\
 Proxies of one machine are told apart by where they connect to: give each a --listen of its own, and make it the only way out of \
 the proxy. Only this machine and private networks may connect.\n\n\
+HTTPS: with --ca-dir a place also takes CONNECT and TLS, and ends both with certificates of that authority, which the proxies must trust \
+(foxy: --origin-ca). https URLs are asked for over TLS, from an origin that --ca or the system vouches for; the handshake is part of the \
+connection that a hit pays for.\n\n\
 OFFLINE unless told otherwise: it asks loopback and private addresses and localhost only, and looks up no name; with --origin every \
 host is that synthetic origin. --live asks the servers that requests name, through the network: GET only unless --any-method is \
 given, and 10 exchanges a second unless --live-rate says otherwise. Runs until it is stopped, and says then what it counted.";
@@ -47,6 +50,8 @@ fn whom() -> Vec<Arg> {
             .default_value("127.0.0.1:3180"),
         option("origin", "ADDRESS:PORT", "The synthetic origin that is asked whatever host a request names")
             .value_parser(value_parser!(SocketAddr)),
+        certificates::argument(),
+        trust::argument(),
         switch("live", "Ask the servers that requests name, through the network").conflicts_with("origin"),
         switch("any-method", "With --live, send POST and all other methods too").requires("live"),
         option("live-rate", "N", "With --live, so many exchanges a second (10)")
@@ -137,6 +142,8 @@ pub fn options(matches: &ArgMatches) -> Result<CollectorOptions, Failure> {
         name_cost: time("dns-cost"),
         round_trip: time("network-cost"),
         time_limit: time("time-limit"),
+        certificates: certificates::of(matches)?,
+        trust: trust::read(matches, None)?,
         most_connections: number("most-connections"),
         most_fetches: number("most-fetches"),
         memory: usize::try_from(size("memory").0).unwrap_or(usize::MAX),

@@ -48,7 +48,7 @@ pub fn whom() -> Vec<Arg> {
             "tls",
             "Ask for https URLs: each connection is a tunnel that the proxy opens with CONNECT; with --reverse, TLS to the proxy itself",
         ),
-        trust::argument(),
+        trust::argument().requires("tls"),
         option("pid", "PID", "The proxy's process, to count its CPU time").value_parser(value_parser!(u32)),
         option("subject", "NAME", "The proxy's name in the records").default_value("proxy"),
         option(

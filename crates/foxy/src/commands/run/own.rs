@@ -78,7 +78,7 @@ fn authority(matches: &ArgMatches) -> Result<(Authority, String, Vec<HostPattern
     let now = clock::wall();
     let further = matches.get_many::<HostPattern>("intercept").into_iter().flatten().cloned();
     if let Some(folder) = matches.get_one::<PathBuf>("ca") {
-        let authority = authority_folder::open(folder, now)?;
+        let authority = authority_folder::open(folder, "--ca", now)?;
         let mut hosts = authority.facts().constraints.permitted().to_vec();
         if hosts.is_empty() {
             hosts = hosts::registries();

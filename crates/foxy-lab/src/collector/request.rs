@@ -1,0 +1,128 @@
+//! The requests of a proxy, read whole from its connection, and what each is: whose, and whether it may be asked.
+
+use super::LARGEST_REQUEST;
+use super::key::{Asked, Destination};
+use super::reasons::Refusal;
+use super::shared::Shared;
+use crate::tls::entrance::{self, Within};
+use crate::tls::inbound::Inbound;
+use bytes::{Bytes, BytesMut};
+use foxy_base::{Instant, clock};
+use foxy_http::{BodyLength, Method, RequestDecoder, RequestEvent, RequestHead, expects_continue};
+use std::io;
+use std::rc::Rc;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::time::timeout;
+use xxhash_rust::xxh3::Xxh3;
+
+/// Bytes asked of a proxy at a time.
+const READ: usize = 16 << 10;
+
+/// A request that has come whole.
+pub struct Request {
+    pub head: RequestHead,
+    pub has_body: bool,
+    pub body: Bytes,
+    pub to: Destination,
+    pub url: String,
+    pub asked: Asked,
+    /// When it was whole: what it pays counts from then.
+    pub arrival: Instant,
+}
+
+/// A request that is refused, as far as it is known.
+pub struct Refused {
+    pub reason: Refusal,
+    pub method: Method,
+    pub url: String,
+}
+
+impl Refused {
+    fn unread(reason: Refusal) -> Self {
+        Self { reason, method: Method::Get, url: String::new() }
+    }
+
+    fn of(head: &RequestHead, reason: Refusal) -> Self {
+        let url = String::from_utf8_lossy(head.target.raw()).into_owned();
+        Self { reason, method: head.method.clone(), url }
+    }
+}
+
+/// What comes on a connection.
+pub enum Came {
+    Request(Rc<Request>),
+    /// A tunnel is asked for.
+    Connect(Destination),
+}
+
+/// Reads one request; `None` at the end of the connection, or when nothing comes for too long.
+pub async fn read(
+    shared: &Shared,
+    client: &mut Inbound,
+    (decoder, input): (&mut RequestDecoder, &mut BytesMut),
+    within: &Within,
+) -> io::Result<Option<Result<Came, Refused>>> {
+    let (mut head, mut body, mut digest) = (None, BytesMut::new(), Xxh3::new());
+    loop {
+        match decoder.next(input) {
+            Err(_) => return Ok(Some(Err(Refused::unread(Refusal::NotHttp)))),
+            Ok(Some(RequestEvent::Head(found, length))) => {
+                if expects_continue(&found) {
+                    client.write_all(b"HTTP/1.1 100 Continue\r\n\r\n").await?;
+                    client.flush().await?;
+                }
+                head = Some((found, length));
+            }
+            Ok(Some(RequestEvent::Body(data))) => {
+                if body.len() + data.len() > LARGEST_REQUEST {
+                    return Ok(Some(Err(Refused::unread(Refusal::BodyTooLarge))));
+                }
+                digest.update(&data);
+                body.extend_from_slice(&data);
+            }
+            Ok(Some(RequestEvent::Trailers(_))) => {}
+            Ok(Some(RequestEvent::End)) => {
+                let Some((head, length)) = head.take() else { continue };
+                if head.method == Method::Connect {
+                    let to = entrance::tunnel(shared.options.certificates.as_ref(), &head, within);
+                    let to = to.map_err(|reason| Refused::of(&head, reason.into()));
+                    return Ok(Some(to.map(Came::Connect)));
+                }
+                let body = (length != BodyLength::None, body.freeze(), digest.digest128());
+                return Ok(Some(
+                    accept(shared, head, body, within).map(|request| Came::Request(Rc::new(request))),
+                ));
+            }
+            Ok(None) => {
+                input.reserve(READ);
+                let read = timeout(shared.options.time_limit, client.read_buf(input)).await;
+                if !matches!(read, Ok(Ok(1..))) {
+                    return Ok(None);
+                }
+            }
+        }
+    }
+}
+
+/// Looks whether a request may be asked, and says what it is.
+fn accept(
+    shared: &Shared,
+    head: RequestHead,
+    (has_body, body, digest): (bool, Bytes, u128),
+    within: &Within,
+) -> Result<Request, Refused> {
+    let refused = |reason| Refused::of(&head, reason);
+    let named = Destination::of(&head, within.scheme()).ok_or_else(|| refused(Refusal::OtherScheme))?;
+    if !within.takes(&named) {
+        return Err(refused(Refusal::Misdirected));
+    }
+    // A reverse proxy that names its parent as the host means what the parent has behind it.
+    let meant = shared.options.origin.filter(|_| shared.is_own(&named));
+    let to = meant.map(|origin| Destination::at(named.scheme, origin)).unwrap_or(named);
+    shared.options.reach.allows(&head.method).map_err(refused)?;
+    if head.headers.tokens("via").any(|via| via.starts_with(shared.via.as_bytes())) || shared.is_own(&to) {
+        return Err(refused(Refusal::Loop));
+    }
+    let (asked, url) = (Asked::new(&head, &to, digest), to.url(&head));
+    Ok(Request { head, has_body, body, to, url, asked, arrival: clock::monotonic() })
+}

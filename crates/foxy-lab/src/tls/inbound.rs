@@ -1,0 +1,254 @@
+//! TLS towards those who ask the lab: what a connection begins with, and the handshake, with a certificate for whom they mean.
+
+use bytes::{Buf, BytesMut};
+use foxy_base::{WallTime, clock};
+use rustls::server::Acceptor;
+use rustls::{AlertDescription, ServerConfig};
+use std::fmt;
+use std::io;
+use std::net::IpAddr;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+use tokio_rustls::LazyConfigAcceptor;
+use tokio_rustls::server::TlsStream;
+use tokio_util::either::Either;
+
+/// Bytes asked of a connection that begins.
+const READ: usize = 16 << 10;
+/// What a TLS record of a handshake begins with (RFC 8446 §5.1).
+const HANDSHAKE: u8 = 22;
+/// What nobody sends but who speaks HTTP/2 (RFC 9113 §3.4).
+const PREFACE: &[u8] = b"PRI ";
+
+type Make = dyn Fn(&str, WallTime) -> Option<Arc<ServerConfig>> + Send + Sync;
+
+/// The certificates of an authority that those who ask trust. Clones share them.
+#[derive(Clone)]
+pub struct Certificates(Arc<Make>);
+
+impl fmt::Debug for Certificates {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Certificates").finish_non_exhaustive()
+    }
+}
+
+impl Certificates {
+    /// Made by `make`, which is asked for a host, a name or an address without brackets, and gives nothing for one that the
+    /// authority may not vouch for.
+    pub fn new(make: impl Fn(&str, WallTime) -> Option<Arc<ServerConfig>> + Send + Sync + 'static) -> Self {
+        Self(Arc::new(make))
+    }
+
+    /// How TLS is spoken with who means this host.
+    pub(crate) fn of(&self, host: &str) -> Option<Arc<ServerConfig>> {
+        let host = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
+        (self.0)(host, clock::wall())
+    }
+}
+
+/// What a connection begins with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Opening {
+    /// Text, such as a request of HTTP/1.
+    Text,
+    /// The preface of HTTP/2.
+    Http2,
+    /// The record of a handshake.
+    Tls,
+}
+
+/// Reads until that is known; `None` when the connection ends before, or nothing comes within `limit`.
+pub async fn opening(stream: &mut TcpStream, input: &mut BytesMut, limit: Duration) -> Option<Opening> {
+    loop {
+        match input.first() {
+            Some(&HANDSHAKE) => return Some(Opening::Tls),
+            Some(_) if input.starts_with(PREFACE) => return Some(Opening::Http2),
+            Some(_) if !PREFACE.starts_with(input) => return Some(Opening::Text),
+            Some(_) | None => {}
+        }
+        input.reserve(READ);
+        if !matches!(timeout(limit, stream.read_buf(input)).await, Ok(Ok(1..))) {
+            return None;
+        }
+    }
+}
+
+/// A connection, with what was read of it already.
+#[derive(Debug)]
+pub struct Rewound<S> {
+    read: BytesMut,
+    stream: S,
+}
+
+impl<S> Rewound<S> {
+    /// The connection from `read` on.
+    pub const fn new(read: BytesMut, stream: S) -> Self {
+        Self { read, stream }
+    }
+}
+
+impl<S: AsyncRead + Unpin> AsyncRead for Rewound<S> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        if self.read.is_empty() {
+            return Pin::new(&mut self.stream).poll_read(context, buffer);
+        }
+        let count = self.read.len().min(buffer.remaining());
+        buffer.put_slice(&self.read[..count]);
+        self.read.advance(count);
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl<S: AsyncWrite + Unpin> AsyncWrite for Rewound<S> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write(context, bytes)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(context)
+    }
+}
+
+/// The connection of one who asks: as it is, or TLS on it, which ends here.
+pub type Inbound = Either<TcpStream, Box<TlsStream<Rewound<TcpStream>>>>;
+
+/// Lets the end of a connection be its reset, so that what ends with it does not look whole.
+///
+/// # Errors
+/// As the system has them.
+pub fn reset(inbound: &Inbound) -> io::Result<()> {
+    match inbound {
+        Inbound::Left(stream) => stream.set_zero_linger(),
+        Inbound::Right(secure) => secure.get_ref().0.stream.set_zero_linger(),
+    }
+}
+
+/// Why the TLS of one who asks did not come about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NotEntered {
+    /// What came is no TLS.
+    NotTls,
+    /// The hello is for another host than the tunnel.
+    WrongName,
+    /// The authority may not vouch for the host.
+    NotVouched,
+    /// Who asks does not trust the certificate.
+    Distrusted,
+    /// Who asks left, or speaks another TLS.
+    Broken,
+    /// It was not over in time.
+    Timeout,
+}
+
+impl NotEntered {
+    /// Every reason, in the order of a report's counts.
+    pub const ALL: [Self; 6] =
+        [Self::NotTls, Self::WrongName, Self::NotVouched, Self::Distrusted, Self::Broken, Self::Timeout];
+
+    /// Its name in records.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::NotTls => "not_tls",
+            Self::WrongName => "wrong_name",
+            Self::NotVouched => "not_vouched",
+            Self::Distrusted => "distrusted",
+            Self::Broken => "broken",
+            Self::Timeout => "timeout",
+        }
+    }
+
+    /// One line for people.
+    #[must_use]
+    pub const fn description(self) -> &'static str {
+        match self {
+            Self::NotTls => "what came in a tunnel is not TLS; only that can be ended here and read",
+            Self::WrongName => "the hello in a tunnel names another host than its CONNECT",
+            Self::NotVouched => {
+                "the authority of --ca-dir may not vouch for the host; make one for it with foxy ca init --allow"
+            }
+            Self::Distrusted => {
+                "who asks does not trust the certificate; let it trust ca.pem in the folder of --ca-dir"
+            }
+            Self::Broken => "who asks left in the handshake, or speaks another TLS than 1.2 and 1.3",
+            Self::Timeout => "the handshake was not over within --time-limit",
+        }
+    }
+}
+
+/// Whom a connection is for before TLS is spoken on it.
+#[derive(Clone, Copy, Debug)]
+pub enum Meant<'a> {
+    /// The host of a CONNECT.
+    Tunnel(&'a str),
+    /// Whom the hello names, or without a name this place.
+    Here(IpAddr),
+}
+
+/// The handshake on a connection of which `read` was read already.
+///
+/// # Errors
+/// Why it did not come about.
+pub async fn enter(
+    (stream, read): (TcpStream, BytesMut),
+    certificates: &Certificates,
+    meant: Meant<'_>,
+    limit: Duration,
+) -> Result<Inbound, NotEntered> {
+    let handshake = handshake(Rewound::new(read, stream), certificates, meant);
+    timeout(limit, handshake).await.unwrap_or(Err(NotEntered::Timeout))
+}
+
+async fn handshake(
+    stream: Rewound<TcpStream>,
+    certificates: &Certificates,
+    meant: Meant<'_>,
+) -> Result<Inbound, NotEntered> {
+    let start = LazyConfigAcceptor::new(Acceptor::default(), stream).await.map_err(|error| reason(&error))?;
+    let named = start.client_hello().server_name().map(str::to_ascii_lowercase);
+    let host = match (meant, named) {
+        // The name in a hello has no dot at its end (RFC 6066 §3).
+        (Meant::Tunnel(host), Some(name)) if host.trim_end_matches('.') != name => {
+            return Err(NotEntered::WrongName);
+        }
+        (Meant::Tunnel(host), _) => host.to_owned(),
+        (Meant::Here(_), Some(name)) => name,
+        (Meant::Here(address), None) => address.to_string(),
+    };
+    let mut config = Arc::unwrap_or_clone(certificates.of(&host).ok_or(NotEntered::NotVouched)?);
+    config.alpn_protocols = vec![super::HTTP1.to_vec()];
+    let stream = start.into_stream(Arc::new(config)).await.map_err(|error| reason(&error))?;
+    Ok(Inbound::Right(Box::new(stream)))
+}
+
+fn reason(error: &io::Error) -> NotEntered {
+    use AlertDescription as Alert;
+    match error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>()) {
+        Some(rustls::Error::InvalidMessage(_)) => NotEntered::NotTls,
+        Some(rustls::Error::AlertReceived(
+            Alert::UnknownCA
+            | Alert::BadCertificate
+            | Alert::CertificateUnknown
+            | Alert::CertificateExpired
+            | Alert::UnsupportedCertificate,
+        )) => NotEntered::Distrusted,
+        _ => NotEntered::Broken,
+    }
+}
