@@ -37,21 +37,31 @@ fn value(records: &[Value], subject: &str, name: &str) -> Option<f64> {
 fn proxies_are_started_behind_a_collector_and_one_that_is_named_twice_shows_what_is_noise() {
     let folder = tempfile::tempdir().expect("a folder");
     let page = folder.path().join("page.html");
-    let more = ["--like", "ircache", "--requests", "60", "--network-cost", "5ms", "--html"];
+    let more = ["--like", "ircache", "--requests", "200", "--network-cost", "5ms", "--html"];
     let mut command = command(folder.path(), "foxy,foxy", &more);
     let (code, out, err) = ended(command.arg(&page));
     assert_eq!(code, Some(0), "{out}{err}");
-    assert!(out.contains("synthetic, like ircache: 60 gets of "), "{out}");
+    assert!(out.contains("synthetic, like ircache: 200 gets of "), "{out}");
     assert!(out.contains("noise floor (one proxy started twice): "), "{out}");
     let records = records(&folder.path().join("json"));
     for path in ["direct", "foxy", "foxy-2", "passthrough"] {
-        assert_eq!(value(&records, path, "verdict_ok"), Some(60.0), "{path}: {out}");
+        assert_eq!(value(&records, path, "verdict_ok"), Some(200.0), "{path}: {out}");
         assert!(value(&records, path, "bandwidth_share_of_passthrough").is_some(), "{path}: {out}");
     }
     let fetches = value(&records, "collector", "origin_fetches").expect("counted");
-    assert!(fetches < 100.0, "four paths share what the origin sends: {out}");
+    assert!(fetches <= 220.0, "four paths share what the origin sends: {out}");
     assert!(value(&records, "foxy", "cpu_us_per_request").is_some_and(|used| used > 0.0), "{out}");
     assert!(value(&records, "foxy", "hit_ratio").is_some_and(|hits| hits > 0.0), "{out}");
+    for class in ["hits", "misses"] {
+        let beside = value(&records, "foxy", &format!("requests_beside_foxy-2_of_{class}"));
+        assert!(beside.is_some_and(|requests| requests >= 50.0), "{class}: {out}");
+        assert!(value(&records, "leap", &format!("noise_floor_us_of_{class}")).is_some(), "{class}: {out}");
+    }
+    let beside = value(&records, "foxy", "latency_difference_p50_us_to_passthrough_of_first_hits");
+    assert!(beside.is_some(), "{out}");
+    let row =
+        |line: &str| line.starts_with("hits on the first alone ") && line.contains("foxy less passthrough");
+    assert!(out.lines().any(row), "{out}");
     let set_up = records.iter().find(|record| record["kind"] == "subject").expect("how it was set up");
     let command = set_up["command"].as_str().expect("text");
     assert!(command.contains("--store FOLDER/cache") && command.contains("--memory 8388608"), "{command}");

@@ -3,6 +3,7 @@
 //! clients (`front`). It speaks no TLS, and what stands behind the proxies is their business: a Collector, or the origin.
 
 mod body;
+mod class;
 mod differences;
 mod exchange;
 pub mod fields;
@@ -22,7 +23,8 @@ pub mod requests;
 mod tests;
 pub mod verdict;
 
-pub use differences::{Meaning, NoiseFloor, PairedDifference, noise_floor};
+pub use class::Class;
+pub use differences::{Meaning, NoiseFloor, PairedDifference, noise_floor, noise_floor_of};
 pub use exchange::{Failure, Times};
 pub use front::{ClientReport, Front, Refusal, serve};
 pub use line::Line;

@@ -1,25 +1,31 @@
 //! The run records that a replay becomes.
 
-use super::differences::{PairedDifference, noise_floor};
+use super::class::Class;
+use super::differences::{PairedDifference, noise_floor_of};
 use super::exchange::Failure;
 use super::front::Refusal;
 use super::report::{LeapReport, PathReport};
 use super::verdict::Verdict;
-use foxy_report::{Measure, Record};
+use foxy_report::{Measure, Record, RequestClass};
 
 impl LeapReport {
-    /// The replay as records; `differences` are its own.
+    /// The replay as records; `differences` are its own, over all requests and over those of classes.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
     pub fn records(&self, differences: &[PairedDifference]) -> Vec<Record> {
         let mut records: Vec<Record> = self.paths.iter().flat_map(of_path).collect();
         for pair in differences {
             let (first, second) = (&self.paths[pair.paths.0].name, &self.paths[pair.paths.1].name);
+            let of = of_class(pair.class);
             for (name, found) in
                 [("latency_difference_p50_us", pair.median), ("latency_difference_mean_us", pair.mean)]
             {
-                let measure = Measure::once(&format!("{name}_to_{second}"), first, found.value, "us");
+                let measure = Measure::once(&format!("{name}_to_{second}{of}"), first, found.value, "us");
                 records.push(Record::Measure(Measure { low: found.low, high: found.high, ..measure }));
+            }
+            if pair.class.is_some() {
+                let (name, count) = (format!("requests_beside_{second}{of}"), pair.requests as f64);
+                records.push(Record::Measure(Measure::once(&name, first, count, "requests")));
             }
         }
         let whole = [
@@ -28,8 +34,13 @@ impl LeapReport {
             ("asked_again", self.asked_again as f64, "requests"),
             ("generator_busiest_thread", self.busy(), "share"),
         ];
-        let floor = noise_floor(differences)
-            .map(|floor| [("noise_floor_us", floor.median, "us"), ("noise_floor_mean_us", floor.mean, "us")]);
+        for class in std::iter::once(None).chain(Class::ALL.map(Some)) {
+            let Some(floor) = noise_floor_of(class, differences) else { continue };
+            let of = of_class(class);
+            for (name, value) in [("noise_floor_us", floor.median), ("noise_floor_mean_us", floor.mean)] {
+                records.push(Record::Measure(Measure::once(&format!("{name}{of}"), "leap", value, "us")));
+            }
+        }
         let late =
             (self.late.count() > 0).then(|| ("generator_late_p99_us", self.late.at(0.99) as f64, "us"));
         if let Some(clients) = &self.clients {
@@ -46,11 +57,16 @@ impl LeapReport {
                 records.push(Record::Measure(Measure::once(&name, "leap", count as f64, "count")));
             }
         }
-        for (name, value, unit) in whole.into_iter().chain(floor.into_iter().flatten()).chain(late) {
+        for (name, value, unit) in whole.into_iter().chain(late) {
             records.push(Record::Measure(Measure::once(name, "leap", value, unit)));
         }
         records
     }
+}
+
+/// What follows the name of a measure over the requests of a class.
+fn of_class(class: Option<Class>) -> String {
+    class.map(|class| format!("_of_{}", class.name())).unwrap_or_default()
 }
 
 #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
@@ -91,5 +107,13 @@ fn of_path(path: &PathReport) -> Vec<Record> {
     let mut records: Vec<Record> = values.into_iter().map(measure).collect();
     let (name, subject) = ("latency".into(), path.name.clone());
     records.push(Record::Histogram { name, subject, quantiles: path.latencies.quantiles(), workload: None });
+    let bytes = [path.hits.1, path.known.1 - path.hits.1];
+    for (class, bytes, latencies) in
+        [("hits", bytes[0], &path.of_hits), ("misses", bytes[1], &path.of_misses)]
+    {
+        if latencies.count() > 0 {
+            records.push(Record::RequestClass(RequestClass::new(class, &path.name, bytes, latencies)));
+        }
+    }
     records
 }

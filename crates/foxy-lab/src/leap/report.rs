@@ -24,6 +24,26 @@ pub struct Example {
     pub url: String,
 }
 
+/// An answer of the sample.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Sample {
+    /// What it took, in microseconds.
+    pub time: u32,
+    /// Whether it came from the cache, where that is known.
+    pub hit: Option<bool>,
+    /// Bytes of its body.
+    pub length: u64,
+}
+
+impl Sample {
+    /// Of a copy that was answered.
+    fn of(copy: &Copied) -> Option<Self> {
+        let answer = copy.outcome.as_ref().ok()?;
+        let time = u32::try_from(copy.times.whole().as_micros()).ok()?;
+        Some(Self { time, hit: answer.hit, length: answer.length })
+    }
+}
+
 /// What was counted of one path.
 #[derive(Clone, Debug, Default)]
 pub struct PathReport {
@@ -41,6 +61,10 @@ pub struct PathReport {
     pub first_byte: Latencies,
     /// Times from the first byte to the last, of whole answers.
     pub transfer: Latencies,
+    /// Response times of answers from the cache, where that is known.
+    pub of_hits: Latencies,
+    /// Those of answers that are known not to come from it.
+    pub of_misses: Latencies,
     /// Body bytes of whole answers.
     pub bytes: u64,
     /// Answers of which it is known whether they came from the cache, and their bytes.
@@ -74,8 +98,13 @@ impl PathReport {
 
     fn time(&mut self, copy: &Copied) {
         self.with_errors.add(copy.times.whole());
-        if copy.outcome.is_ok() {
+        if let Ok(answer) = &copy.outcome {
             self.latencies.add(copy.times.whole());
+            match answer.hit {
+                Some(true) => self.of_hits.add(copy.times.whole()),
+                Some(false) => self.of_misses.add(copy.times.whole()),
+                None => {}
+            }
             self.connect.add(copy.times.connect);
             self.first_byte.add(copy.times.first_byte);
             self.transfer.add(copy.times.transfer);
@@ -117,8 +146,8 @@ pub struct LeapReport {
     pub(super) targets: Vec<Path>,
     /// Pairs of paths, by their places, that are set up alike.
     pub(super) alike: Vec<(usize, usize)>,
-    /// Numbers of requests, and their times by path in microseconds, in the order of their ends.
-    pub(super) rows: Vec<(u64, Vec<Option<u32>>)>,
+    /// Numbers of requests, and their answers by path, in the order of their ends.
+    pub(super) rows: Vec<(u64, Vec<Option<Sample>>)>,
     /// Of how many requests with times one is a row.
     every: u64,
     timed: u64,
@@ -158,11 +187,7 @@ impl LeapReport {
             self.held += 1;
             return false;
         }
-        let time = |copy: &Copied| {
-            copy.outcome.as_ref().ok()?;
-            u32::try_from(copy.times.whole().as_micros()).ok()
-        };
-        let row = || (group.number, group.copies.iter().map(time).collect());
+        let row = || (group.number, group.copies.iter().map(Sample::of).collect());
         self.timed += 1;
         if self.timed.is_multiple_of(self.every) {
             self.rows.push(row());

@@ -84,9 +84,14 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     let proxies = started.map(|started| started.end(report.requests));
     drop(passthrough);
     let collected = collector.map(Collector::stop);
-    let differences = report.differences();
-    let (collector, proxies, asked) = (collected.as_ref(), proxies.as_ref(), source.text.as_deref());
-    let outcome = Outcome { report: &report, differences: &differences, collector, proxies, asked };
+    let outcome = Outcome {
+        report: &report,
+        differences: &report.differences(),
+        by_class: &report.differences_by_class(),
+        collector: collected.as_ref(),
+        proxies: proxies.as_ref(),
+        asked: source.text.as_deref(),
+    };
     finish(matches, &outcome, stopped)
 }
 

@@ -17,7 +17,10 @@ const LATE: u64 = 10_000;
 /// A replay that has ended.
 pub struct Outcome<'a> {
     pub report: &'a LeapReport,
+    /// What paths differ by over all requests.
     pub differences: &'a [PairedDifference],
+    /// The same over the requests of each class.
+    pub by_class: &'a [PairedDifference],
     /// What the Collector counted that stood behind all paths.
     pub collector: Option<&'a CollectorReport>,
     /// The proxies that were started here.
@@ -64,6 +67,10 @@ impl Outcome<'_> {
             text.push_str(&format!("{}\n", table.render()));
         }
         text.push_str(&format!("{}\n{}\n", self.pairs().render(), self.floor()));
+        text.push_str(&format!("\n{}\n", self.hits_and_misses().render()));
+        if !self.by_class.is_empty() {
+            text.push_str(&format!("{}\n", self.classes(false).render()));
+        }
         for (path, names) in self.noisy() {
             text.push_str(&format!("learned to be noise on {path}: {names}\n"));
         }
@@ -84,7 +91,7 @@ impl Outcome<'_> {
 
     /// All of it as records.
     pub fn records(&self) -> Vec<Record> {
-        let mut records = self.report.records(self.differences);
+        let mut records = self.report.records(&[self.differences, self.by_class].concat());
         if let Some(collector) = self.collector {
             records.extend(collector.records());
             records.extend(parent::bandwidth(collector).iter().flat_map(Fetched::records));
@@ -160,6 +167,13 @@ impl Outcome<'_> {
             &self.pairs(),
         );
         page.paragraph(&self.floor());
+        page.table("Hits and misses of each path, in milliseconds", &self.hits_and_misses());
+        if !self.by_class.is_empty() {
+            page.table(
+                "Paired differences in milliseconds over the requests of each class, beside the noise floor of that class",
+                &self.classes(true),
+            );
+        }
         for (path, names) in self.noisy() {
             page.paragraph(&format!("Learned to be noise on {path}: {names}."));
         }

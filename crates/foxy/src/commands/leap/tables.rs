@@ -4,9 +4,9 @@ use super::parent;
 use super::report::Outcome;
 use foxy_base::ByteSize;
 use foxy_lab::collector::CollectorReport;
-use foxy_lab::leap::{Failure, Verdict, noise_floor};
+use foxy_lab::leap::{Class, Failure, PairedDifference, Verdict, noise_floor, noise_floor_of};
 use foxy_report::number::readable;
-use foxy_report::{Interval, Table};
+use foxy_report::{Interval, Latencies, Table};
 
 pub fn milliseconds(microseconds: f64) -> String {
     readable(microseconds / 1000.0)
@@ -29,16 +29,6 @@ impl Outcome<'_> {
         let heads = ["path", "answers", "mean", "errors in", "median", "p90", "p99", "connect", "first byte"];
         let mut table = Table::new(&[&heads[..], &["transfer", "hits", "byte hits", "fetched"]].concat());
         for path in &self.report.paths {
-            let at = |latencies: &foxy_report::Latencies, quantile| {
-                if latencies.count() == 0 {
-                    "–".into()
-                } else {
-                    milliseconds(latencies.at(quantile) as f64)
-                }
-            };
-            let mean = |latencies: &foxy_report::Latencies| {
-                if latencies.count() == 0 { "–".into() } else { milliseconds(latencies.mean()) }
-            };
             let share = |value: Option<f64>| value.map_or_else(|| "–".into(), |value| format!("{value:.3}"));
             let hits = path.hit_ratios();
             table.row(&[
@@ -104,12 +94,9 @@ impl Outcome<'_> {
         let mut table =
             Table::new(&["difference", "requests", "median", "95 %", "noise", "mean", "95 %", "noise"]);
         let floor = noise_floor(self.differences);
-        let interval =
-            |found: Interval| format!("{} … {}", milliseconds(found.low), milliseconds(found.high));
         for pair in self.differences {
-            let name = |path: usize| &self.report.paths[path].name;
             table.row(&[
-                format!("{} less {}", name(pair.paths.0), name(pair.paths.1)),
+                self.names(pair),
                 pair.requests.to_string(),
                 milliseconds(pair.median.value),
                 interval(pair.median),
@@ -121,4 +108,64 @@ impl Outcome<'_> {
         }
         table
     }
+
+    /// What hits and misses take on each path, where it is known which they are.
+    pub fn hits_and_misses(&self) -> Table {
+        let heads = ["path", "hits", "mean", "median", "p99", "misses", "mean", "median", "p99"];
+        let mut table = Table::new(&heads);
+        for path in &self.report.paths {
+            let mut row = vec![path.name.clone()];
+            for latencies in [&path.of_hits, &path.of_misses] {
+                row.push(latencies.count().to_string());
+                row.push(mean(latencies));
+                row.extend([0.5, 0.99].map(|quantile| at(latencies, quantile)));
+            }
+            table.row(&row);
+        }
+        table
+    }
+
+    /// The same over the requests of each class, each beside the noise floor of its class: between the first proxy and every other path,
+    /// or between all.
+    pub fn classes(&self, all: bool) -> Table {
+        let heads = ["class", "difference", "requests", "median", "95 %", "floor", "noise"];
+        let mut table = Table::new(&[&heads[..], &["mean", "95 %", "floor", "noise"]].concat());
+        let first = self.report.paths.iter().position(|path| path.name != "direct").unwrap_or(0);
+        let shown = |pair: &&PairedDifference| all || pair.paths.0 == first || pair.paths.1 == first;
+        for pair in self.by_class.iter().filter(shown) {
+            let floor = noise_floor_of(pair.class, self.by_class);
+            let shown = |floor: Option<f64>| floor.map_or_else(|| "–".into(), milliseconds);
+            table.row(&[
+                pair.class.map_or("all", Class::words).into(),
+                self.names(pair),
+                pair.requests.to_string(),
+                milliseconds(pair.median.value),
+                interval(pair.median),
+                shown(floor.map(|floor| floor.median)),
+                pair.meaning(floor).words().into(),
+                milliseconds(pair.mean.value),
+                interval(pair.mean),
+                shown(floor.map(|floor| floor.mean)),
+                pair.meaning_of_mean(floor).words().into(),
+            ]);
+        }
+        table
+    }
+
+    fn names(&self, pair: &PairedDifference) -> String {
+        let name = |path: usize| &self.report.paths[path].name;
+        format!("{} less {}", name(pair.paths.0), name(pair.paths.1))
+    }
+}
+
+fn interval(found: Interval) -> String {
+    format!("{} … {}", milliseconds(found.low), milliseconds(found.high))
+}
+
+fn mean(latencies: &Latencies) -> String {
+    if latencies.count() == 0 { "–".into() } else { milliseconds(latencies.mean()) }
+}
+
+fn at(latencies: &Latencies, quantile: f64) -> String {
+    if latencies.count() == 0 { "–".into() } else { milliseconds(latencies.at(quantile) as f64) }
 }
