@@ -1,6 +1,7 @@
 //! Puts request streams on the wire and checks what comes back; and the origin that answers them.
 //! The lab sees proxies only through sockets: it links none, and it reads no arguments and no files.
 
+mod alarm;
 pub mod answer;
 mod client;
 mod clients;

@@ -5,7 +5,6 @@
 //! What it decides is in `table`, `hosts`, `lifetime`, `condition`, `marks` and `reach`, which take `now`; `serve`
 //! carries a client's connection, `request` reads from it, `fetch` one exchange with an origin, and `reply` an answer at its pace.
 
-mod alarm;
 mod answer;
 mod condition;
 mod fetch;

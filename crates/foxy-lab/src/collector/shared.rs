@@ -1,6 +1,5 @@
 //! What all connections of a Collector share on its one thread.
 
-use super::alarm::Alarm;
 use super::answer::Answer;
 use super::hosts::{Hosts, Lookup, Resolved};
 use super::key::Destination;
@@ -11,6 +10,7 @@ use super::spool::Spool;
 use super::table::Table;
 use super::{CollectorOptions, CollectorReport, LogSink, MOST_PROXIES, ProxyId};
 use crate::Scheme;
+use crate::alarm::Alarm;
 use foxy_base::{Instant, clock};
 use rustls::ClientConfig;
 use std::cell::{Cell, RefCell};

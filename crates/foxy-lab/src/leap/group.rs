@@ -4,12 +4,13 @@ use super::exchange::{self, Copied};
 use super::fields::{self, Learned};
 use super::relay::Tap;
 use super::{Answer, Asked, LeapRun, Manner, Path};
+use crate::alarm::Alarm;
 use crate::numbers;
 use foxy_base::{WallTime, clock};
 use std::cell::RefCell;
 use std::collections::BTreeSet;
+use std::io;
 use std::rc::Rc;
-use tokio::time::sleep;
 
 /// What came of one request.
 #[derive(Debug)]
@@ -22,6 +23,32 @@ pub struct Group {
     pub copies: Vec<Copied>,
     /// What the origin itself answered when asked again, because an answer was not like its first.
     pub again: Option<Copied>,
+}
+
+/// What asking takes, the same for all requests of a run.
+#[derive(Debug)]
+pub struct Means {
+    pub run: LeapRun,
+    pub numbers: Numbers,
+    pub noise: RefCell<Noise>,
+    /// When copies and requests are due; it must be running.
+    pub alarm: Alarm,
+}
+
+impl Means {
+    /// Those of a run that begins now; must be made inside a runtime.
+    ///
+    /// # Errors
+    /// The kernel gives no timer.
+    pub fn new(run: &LeapRun) -> io::Result<Self> {
+        let paths = run.paths.len();
+        Ok(Self {
+            run: run.clone(),
+            numbers: Numbers::new(paths),
+            noise: RefCell::new(Noise(vec![BTreeSet::new(); paths])),
+            alarm: Alarm::new()?,
+        })
+    }
 }
 
 /// Fields that are learned to be noise, by path.
@@ -51,25 +78,19 @@ impl Noise {
 }
 
 /// Asks on every path as request `number` of the run; a client gets the answer of its path through its tap.
-pub async fn ask(
-    run: Rc<LeapRun>,
-    numbers: Numbers,
-    (asked, number): (Asked, u64),
-    noise: Rc<RefCell<Noise>>,
-    mut client: Option<(usize, Tap)>,
-) -> Group {
-    let (at, count) = (clock::wall(), run.paths.len());
+pub async fn ask(means: Rc<Means>, (asked, number): (Asked, u64), mut client: Option<(usize, Tap)>) -> Group {
+    let (at, begun) = (clock::wall(), clock::monotonic());
+    let (run, numbers, count) = (&means.run, means.numbers, means.run.paths.len());
     let asked = Rc::new(asked);
     let tasks: Vec<_> = (0..count)
         .map(|path| {
-            let (run, asked) = (Rc::clone(&run), Rc::clone(&asked));
+            let (means, asked) = (Rc::clone(&means), Rc::clone(&asked));
             let place = place(number, path, count);
             let tap = client.take_if(|(its, _)| *its == path).map(|(_, tap)| tap);
             tokio::task::spawn_local(async move {
-                if place > 0 {
-                    sleep(run.stagger * place).await;
-                }
-                exchange::ask(&run, &run.paths[path], &asked, numbers.copy(number, path), tap).await
+                let run = &means.run;
+                means.alarm.until(begun + run.stagger * place).await;
+                exchange::ask(run, &run.paths[path], &asked, means.numbers.copy(number, path), tap).await
             })
         })
         .collect();
@@ -79,11 +100,11 @@ pub async fn ask(
     }
     // What may change something at the origin is never asked a second time.
     let direct = direct(&run.paths).filter(|_| asked.message.method.is_safe());
-    let direct = direct.filter(|&direct| is_doubtful(&copies, direct, &noise.borrow()));
+    let direct = direct.filter(|&direct| is_doubtful(&copies, direct, &means.noise.borrow()));
     let again = match direct {
         Some(direct) => {
             let number = numbers.second_asking(number);
-            Some(exchange::ask(&run, &run.paths[direct], &asked, number, None).await)
+            Some(exchange::ask(run, &run.paths[direct], &asked, number, None).await)
         }
         None => None,
     };

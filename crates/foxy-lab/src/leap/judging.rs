@@ -1,74 +1,73 @@
 //! What is known while requests are judged: the counts, what references were before, and which fields are noise.
 
 use super::exchange;
-use super::group::{self, Group, Noise, Numbers};
+use super::group::{self, Group, Means};
 use super::line::{Line, Result as Said};
 use super::past::Past;
 use super::report::LeapReport;
 use super::verdict::{Detail, Reference, Verdict, judge};
 use super::{Asked, LeapRun};
-use std::cell::RefCell;
-use std::collections::BTreeSet;
+use std::io;
 use std::rc::Rc;
 
 pub struct Judging {
-    pub run: Rc<LeapRun>,
-    pub numbers: Numbers,
+    pub means: Rc<Means>,
     pub report: LeapReport,
     past: Past,
-    pub noise: Rc<RefCell<Noise>>,
 }
 
 impl Judging {
-    /// Before the first request of a run.
-    pub fn new(run: &LeapRun) -> Self {
-        let run = Rc::new(run.clone());
-        Self {
-            report: LeapReport::new(&run),
-            past: Past::default(),
-            noise: Rc::new(RefCell::new(Noise(vec![BTreeSet::new(); run.paths.len()]))),
-            numbers: Numbers::new(run.paths.len()),
-            run,
-        }
+    /// Before the first request of a run; must be made inside the runtime that the run is on.
+    ///
+    /// # Errors
+    /// The kernel gives no timer.
+    pub fn new(run: &LeapRun) -> io::Result<Self> {
+        let means = Rc::new(Means::new(run)?);
+        let driver = Rc::clone(&means);
+        // It ends with the runtime; should the kernel take the timer back, waits are over at once.
+        tokio::task::spawn_local(async move { driver.alarm.run().await });
+        Ok(Self { report: LeapReport::new(run), past: Past::default(), means })
     }
 
     /// What was found, when all requests have been judged.
     pub fn finish(self) -> LeapReport {
         let mut report = self.report;
-        report.noise = self.noise.borrow().0.iter().map(|names| names.iter().cloned().collect()).collect();
+        report.noise =
+            self.means.noise.borrow().0.iter().map(|names| names.iter().cloned().collect()).collect();
         report
     }
 
     /// Asks everyone twice, all at once.
     pub async fn learn(&mut self, probe: &Asked) {
         let start = |path: usize| {
-            let (run, probe) = (Rc::clone(&self.run), probe.clone());
-            let [first, second] = self.numbers.probes(path);
+            let (means, probe) = (Rc::clone(&self.means), probe.clone());
+            let [first, second] = means.numbers.probes(path);
             tokio::task::spawn_local(async move {
-                let first = exchange::ask(&run, &run.paths[path], &probe, first, None).await;
+                let run = &means.run;
+                let first = exchange::ask(run, &run.paths[path], &probe, first, None).await;
                 let first = first.outcome.ok()?;
-                let second = exchange::ask(&run, &run.paths[path], &probe, second, None).await;
+                let second = exchange::ask(run, &run.paths[path], &probe, second, None).await;
                 Some((first, second.outcome.ok()?))
             })
         };
-        let tasks: Vec<_> = (0..self.run.paths.len()).map(start).collect();
+        let tasks: Vec<_> = (0..self.means.run.paths.len()).map(start).collect();
         for (path, task) in tasks.into_iter().enumerate() {
             if let Ok(Some((first, second))) = task.await {
-                let manner = self.run.paths[path].manner;
-                self.noise.borrow_mut().learn(path, manner, &first, &second);
+                let manner = self.means.run.paths[path].manner;
+                self.means.noise.borrow_mut().learn(path, manner, &first, &second);
             }
         }
     }
 
     /// Judges a request that has ended on all paths.
     pub fn take(&mut self, group: &Group, log: &mut dyn FnMut(&Line)) {
-        let paths = &self.run.paths;
+        let paths = &self.means.run.paths;
         if let (Some(direct), Some(again)) = (group::direct(paths), &group.again)
             && let (Ok(first), Ok(second)) = (&group.copies[direct].outcome, &again.outcome)
         {
-            self.noise.borrow_mut().learn(direct, paths[direct].manner, first, second);
+            self.means.noise.borrow_mut().learn(direct, paths[direct].manner, first, second);
         }
-        let noise = self.noise.borrow();
+        let noise = self.means.noise.borrow();
         let (key, message) = (group.asked.key(), &group.asked.message);
         let chosen = group::reference(paths, group, &noise);
         let right = chosen.and_then(|(path, fields)| {

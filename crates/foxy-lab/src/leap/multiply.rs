@@ -20,7 +20,7 @@ const TICK: Duration = Duration::from_millis(50);
 /// line for each answer; `progress` the number of requests begun.
 ///
 /// # Errors
-/// When the runtime cannot be had. What goes wrong on a path is counted, not an error.
+/// When the runtime or a timer cannot be had. What goes wrong on a path is counted, not an error.
 pub fn run(
     run: &LeapRun,
     probe: &Asked,
@@ -30,12 +30,12 @@ pub fn run(
 ) -> io::Result<LeapReport> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let used = clock::thread_processor_time();
-    let mut judging = Judging::new(run);
-    LocalSet::new().block_on(&runtime, async {
+    let mut report = LocalSet::new().block_on(&runtime, async {
+        let mut judging = Judging::new(run)?;
         judging.learn(probe).await;
         judging.drive(requests, log, progress).await;
-    });
-    let mut report = judging.finish();
+        Ok::<_, io::Error>(judging.finish())
+    })?;
     report.generator = clock::thread_processor_time().saturating_sub(used);
     Ok(report)
 }
@@ -48,10 +48,11 @@ impl Judging {
         progress: &mut dyn FnMut(u64),
     ) {
         let (ends, mut ended) = mpsc::unbounded_channel();
+        let means = Rc::clone(&self.means);
         let started = clock::monotonic();
         let (mut number, mut in_flight, mut next) = (0, 0, requests.next());
         loop {
-            next = next.filter(|_| !self.run.interrupted.load(Ordering::Relaxed));
+            next = next.filter(|_| !self.means.run.interrupted.load(Ordering::Relaxed));
             let wait = match &next {
                 None if in_flight == 0 => break,
                 None => TICK,
@@ -59,11 +60,10 @@ impl Judging {
             };
             if let Some(asked) = next.take_if(|_| wait.is_zero()) {
                 self.late(started, &asked, number);
-                if in_flight < self.run.most_in_flight {
-                    let (run, noise, ends) = (Rc::clone(&self.run), Rc::clone(&self.noise), ends.clone());
-                    let numbers = self.numbers;
+                if in_flight < self.means.run.most_in_flight {
+                    let (means, ends) = (Rc::clone(&means), ends.clone());
                     tokio::task::spawn_local(async move {
-                        let group = group::ask(run, numbers, (asked, number), noise, None).await;
+                        let group = group::ask(means, (asked, number), None).await;
                         // The receiver lives until every group has come.
                         let _ = ends.send(group);
                     });
@@ -82,7 +82,7 @@ impl Judging {
                         in_flight -= 1;
                         self.take(&group, log);
                     }
-                    () = tokio::time::sleep(wait.min(TICK)) => {}
+                    () = means.alarm.until(clock::monotonic() + wait.min(TICK)) => {}
                 }
             }
             while let Ok(group) = ended.try_recv() {
@@ -95,7 +95,7 @@ impl Judging {
 
     /// When a request should begin; none when it begins as soon as there is room.
     fn due(&self, started: Instant, asked: &Asked, number: u64) -> Option<Instant> {
-        match self.run.pace {
+        match self.means.run.pace {
             Pace::Closed(_) => None,
             #[expect(clippy::cast_precision_loss, reason = "requests of a run are far below 2^53")]
             Pace::Rate(rate) => Some(started + Duration::from_secs_f64(number as f64 / rate)),
@@ -105,9 +105,9 @@ impl Judging {
 
     /// How long until a request may begin.
     fn wait(&self, started: Instant, asked: &Asked, number: u64, in_flight: usize) -> Duration {
-        match (self.due(started, asked, number), self.run.pace) {
+        match (self.due(started, asked, number), self.means.run.pace) {
             (Some(due), _) => due.since(clock::monotonic()),
-            (None, Pace::Closed(most)) if in_flight >= most.min(self.run.most_in_flight) => TICK,
+            (None, Pace::Closed(most)) if in_flight >= most.min(self.means.run.most_in_flight) => TICK,
             (None, _) => Duration::ZERO,
         }
     }

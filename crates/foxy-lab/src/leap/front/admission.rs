@@ -37,7 +37,7 @@ pub fn admit(hall: &Hall, head: &RequestHead, client: IpAddr) -> Result<Asked, R
     }
     let authority = authority(hall, head, named)?;
     hall.front.reach.allows(&head.method).map_err(|_| Refusal::MethodNotAllowed)?;
-    if hall.in_flight.get() >= hall.run.most_in_flight {
+    if hall.in_flight.get() >= hall.means.run.most_in_flight {
         return Err(Refusal::TooManyRequests);
     }
     let message = Arc::new(message(hall, head, client));
@@ -66,7 +66,7 @@ fn message(hall: &Hall, head: &RequestHead, client: IpAddr) -> Message {
     for name in ["host", "expect", "content-length"] {
         fields.remove(name);
     }
-    if hall.run.numbered {
+    if hall.means.run.numbered {
         fields.remove(REQUEST_ID);
     }
     fields.append("Via", via(hall, head.version));

@@ -50,14 +50,13 @@ pub async fn serve(hall: &Rc<Hall>, mut stream: TcpStream, peer: IpAddr) -> io::
         }
         let answering = Held::new(hall, |hall| &hall.answering);
         let Taken { asked, mut client, place } = taken;
-        let (tap, pieces) = tap(hall.run.time_limit);
+        let (tap, pieces) = tap(hall.means.run.time_limit);
         let number = hall.begun.get();
         hall.begun.set(number + 1);
-        client.asked_as = hall.run.numbered.then(|| hall.numbers.copy(number, hall.path));
-        let (run, noise, ends) = (Rc::clone(&hall.run), Rc::clone(&hall.noise), hall.ends.clone());
-        let (numbers, path) = (hall.numbers, hall.path);
+        client.asked_as = hall.means.run.numbered.then(|| hall.means.numbers.copy(number, hall.path));
+        let (means, ends, path) = (Rc::clone(&hall.means), hall.ends.clone(), hall.path);
         tokio::task::spawn_local(async move {
-            let group = group::ask(run, numbers, (asked, number), noise, Some((path, tap))).await;
+            let group = group::ask(means, (asked, number), Some((path, tap))).await;
             // The receiver lives until every group has come.
             let _ = ends.send(group);
             drop(place);
@@ -133,7 +132,7 @@ fn client(head: &RequestHead) -> Client {
 /// Says why a request is refused, and ends the connection.
 async fn refuse(hall: &Hall, stream: &mut TcpStream, reason: Refusal) -> io::Result<()> {
     hall.refuse(reason);
-    timeout(hall.run.time_limit, stream.write_all(&send::refusal(reason))).await??;
+    timeout(hall.means.run.time_limit, stream.write_all(&send::refusal(reason))).await??;
     stream.shutdown().await?;
     // What the client still sends is read for a moment, so that the end of the connection does not take the answer with it.
     let mut rest = [0; 4096];

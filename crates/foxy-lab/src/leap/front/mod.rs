@@ -8,7 +8,7 @@ mod send;
 #[cfg(test)]
 mod tests;
 
-use super::group::{Group, Noise, Numbers};
+use super::group::{Group, Means};
 use super::judging::Judging;
 use super::line::Line;
 use super::report::LeapReport;
@@ -21,7 +21,7 @@ use foxy_base::clock;
 pub use reasons::Refusal;
 use std::cell::{Cell, RefCell};
 use std::io;
-use std::net::{Ipv4Addr, TcpListener};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::rc::Rc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
@@ -100,10 +100,8 @@ impl ClientReport {
 
 /// What the connections of a run share.
 struct Hall {
-    run: Rc<LeapRun>,
+    means: Rc<Means>,
     front: Front,
-    numbers: Numbers,
-    noise: Rc<RefCell<Noise>>,
     ends: UnboundedSender<Group>,
     /// Whose copy the client gets: the origin's own, else the first proxy's.
     path: usize,
@@ -120,6 +118,24 @@ struct Hall {
 }
 
 impl Hall {
+    fn new(means: Rc<Means>, front: Front, address: SocketAddr, ends: UnboundedSender<Group>) -> Self {
+        Self {
+            path: super::group::direct(&means.run.paths).unwrap_or(0),
+            own: Destination::at(Scheme::Http, address),
+            via: format!("foxy-leap-{}-{}", std::process::id(), address.port()),
+            begun: Cell::default(),
+            in_flight: Cell::default(),
+            answering: Cell::default(),
+            connections: Cell::default(),
+            over: Cell::default(),
+            pacer: RefCell::default(),
+            counts: RefCell::default(),
+            means,
+            front,
+            ends,
+        }
+    }
+
     fn count(&self, act: impl FnOnce(&mut ClientReport)) {
         act(&mut self.counts.borrow_mut());
     }
@@ -151,7 +167,7 @@ impl<F: Fn(&Hall) -> &Cell<usize>> Drop for Held<F> {
 /// a line for each answer; `progress` the number of requests begun.
 ///
 /// # Errors
-/// When the runtime or the listener cannot be had.
+/// When the runtime, a timer or the listener cannot be had.
 pub fn serve(
     run: &LeapRun,
     probe: Option<&Asked>,
@@ -163,26 +179,10 @@ pub fn serve(
     let address = front.listener.local_addr()?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let used = clock::thread_processor_time();
-    let mut judging = Judging::new(run);
-    let (ends, mut ended) = unbounded_channel();
-    let hall = Rc::new(Hall {
-        run: Rc::clone(&judging.run),
-        numbers: judging.numbers,
-        noise: Rc::clone(&judging.noise),
-        ends,
-        path: super::group::direct(&run.paths).unwrap_or(0),
-        own: Destination::at(Scheme::Http, address),
-        via: format!("foxy-leap-{}-{}", std::process::id(), address.port()),
-        begun: Cell::default(),
-        in_flight: Cell::default(),
-        answering: Cell::default(),
-        connections: Cell::default(),
-        over: Cell::default(),
-        pacer: RefCell::default(),
-        counts: RefCell::default(),
-        front,
-    });
-    LocalSet::new().block_on(&runtime, async {
+    let mut report = LocalSet::new().block_on(&runtime, async {
+        let mut judging = Judging::new(run)?;
+        let (ends, mut ended) = unbounded_channel();
+        let hall = Rc::new(Hall::new(Rc::clone(&judging.means), front, address, ends));
         let listener = tokio::net::TcpListener::from_std(hall.front.listener.try_clone()?)?;
         if let Some(probe) = probe {
             judging.learn(probe).await;
@@ -204,15 +204,17 @@ pub fn serve(
                 accepting.abort();
                 if hall.in_flight.get() + hall.answering.get() == 0 && ended.is_empty() {
                     judging.report.elapsed = elapsed;
-                    break Ok::<(), io::Error>(());
+                    break;
                 }
             }
         }
+        let counts = hall.counts.borrow().clone();
+        let mut report = judging.finish();
+        report.refused =
+            counts.refused(Refusal::TooManyRequests) + counts.refused(Refusal::TooManyConnections);
+        report.clients = Some(counts);
+        Ok::<_, io::Error>(report)
     })?;
-    let counts = hall.counts.borrow().clone();
-    let mut report = judging.finish();
-    report.refused = counts.refused(Refusal::TooManyRequests) + counts.refused(Refusal::TooManyConnections);
-    report.clients = Some(counts);
     report.generator = clock::thread_processor_time().saturating_sub(used);
     Ok(report)
 }

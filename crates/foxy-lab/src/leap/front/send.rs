@@ -104,7 +104,7 @@ impl Out<'_> {
     async fn send(&mut self, output: &mut BytesMut) -> io::Result<()> {
         let mut rest = &output[..];
         while !rest.is_empty() {
-            match timeout(self.hall.run.time_limit, self.stream.write(rest)).await {
+            match timeout(self.hall.means.run.time_limit, self.stream.write(rest)).await {
                 Ok(Ok(written @ 1..)) => rest = &rest[written..],
                 _ => {
                     self.hall.count(|counts| counts.gone += 1);
@@ -154,7 +154,8 @@ async fn fail(hall: &Hall, stream: &mut TcpStream, failure: Failure) -> Next {
         Failure::Closed => (502, "http_response_incomplete"),
         Failure::NotHttp => (502, "http_protocol_error"),
     };
-    let text = format!("foxy leap: no answer from {}: {}\n", hall.run.paths[hall.path].name, failure.name());
+    let text =
+        format!("foxy leap: no answer from {}: {}\n", hall.means.run.paths[hall.path].name, failure.name());
     let mut output = plain(status, &text, Some(known));
     // A client that does not take even that is counted there.
     let _ = Out { stream, hall }.send(&mut output).await;

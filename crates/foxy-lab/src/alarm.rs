@@ -1,5 +1,6 @@
-//! Waiting to a tenth of a millisecond or better: the runtime's own timers are rounded up to whole milliseconds, and a replay must
-//! not be later than its original by that much. One timer of the kernel wakes all who wait.
+//! Waiting to a tenth of a millisecond or better: the runtime's own timers are rounded up to whole milliseconds, so that requests which
+//! are due one after the other would begin together, and a replay would be later than its original by that much. One timer of
+//! the kernel wakes all who wait.
 
 use foxy_base::{Instant, clock};
 use rustix::time::{
