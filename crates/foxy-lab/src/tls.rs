@@ -2,6 +2,8 @@
 //! clients trust. It reads no files. `outbound` is the way to a server, `inbound` the handshake with
 //! who asks, and `entrance` how their connections begin.
 
+#[cfg(test)]
+pub(crate) mod by_hand;
 pub(crate) mod entrance;
 pub(crate) mod inbound;
 pub(crate) mod outbound;
@@ -37,7 +39,12 @@ impl Throwaway {
     /// # Errors
     /// When the system gives no randomness.
     pub fn make(address: IpAddr) -> io::Result<Self> {
-        let (authority, certificate, key) = signed(address).map_err(io::Error::other)?;
+        Self::of(&["localhost", "127.0.0.1", "::1", &address.to_string()])
+    }
+
+    /// For these names and addresses.
+    pub(crate) fn of(names: &[&str]) -> io::Result<Self> {
+        let (authority, certificate, key) = signed(names).map_err(io::Error::other)?;
         let key = PrivateKeyDer::from(PrivatePkcs8KeyDer::from(key.serialize_der()));
         let mut server = ServerConfig::builder_with_provider(provider())
             .with_safe_default_protocol_versions()
@@ -62,14 +69,14 @@ impl Throwaway {
 }
 
 /// An authority in PEM, a certificate that it signed, and the key of that.
-fn signed(address: IpAddr) -> Result<(String, CertificateDer<'static>, KeyPair), rcgen::Error> {
+fn signed(names: &[&str]) -> Result<(String, CertificateDer<'static>, KeyPair), rcgen::Error> {
     let mut own = CertificateParams::default();
     own.distinguished_name.push(DnType::CommonName, NAME);
     own.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
     own.key_usages = vec![KeyUsagePurpose::KeyCertSign];
     let own_key = KeyPair::generate()?;
     let authority = own.self_signed(&own_key)?.pem();
-    let names = ["localhost".into(), "127.0.0.1".into(), "::1".into(), address.to_string()];
+    let names: Vec<String> = names.iter().map(|&name| name.to_owned()).collect();
     let key = KeyPair::generate()?;
     let certificate = CertificateParams::new(names)?.signed_by(&key, &Issuer::new(own, own_key))?;
     Ok((authority, certificate.der().clone(), key))
@@ -125,6 +132,12 @@ impl Trust {
             found = true;
         }
         if found { Ok(()) } else { Err(TrustError::Empty) }
+    }
+
+    /// Adds all that another trusts.
+    #[cfg(test)]
+    pub(crate) fn add_all(&mut self, other: &Self) {
+        self.roots.roots.extend(other.roots.roots.iter().cloned());
     }
 
     /// Adds those of the system; what cannot be read among them is left out.

@@ -231,7 +231,7 @@ mod tests {
         assert!(refused.contains("ca.key (intercept-ca): the key is not the certificate's"), "{refused}");
         write(&folder, &made(), true).expect("written");
         let later = WallTime::from_seconds(NOW.seconds() + 86_400);
-        let refused = open(&folder, later).expect_err("too late").to_string();
+        let refused = open(&folder, "intercept-ca", later).expect_err("too late").to_string();
         assert!(refused.contains("ca.pem (intercept-ca): it has expired; make a new one"), "{refused}");
     }
 }

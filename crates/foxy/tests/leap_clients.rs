@@ -83,7 +83,7 @@ fn clients_requests_go_to_all_and_what_was_found_is_said_when_it_is_stopped() {
     let (code, said) = leap.stop();
     assert_eq!(code, Some(0), "{said}");
     assert!(said.contains("12 requests") && said.contains("clients: 13 connections"), "{said}");
-    assert!(said.contains("refused tunnel: 1: "), "{said}");
+    assert!(said.contains("refused no_authority: 1: "), "{said}");
     let records = records(Path::new(&json));
     // A client that has its answer may ask again before a slower proxy has stored its own.
     let hits = records.iter().find(|record| record["subject"] == "a" && record["name"] == "hit_ratio");

@@ -4,12 +4,12 @@ use super::body::BodyDigest;
 use super::message;
 use super::relay::{Piece, Tap};
 use super::{Answer, Asked, LeapRun, Path};
-use crate::REQUEST_ID;
+use crate::{REQUEST_ID, Scheme};
 use bytes::BytesMut;
 use foxy_base::{Instant, clock};
 use foxy_http::{Headers, Limits, ResponseDecoder, ResponseEvent, ResponseHead};
 use std::time::Duration;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
@@ -21,6 +21,12 @@ const READ: usize = 64 << 10;
 pub enum Failure {
     /// No connection.
     NoConnection,
+    /// The proxy opened no tunnel.
+    NoTunnel,
+    /// The certificate shown is of nobody trusted, or for another name.
+    Certificate,
+    /// What answers speaks no TLS, or not what is to be spoken within.
+    Handshake,
     /// The connection was closed before anything came.
     Unanswered,
     /// It ended within the answer.
@@ -33,14 +39,25 @@ pub enum Failure {
 
 impl Failure {
     /// Every failure, in the order of a report's counts.
-    pub const ALL: [Self; 5] =
-        [Self::NoConnection, Self::Unanswered, Self::Closed, Self::NotHttp, Self::Timeout];
+    pub const ALL: [Self; 8] = [
+        Self::NoConnection,
+        Self::NoTunnel,
+        Self::Certificate,
+        Self::Handshake,
+        Self::Unanswered,
+        Self::Closed,
+        Self::NotHttp,
+        Self::Timeout,
+    ];
 
     /// Its name in tables and records.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::NoConnection => "no_connection",
+            Self::NoTunnel => "no_tunnel",
+            Self::Certificate => "tls_certificate",
+            Self::Handshake => "tls_handshake",
             Self::Unanswered => "unanswered",
             Self::Closed => "closed_early",
             Self::NotHttp => "not_http",
@@ -85,7 +102,7 @@ pub struct Copied {
 pub async fn ask(run: &LeapRun, path: &Path, asked: &Asked, number: u64, tap: Option<Tap>) -> Copied {
     let mut reading = Reading::new(run.time_limit, tap);
     let text = message::text(run, path, asked, number);
-    let outcome = reading.exchange(path, asked, &text).await;
+    let outcome = reading.exchange(run, path, asked, &text).await;
     let now = clock::monotonic();
     let first = reading.first.unwrap_or(now);
     let times = Times {
@@ -119,13 +136,37 @@ impl Reading {
         Self { begun, limit, connected: None, first: None, head: None, bytes: 0, tap }
     }
 
-    async fn exchange(&mut self, path: &Path, asked: &Asked, text: &[u8]) -> Result<(), Failure> {
-        let address = path.address_for(&asked.authority).ok_or(Failure::NoConnection)?;
+    async fn exchange(
+        &mut self,
+        run: &LeapRun,
+        path: &Path,
+        asked: &Asked,
+        text: &[u8],
+    ) -> Result<(), Failure> {
+        let address = path.address_for(asked).ok_or(Failure::NoConnection)?;
         let connected = self.within(TcpStream::connect(address)).await?;
         let mut stream = connected.map_err(|_| Failure::NoConnection)?;
         stream.set_nodelay(true).map_err(|_| Failure::NoConnection)?;
+        if asked.scheme == Scheme::Https {
+            let mut stream = self.within(Box::pin(run.outgoing.secure(stream, path, asked))).await??;
+            self.connected = Some(clock::monotonic());
+            return Box::pin(self.converse(&mut stream, asked, text)).await;
+        }
         self.connected = Some(clock::monotonic());
-        self.within(stream.write_all(text)).await?.map_err(|_| Failure::Unanswered)?;
+        self.converse(&mut stream, asked, text).await
+    }
+
+    async fn converse(
+        &mut self,
+        stream: &mut (impl AsyncRead + AsyncWrite + Unpin),
+        asked: &Asked,
+        text: &[u8],
+    ) -> Result<(), Failure> {
+        let sent = async {
+            stream.write_all(text).await?;
+            stream.flush().await
+        };
+        self.within(sent).await?.map_err(|_| Failure::Unanswered)?;
         let mut decoder = ResponseDecoder::new(Limits::default());
         decoder.expect(&asked.message.method);
         let mut input = BytesMut::new();
@@ -134,9 +175,9 @@ impl Reading {
                 return Ok(());
             }
             input.reserve(READ);
-            let read = self.within(stream.read_buf(&mut input)).await?.unwrap_or(0);
-            if read == 0 {
-                let ended = if self.first.is_some() { Failure::Closed } else { Failure::Unanswered };
+            let read = self.within(stream.read_buf(&mut input)).await?;
+            let ended = if self.first.is_some() { Failure::Closed } else { Failure::Unanswered };
+            if read.map_err(|_| ended)? == 0 {
                 return decoder.eof().ok().flatten().map(|_| ()).ok_or(ended);
             }
             self.first.get_or_insert_with(clock::monotonic);

@@ -2,7 +2,7 @@
 
 use super::requests::Asked;
 use super::{LeapRun, Manner, Path};
-use crate::REQUEST_ID;
+use crate::{REQUEST_ID, Scheme};
 use bytes::{Bytes, BytesMut};
 use foxy_http::{Headers, Method, Version, encode};
 use std::fmt::Write as _;
@@ -67,8 +67,8 @@ impl Message {
 pub fn text(run: &LeapRun, path: &Path, asked: &Asked, number: u64) -> BytesMut {
     let (authority, target, message) = (&asked.authority, &asked.path, &asked.message);
     let host = match path.manner {
-        Manner::Forward => format!("http://{authority}"),
-        Manner::Reverse | Manner::Direct | Manner::Named => String::new(),
+        Manner::Forward if asked.scheme == Scheme::Http => format!("http://{authority}"),
+        Manner::Forward | Manner::Reverse | Manner::Direct | Manner::Named => String::new(),
     };
     let first = format!("{} {host}{target} {}\r\n", message.method, message.version.as_str());
     let mut text = BytesMut::from(first.as_bytes());

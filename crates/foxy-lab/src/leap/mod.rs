@@ -1,6 +1,6 @@
 //! LEAP's Multiplier (seed 002, §2.2; R105–R113): each request goes to every proxy and, where there is one, to the origin itself; the
 //! answers are timed, digested as they come and judged beside each other. Requests come from a stream (`multiply`) or from
-//! clients (`front`). It speaks no TLS, and what stands behind the proxies is their business: a Collector, or the origin.
+//! clients (`front`). What stands behind the proxies is their business: a Collector, or the origin.
 
 mod body;
 mod class;
@@ -13,6 +13,7 @@ mod judging;
 pub mod line;
 mod message;
 mod multiply;
+mod outgoing;
 mod passthrough;
 mod past;
 mod records;
@@ -21,6 +22,8 @@ mod report;
 pub mod requests;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod tls_tests;
 pub mod verdict;
 
 pub use class::Class;
@@ -30,6 +33,7 @@ pub use front::{ClientReport, Front, Refusal, serve};
 pub use line::Line;
 pub use message::Message;
 pub use multiply::run;
+pub use outgoing::Outgoing;
 pub use passthrough::{Multiplier, passing_through};
 pub use report::{Example, LeapReport, PathReport};
 pub use requests::Asked;
@@ -68,14 +72,14 @@ pub struct Path {
 }
 
 impl Path {
-    /// Where a request for this authority goes; none when it names no near address.
-    fn address_for(&self, authority: &str) -> Option<SocketAddr> {
+    /// Where a request goes; none when it names no near address.
+    fn address_for(&self, asked: &Asked) -> Option<SocketAddr> {
         if self.manner != Manner::Named {
             return Some(self.address);
         }
-        let authority = Authority::parse(authority.as_bytes())?;
+        let authority = Authority::parse(asked.authority.as_bytes())?;
         let found = Reach::Offline.literal(authority.host)?.ok()?;
-        Some(SocketAddr::new(found, authority.port.unwrap_or(80)))
+        Some(SocketAddr::new(found, authority.port.unwrap_or(asked.scheme.default_port())))
     }
 }
 
@@ -105,6 +109,8 @@ pub struct LeapRun {
     pub most_in_flight: usize,
     /// Whether requests carry numbers by which the verifying origin's answers show hits.
     pub numbered: bool,
+    /// How copies go out for what is asked for over TLS.
+    pub outgoing: Outgoing,
     /// Seed of the intervals.
     pub seed: u64,
     /// Pairs of paths, by their places, whose proxies are the same program set up alike: what they differ by is noise, as with one

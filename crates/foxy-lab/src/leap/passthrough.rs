@@ -3,7 +3,8 @@
 
 use super::front::{Front, serve};
 use super::report::LeapReport;
-use super::{LeapRun, Manner, Pace, Path};
+use super::{LeapRun, Manner, Outgoing, Pace, Path};
+use crate::tls::Certificates;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -26,6 +27,7 @@ pub fn passing_through(parent: Option<SocketAddr>, interrupted: Arc<AtomicBool>)
         time_limit: Duration::from_secs(60),
         most_in_flight: 1024,
         numbered: false,
+        outgoing: Outgoing::default(),
         seed: 1,
         alike: Vec::new(),
         interrupted,
@@ -57,10 +59,22 @@ impl Multiplier {
     /// # Errors
     /// As [`Multiplier::start`].
     pub fn pass_through(parent: Option<SocketAddr>) -> io::Result<Self> {
-        let mut front = Front::here()?;
-        front.authority = parent.map(|parent| parent.to_string());
-        front.any_host = parent.is_some();
-        Self::start(passing_through(parent, Arc::default()), front)
+        Self::pass_through_tls(parent, None, Outgoing::default())
+    }
+
+    /// One that ends the TLS of its clients with `certificates` and asks for their `https` URLs over TLS.
+    ///
+    /// # Errors
+    /// As [`Multiplier::start`].
+    pub fn pass_through_tls(
+        parent: Option<SocketAddr>,
+        certificates: Option<Certificates>,
+        outgoing: Outgoing,
+    ) -> io::Result<Self> {
+        let authority = parent.map(|parent| parent.to_string());
+        let any_host = parent.is_some();
+        let front = Front { authority, any_host, certificates, ..Front::here()? };
+        Self::start(LeapRun { outgoing, ..passing_through(parent, Arc::default()) }, front)
     }
 
     /// Where clients find it.

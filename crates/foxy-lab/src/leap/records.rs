@@ -6,6 +6,7 @@ use super::exchange::Failure;
 use super::front::Refusal;
 use super::report::{LeapReport, PathReport};
 use super::verdict::Verdict;
+use crate::tls::NotEntered;
 use foxy_report::{Measure, Record, RequestClass};
 
 impl LeapReport {
@@ -53,7 +54,10 @@ impl LeapReport {
             let counts = counts.map(|(name, count)| (name.to_owned(), count));
             let refused =
                 Refusal::ALL.map(|reason| (format!("refused_{}", reason.name()), clients.refused(reason)));
-            for (name, count) in counts.into_iter().chain(refused) {
+            let entered = NotEntered::ALL.map(|reason| {
+                (format!("not_entered_{}", reason.name()), clients.not_entered[reason as usize])
+            });
+            for (name, count) in counts.into_iter().chain(refused).chain(entered) {
                 records.push(Record::Measure(Measure::once(&name, "leap", count as f64, "count")));
             }
         }

@@ -1,6 +1,8 @@
 //! What is asked for: the objects of a workload, or the gets of a trace.
 
 use super::message::Message;
+use crate::Scheme;
+use foxy_http::Authority;
 use foxy_workload::{RequestStream, Trace, Workload, replay};
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,7 +10,9 @@ use std::time::Duration;
 /// One request, the same for every path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Asked {
-    /// The server's name, with its port if it is not 80.
+    /// How the server is spoken with.
+    pub scheme: Scheme,
+    /// The server's name, with its port if it is not the usual one.
     pub authority: Arc<str>,
     /// Path and query.
     pub path: String,
@@ -19,16 +23,30 @@ pub struct Asked {
 }
 
 impl Asked {
-    /// A plain GET of our own.
+    /// A plain GET of our own, of an `http` URL.
     #[must_use]
     pub fn get(authority: Arc<str>, path: String, at: Duration) -> Self {
-        Self { authority, path, message: Arc::default(), at }
+        Self { scheme: Scheme::Http, authority, path, message: Arc::default(), at }
+    }
+
+    /// The same of this scheme.
+    #[must_use]
+    pub fn over(self, scheme: Scheme) -> Self {
+        Self { scheme, ..self }
     }
 
     /// The URL.
     #[must_use]
     pub fn url(&self) -> String {
-        format!("http://{}{}", self.authority, self.path)
+        format!("{}://{}{}", self.scheme.as_str(), self.authority, self.path)
+    }
+
+    /// The authority as CONNECT names it (RFC 9110 §9.3.6).
+    pub(super) fn authority_with_port(&self) -> String {
+        match Authority::parse(self.authority.as_bytes()) {
+            Some(Authority { port: Some(_), .. }) | None => self.authority.to_string(),
+            Some(_) => format!("{}:{}", self.authority, self.scheme.default_port()),
+        }
     }
 
     /// What answers must agree about.
@@ -62,11 +80,12 @@ pub fn of_trace(trace: &Trace, authority: Arc<str>) -> impl Iterator<Item = Aske
     })
 }
 
-/// The gets of a trace at the servers that it names; those that are not `http` are left out.
+/// The gets of a trace at the servers that it names; those that are neither `http` nor `https` are left out.
 pub fn live(trace: &Trace) -> impl Iterator<Item = Asked> + '_ {
     trace.gets.iter().filter_map(|get| {
         let url = trace.url_text(get.url);
-        let rest = url.strip_prefix("http://")?;
+        let (scheme, rest) = url.split_once("://")?;
+        let scheme = Scheme::named(scheme.as_bytes())?;
         let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
         let (authority, path) = rest.split_at(end);
         let path = path.split('#').next().unwrap_or("");
@@ -74,7 +93,7 @@ pub fn live(trace: &Trace) -> impl Iterator<Item = Asked> + '_ {
         let clean = |text: &str| text.bytes().all(|byte| byte.is_ascii_graphic());
         let usable = !authority.is_empty() && clean(authority) && clean(path);
         let at = Duration::from_micros(get.time);
-        usable.then(|| Asked::get(authority.into(), format!("{slash}{path}"), at))
+        usable.then(|| Asked::get(authority.into(), format!("{slash}{path}"), at).over(scheme))
     })
 }
 
@@ -97,11 +116,13 @@ mod tests {
 
     #[test]
     fn live_requests_are_what_the_log_names() {
-        let trace = trace(&["http://a.test/x?y=1", "http://b.test:81"]);
+        let trace = trace(&["http://a.test/x?y=1", "http://b.test:81", "ftp://c.test/", "https://d.test/x"]);
         let asked: Vec<Asked> = live(&trace).collect();
         let urls: Vec<String> = asked.iter().map(Asked::url).collect();
-        assert_eq!(urls, ["http://a.test/x?y=1", "http://b.test:81/"]);
+        assert_eq!(urls, ["http://a.test/x?y=1", "http://b.test:81/", "https://d.test/x"]);
         assert_eq!(asked[1].at, Duration::from_secs(1));
+        let tunnels: Vec<String> = asked.iter().map(Asked::authority_with_port).collect();
+        assert_eq!(tunnels, ["a.test:80", "b.test:81", "d.test:443"]);
     }
 
     #[test]

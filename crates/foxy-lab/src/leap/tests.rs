@@ -72,6 +72,7 @@ pub(crate) fn run_of(paths: &[(&str, SocketAddr, Manner)]) -> LeapRun {
         time_limit: Duration::from_secs(2),
         most_in_flight: 64,
         numbered: false,
+        outgoing: Outgoing::default(),
         seed: 1,
         alike: Vec::new(),
         interrupted: Arc::default(),

@@ -2,19 +2,19 @@
 
 use crate::failure::Failure;
 use crate::lab::arguments::{fail_if, option};
-use crate::lab::{ending, records};
+use crate::lab::{certificates, ending, records, trust};
 use crate::serve::process::raise_open_files;
 use crate::signals::interrupted;
 use crate::terminal;
 use clap::{ArgMatches, Command, value_parser};
 use foxy_base::ByteSize;
-use foxy_lab::leap::{self, Front, Refusal, passing_through};
+use foxy_lab::leap::{self, Front, LeapRun, Outgoing, Refusal, passing_through};
 use std::net::{SocketAddr, TcpListener};
 
 const LONG: &str = "Serve as a proxy that stores nothing: each request goes on as it came, on a connection of its own, to --origin \
 (an origin, or a parent such as foxy collector), or without it to the loopback or private address that the request names. What a cache \
 fetches is compared with what it would have fetched without one (LEAP's pass-through proxy), and what it takes with what any proxy takes. \
-HTTP/1.0 and 1.1, no tunnels; only this machine and private networks may connect. Runs until it is stopped, and says then what it passed on.";
+HTTP/1.0 and 1.1; with --ca-dir tunnels and TLS too, which end here and go on over TLS to whom --ca or the system vouches for. Only this machine and private networks may connect. Runs until it is stopped, and says then what it passed on.";
 
 /// Its arguments.
 pub fn command() -> Command {
@@ -28,6 +28,8 @@ pub fn command() -> Command {
                 .default_value("127.0.0.1:3130"),
             option("origin", "ADDRESS:PORT", "Who is asked, whatever host a request names")
                 .value_parser(place()),
+            certificates::argument(),
+            trust::argument(),
             records::argument(),
             fail_if(Some("errors>0")),
         ])
@@ -51,10 +53,12 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     let authority = origin.map(|origin| origin.to_string());
     let to =
         authority.clone().unwrap_or_else(|| "the loopback or private address that a request names".into());
-    let front = Front { authority, any_host: origin.is_some(), ..Front::at(listener) };
+    let certificates = certificates::of(matches)?;
+    let front = Front { authority, any_host: origin.is_some(), certificates, ..Front::at(listener) };
     let setup = records::setup(0);
     terminal::print(&format!("passthrough: http://{own}/ passes every request on to {to}"));
-    let run = passing_through(origin, interrupted()?);
+    let outgoing = Outgoing::new(&trust::read(matches, None)?);
+    let run = LeapRun { outgoing, ..passing_through(origin, interrupted()?) };
     let report = leap::serve(&run, None, front, &mut |_| {}, &mut |_| {}).map_err(failed)?;
     let path = &report.paths[0];
     terminal::print(&format!(

@@ -2,54 +2,10 @@
 //! about.
 
 use super::*;
-use crate::tls::{NotEntered, Throwaway, Trust};
+use crate::tls::by_hand::{authority, origin, secure};
+use crate::tls::{NotEntered, Trust};
 use crate::{Origin as Verifying, OriginOptions};
 use foxy_workload::{BodyCheck, BodyStream};
-use rustls::pki_types::ServerName;
-use rustls::{ClientConnection, StreamOwned};
-
-type Secure = StreamOwned<ClientConnection, TcpStream>;
-
-/// Hosts that the certificates of these tests are for.
-const HOSTS: [&str; 2] = ["localhost", "127.0.0.1"];
-
-/// An authority of proxies that open tunnels or speak TLS: its certificates, and who trusts it.
-fn authority() -> (Certificates, Trust) {
-    let made = Throwaway::make(HERE.ip()).expect("made");
-    let server = made.server();
-    let certificates = Certificates::new(move |host, _| HOSTS.contains(&host).then(|| Arc::clone(&server)));
-    (certificates, trusting(made.authority()))
-}
-
-fn trusting(authority: &str) -> Trust {
-    let mut trust = Trust::default();
-    trust.add_pem(authority.as_bytes()).expect("PEM");
-    trust
-}
-
-/// The verifying origin behind TLS, at all addresses of this machine, with a certificate for some of them; and who trusts it.
-fn origin() -> (Verifying, Trust) {
-    let listen = SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0));
-    let origin = Verifying::start_tls(OriginOptions { listen, threads: 1 }, 1).expect("started");
-    let trust = trusting(origin.authority().expect("it speaks TLS"));
-    (origin, trust)
-}
-
-/// A connection on which TLS is spoken, in a tunnel if there is one to be opened; the handshake is still to come.
-fn secure(to: SocketAddr, tunnel: Option<&str>, name: &str, trust: &Trust) -> Secure {
-    let mut stream = TcpStream::connect(to).expect("connected");
-    if let Some(authority) = tunnel {
-        give(&mut stream, format!("CONNECT {authority} HTTP/1.1\r\nHost: {authority}\r\n\r\n").as_bytes());
-        let mut answer = Vec::new();
-        let mut byte = [0];
-        while !answer.ends_with(b"\r\n\r\n") && stream.read(&mut byte).is_ok_and(|read| read == 1) {
-            answer.push(byte[0]);
-        }
-        assert!(answer.starts_with(b"HTTP/1.1 200 "), "{}", String::from_utf8_lossy(&answer));
-    }
-    let name = ServerName::try_from(name.to_owned()).expect("a name");
-    StreamOwned::new(ClientConnection::new(trust.client(false), name).expect("a client"), stream)
-}
 
 fn request(host: &str, path: &str) -> String {
     format!("GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n")

@@ -6,6 +6,7 @@ use crate::Scheme;
 use crate::collector::Reach;
 use crate::collector::key::Destination;
 use crate::leap::{Asked, Message};
+use crate::tls::entrance::Within;
 use bytes::Bytes;
 use foxy_http::{RequestHead, TargetForm, Version, strip_hop_by_hop};
 use std::net::IpAddr;
@@ -13,42 +14,44 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// What the head of a request asks for, if it may; its body is still to come.
-pub fn admit(hall: &Hall, head: &RequestHead, client: IpAddr) -> Result<Asked, Refusal> {
+pub fn admit(hall: &Hall, head: &RequestHead, client: IpAddr, within: &Within) -> Result<Asked, Refusal> {
     if hall.over.get() {
         return Err(Refusal::Over);
     }
     match head.target.form() {
-        TargetForm::Authority(_) => return Err(Refusal::Tunnel),
-        TargetForm::Asterisk => return Err(Refusal::NotPlainHttp),
-        TargetForm::Absolute { scheme, .. } if !scheme.eq_ignore_ascii_case(b"http") => {
-            return Err(Refusal::NotPlainHttp);
+        TargetForm::Asterisk => return Err(Refusal::OtherScheme),
+        TargetForm::Absolute { scheme, .. } if Scheme::named(scheme).is_none() => {
+            return Err(Refusal::OtherScheme);
         }
-        TargetForm::Absolute { .. } | TargetForm::Origin(_) => {}
+        TargetForm::Absolute { .. } | TargetForm::Authority(_) | TargetForm::Origin(_) => {}
     }
-    let named = Destination::of(head, Scheme::Http);
+    let named = Destination::of(head, within.scheme());
+    if named.as_ref().is_some_and(|named| !within.takes(named)) {
+        return Err(Refusal::Misdirected);
+    }
     if head.authority().is_some_and(|authority| !authority.is_empty()) && named.is_none() {
         return Err(Refusal::NotHttp);
     }
     let path = head.origin_form().and_then(|path| String::from_utf8(path.into_owned()).ok());
-    let path = path.filter(|path| path.starts_with('/')).ok_or(Refusal::NotPlainHttp)?;
+    let path = path.filter(|path| path.starts_with('/')).ok_or(Refusal::OtherScheme)?;
     let been_here = |via: &[u8]| via.ends_with(hall.via.as_bytes());
     if head.headers.tokens("via").any(been_here) {
         return Err(Refusal::Loop);
     }
-    let authority = authority(hall, head, named)?;
+    let (scheme, authority) = server(hall, head, named)?;
     hall.front.reach.allows(&head.method).map_err(|_| Refusal::MethodNotAllowed)?;
     if hall.in_flight.get() >= hall.means.run.most_in_flight {
         return Err(Refusal::TooManyRequests);
     }
     let message = Arc::new(message(hall, head, client));
-    Ok(Asked { authority: authority.into(), path, message, at: Duration::ZERO })
+    Ok(Asked { scheme, authority: authority.into(), path, message, at: Duration::ZERO })
 }
 
 /// Whom a request is for: the host that it names, or the origin where it names none or this address.
-fn authority(hall: &Hall, head: &RequestHead, named: Option<Destination>) -> Result<String, Refusal> {
+fn server(hall: &Hall, head: &RequestHead, named: Option<Destination>) -> Result<(Scheme, String), Refusal> {
     let Some(named) = named.filter(|named| !named.is_at(&hall.own)) else {
         let missing = if head.authority().is_some() { Refusal::Loop } else { Refusal::NoHost };
-        return hall.front.authority.clone().ok_or(missing);
+        return hall.front.authority.clone().map(|origin| (hall.front.scheme, origin)).ok_or(missing);
     };
     let far = hall.front.reach == Reach::Offline
         && !hall.front.any_host
@@ -56,7 +59,7 @@ fn authority(hall: &Hall, head: &RequestHead, named: Option<Destination>) -> Res
     if far {
         return Err(Refusal::FarHost);
     }
-    Ok(if named.port == 80 { named.host } else { format!("{}:{}", named.host, named.port) })
+    Ok((named.scheme, named.authority()))
 }
 
 /// What every path is sent besides the URL.

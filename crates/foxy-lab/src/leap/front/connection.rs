@@ -4,17 +4,22 @@ use super::admission::{self, admit};
 use super::send::{self, Client, Next};
 use super::{Hall, Held, Refusal};
 use crate::REQUEST_ID;
+use crate::collector::key::Destination;
 use crate::leap::relay::tap;
 use crate::leap::{Asked, group};
+use crate::tls::entrance::{self, After, House, OPENED, Within};
+use crate::tls::inbound::{self, Inbound};
+use crate::tls::{Certificates, NotEntered};
 use bytes::{Bytes, BytesMut};
 use foxy_base::clock;
-use foxy_http::{BodyLength, Persistence, RequestDecoder, RequestEvent, RequestHead, expects_continue};
+use foxy_http::{
+    BodyLength, Method, Persistence, RequestDecoder, RequestEvent, RequestHead, expects_continue,
+};
 use std::io;
 use std::net::IpAddr;
 use std::rc::Rc;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
 use tokio::time::{sleep, timeout};
 
 /// Bytes asked of a client at a time.
@@ -31,22 +36,69 @@ struct Taken<P> {
     place: P,
 }
 
-/// Serves the connection to its end.
-pub async fn serve(hall: &Rc<Hall>, mut stream: TcpStream, peer: IpAddr) -> io::Result<()> {
-    stream.set_nodelay(true)?;
-    let (mut decoder, mut input) = (RequestDecoder::default(), BytesMut::new());
+/// What comes on a connection.
+enum Came<P> {
+    Request(Taken<P>),
+    /// A tunnel is asked for.
+    Connect(Destination),
+}
+
+/// A client.
+pub struct Guest<'a> {
+    pub hall: &'a Rc<Hall>,
+    pub peer: IpAddr,
+}
+
+impl House for Guest<'_> {
+    fn certificates(&self) -> Option<&Certificates> {
+        self.hall.front.certificates.as_ref()
+    }
+
+    fn limit(&self) -> Duration {
+        IDLE.min(self.hall.means.run.time_limit)
+    }
+
+    fn no_authority(&self) {
+        self.hall.refuse(Refusal::NoAuthority);
+    }
+
+    fn not_entered(&self, reason: NotEntered) {
+        self.hall.count(|counts| counts.not_entered[reason as usize] += 1);
+    }
+
+    async fn requests(
+        &self,
+        stream: &mut Inbound,
+        input: &mut BytesMut,
+        within: &Within,
+    ) -> io::Result<After> {
+        requests(self, stream, input, within).await
+    }
+}
+
+async fn requests(
+    Guest { hall, peer }: &Guest<'_>,
+    stream: &mut Inbound,
+    input: &mut BytesMut,
+    within: &Within,
+) -> io::Result<After> {
+    let mut decoder = RequestDecoder::default();
     let place = |hall: &Rc<Hall>| Held::new(hall, |hall| &hall.in_flight);
     loop {
-        let taken = match read(hall, &mut stream, peer, (&mut decoder, &mut input), place).await? {
-            None => return Ok(()),
-            Some(Ok(taken)) => taken,
-            Some(Err(reason)) => return refuse(hall, &mut stream, reason).await,
+        let taken = match read(hall, stream, (*peer, within), (&mut decoder, input), place).await? {
+            None => return Ok(After::Over),
+            Some(Ok(Came::Request(taken))) => taken,
+            Some(Ok(Came::Connect(to))) => {
+                stream.write_all(OPENED).await?;
+                return Ok(After::Tunnel(to));
+            }
+            Some(Err(reason)) => return refuse(hall, stream, reason).await,
         };
         let turn = hall.pacer.borrow_mut().turn(hall.front.reach, clock::monotonic());
         match turn {
             Ok(wait) if !wait.is_zero() => sleep(wait).await,
             Ok(_) => {}
-            Err(_) => return refuse(hall, &mut stream, Refusal::RateLimited).await,
+            Err(_) => return refuse(hall, stream, Refusal::RateLimited).await,
         }
         let answering = Held::new(hall, |hall| &hall.answering);
         let Taken { asked, mut client, place } = taken;
@@ -61,13 +113,13 @@ pub async fn serve(hall: &Rc<Hall>, mut stream: TcpStream, peer: IpAddr) -> io::
             let _ = ends.send(group);
             drop(place);
         });
-        let next = send::answer(hall, &mut stream, &client, pieces).await;
+        let next = send::answer(hall, stream, &client, pieces).await;
         drop(answering);
         match next {
             Next::Request => {}
-            Next::Close => return stream.shutdown().await,
+            Next::Close => return stream.shutdown().await.map(|()| After::Over),
             // What ends with the connection would look whole if that ended as usual.
-            Next::Reset => return stream.set_zero_linger(),
+            Next::Reset => return inbound::reset(stream).map(|()| After::Over),
         }
     }
 }
@@ -76,22 +128,27 @@ pub async fn serve(hall: &Rc<Hall>, mut stream: TcpStream, peer: IpAddr) -> io::
 /// among those under way, so that no more bodies are held than there are places.
 async fn read<P>(
     hall: &Rc<Hall>,
-    stream: &mut TcpStream,
-    peer: IpAddr,
+    stream: &mut Inbound,
+    (peer, within): (IpAddr, &Within),
     (decoder, input): (&mut RequestDecoder, &mut BytesMut),
     place: impl Fn(&Rc<Hall>) -> P,
-) -> io::Result<Option<Result<Taken<P>, Refusal>>> {
+) -> io::Result<Option<Result<Came<P>, Refusal>>> {
     let (mut begun, mut body): (Option<(Taken<P>, bool)>, _) = (None, BytesMut::new());
     loop {
         match decoder.next(input) {
             Err(_) => return Ok(Some(Err(Refusal::NotHttp))),
+            Ok(Some(RequestEvent::Head(head, _))) if head.method == Method::Connect => {
+                let to = entrance::tunnel(hall.front.certificates.as_ref(), &head, within);
+                return Ok(Some(to.map(Came::Connect).map_err(Refusal::from)));
+            }
             Ok(Some(RequestEvent::Head(head, length))) => {
-                let asked = match admit(hall, &head, peer) {
+                let asked = match admit(hall, &head, peer, within) {
                     Ok(asked) => asked,
                     Err(reason) => return Ok(Some(Err(reason))),
                 };
                 if expects_continue(&head) {
                     stream.write_all(b"HTTP/1.1 100 Continue\r\n\r\n").await?;
+                    stream.flush().await?;
                 }
                 let taken = Taken { asked, client: client(&head), place: place(hall) };
                 begun = Some((taken, length != BodyLength::None));
@@ -107,7 +164,7 @@ async fn read<P>(
                 let Some((mut taken, has_body)) = begun.take() else { continue };
                 let body = has_body.then(|| body.freeze());
                 taken.asked = admission::with_body(taken.asked, body);
-                return Ok(Some(Ok(taken)));
+                return Ok(Some(Ok(Came::Request(taken))));
             }
             Ok(None) => {
                 input.reserve(READ);
@@ -130,7 +187,7 @@ fn client(head: &RequestHead) -> Client {
 }
 
 /// Says why a request is refused, and ends the connection.
-async fn refuse(hall: &Hall, stream: &mut TcpStream, reason: Refusal) -> io::Result<()> {
+async fn refuse(hall: &Hall, stream: &mut Inbound, reason: Refusal) -> io::Result<After> {
     hall.refuse(reason);
     timeout(hall.means.run.time_limit, stream.write_all(&send::refusal(reason))).await??;
     stream.shutdown().await?;
@@ -139,5 +196,5 @@ async fn refuse(hall: &Hall, stream: &mut TcpStream, reason: Refusal) -> io::Res
     let drain = async { while matches!(stream.read(&mut rest).await, Ok(1..)) {} };
     // A client that goes on sending loses the answer, not more.
     let _ = timeout(Duration::from_millis(200), drain).await;
-    Ok(())
+    Ok(After::Over)
 }

@@ -17,6 +17,8 @@ use crate::Scheme;
 use crate::collector::Reach;
 use crate::collector::key::Destination;
 use crate::collector::reach::{Pacer, is_near};
+use crate::tls::{Certificates, NotEntered, entrance};
+use connection::Guest;
 use foxy_base::clock;
 pub use reasons::Refusal;
 use std::cell::{Cell, RefCell};
@@ -41,6 +43,10 @@ pub struct Front {
     pub listener: TcpListener,
     /// What a request means that names this address itself or no host: the origin's authority.
     pub authority: Option<String>,
+    /// How that origin is spoken with.
+    pub scheme: Scheme,
+    /// What clients are shown that speak TLS or open tunnels; without it neither is possible.
+    pub certificates: Option<Certificates>,
     /// Whether only near hosts may be asked for, or all, and then which methods and how often.
     pub reach: Reach,
     /// Whether near or not does not matter, because what is behind the proxies decides whom they ask.
@@ -68,6 +74,8 @@ impl Front {
         Self {
             listener,
             authority: None,
+            scheme: Scheme::Http,
+            certificates: None,
             reach: Reach::Offline,
             any_host: false,
             most_connections: 1024,
@@ -84,6 +92,8 @@ pub struct ClientReport {
     pub connections: u64,
     /// Requests and connections that were refused, by [`Refusal`].
     pub refused: [u64; Refusal::ALL.len()],
+    /// Handshakes of clients that did not come about, by [`NotEntered`].
+    pub not_entered: [u64; NotEntered::ALL.len()],
     /// Clients that went away, or took nothing for too long, before they had their answer.
     pub gone: u64,
     /// Answers that broke off because the path's own did.
@@ -236,7 +246,7 @@ async fn accept(listener: tokio::net::TcpListener, hall: Rc<Hall>) {
             let hall = Rc::clone(&hall);
             tokio::task::spawn_local(async move {
                 // A client that goes away ends its connection, and nothing else.
-                let _ = connection::serve(&hall, client, address).await;
+                let _ = entrance::serve(&Guest { hall: &hall, peer: address }, client).await;
                 drop(held);
             });
         }

@@ -1,5 +1,8 @@
 //! Why a client's request goes to no proxy: named, counted, and said to whoever asked.
 
+use crate::tls::NotEntered;
+use crate::tls::entrance::NoTunnel;
+
 /// The reasons.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
@@ -21,10 +24,16 @@ pub enum Refusal {
     NotHttp,
     /// The request names no host.
     NoHost,
-    /// A tunnel.
-    Tunnel,
-    /// A scheme other than `http`, or `OPTIONS *`.
-    NotPlainHttp,
+    /// A tunnel or TLS, and there is no authority whose certificates could be shown.
+    NoAuthority,
+    /// A tunnel to a host that the authority may not vouch for.
+    NotVouched,
+    /// A tunnel within TLS.
+    TunnelWithin,
+    /// A request in a tunnel for another server than the tunnel's.
+    Misdirected,
+    /// A scheme other than `http` and `https`, or `OPTIONS *`.
+    OtherScheme,
     /// The request's body is larger than what is held.
     BodyTooLarge,
     /// The request has been here already.
@@ -33,7 +42,7 @@ pub enum Refusal {
 
 impl Refusal {
     /// Every reason, in the order of a report's counts.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 16] = [
         Self::TooManyConnections,
         Self::TooManyRequests,
         Self::Over,
@@ -43,8 +52,11 @@ impl Refusal {
         Self::FarHost,
         Self::NotHttp,
         Self::NoHost,
-        Self::Tunnel,
-        Self::NotPlainHttp,
+        Self::NoAuthority,
+        Self::NotVouched,
+        Self::TunnelWithin,
+        Self::Misdirected,
+        Self::OtherScheme,
         Self::BodyTooLarge,
         Self::Loop,
     ];
@@ -62,8 +74,11 @@ impl Refusal {
             Self::FarHost => "far_host",
             Self::NotHttp => "not_http",
             Self::NoHost => "no_host",
-            Self::Tunnel => "tunnel",
-            Self::NotPlainHttp => "not_plain_http",
+            Self::NoAuthority => "no_authority",
+            Self::NotVouched => "not_vouched",
+            Self::TunnelWithin => "tunnel_within",
+            Self::Misdirected => "misdirected",
+            Self::OtherScheme => "other_scheme",
             Self::BodyTooLarge => "body_too_large",
             Self::Loop => "loop",
         }
@@ -75,9 +90,10 @@ impl Refusal {
         match self {
             Self::TooManyConnections | Self::TooManyRequests | Self::Over => 503,
             Self::RateLimited => 429,
-            Self::Stranger | Self::MethodNotAllowed | Self::FarHost => 403,
+            Self::Stranger | Self::MethodNotAllowed | Self::FarHost | Self::NotVouched => 403,
             Self::NotHttp | Self::NoHost => 400,
-            Self::Tunnel | Self::NotPlainHttp => 501,
+            Self::NoAuthority | Self::TunnelWithin | Self::OtherScheme => 501,
+            Self::Misdirected => 421,
             Self::BodyTooLarge => 413,
             Self::Loop => 508,
         }
@@ -100,12 +116,26 @@ impl Refusal {
             }
             Self::NotHttp => "this is not an HTTP/1 request that is accepted",
             Self::NoHost => "the request names no host",
-            Self::Tunnel => {
-                "there are no tunnels here: answers that cannot be read cannot be judged; ask for http URLs"
+            Self::NoAuthority => {
+                "what cannot be read cannot be judged: TLS is ended here, with --ca-dir and a folder of foxy ca init"
             }
-            Self::NotPlainHttp => "only http URLs can be asked for",
+            Self::NotVouched => NotEntered::NotVouched.description(),
+            Self::TunnelWithin => "a tunnel within TLS is not opened; open it without",
+            Self::Misdirected => "a tunnel to one server carries no requests for another",
+            Self::OtherScheme => "only http and https URLs can be asked for",
             Self::BodyTooLarge => "the request's body is larger than 1 MiB, which is what is held of one",
             Self::Loop => "this request has been here already, or is for this address itself",
+        }
+    }
+}
+
+impl From<NoTunnel> for Refusal {
+    fn from(reason: NoTunnel) -> Self {
+        match reason {
+            NoTunnel::Within => Self::TunnelWithin,
+            NoTunnel::NoHost => Self::NoHost,
+            NoTunnel::NoAuthority => Self::NoAuthority,
+            NoTunnel::NotVouched => Self::NotVouched,
         }
     }
 }

@@ -4,11 +4,11 @@ use super::{Hall, Refusal, admission};
 use crate::REQUEST_ID;
 use crate::leap::Failure;
 use crate::leap::relay::Piece;
+use crate::tls::inbound::Inbound;
 use bytes::{Bytes, BytesMut};
 use foxy_http::{BodyLength, Headers, ResponseHead, Version, encode, framing, strip_hop_by_hop};
 use std::io;
 use tokio::io::AsyncWriteExt;
-use tokio::net::TcpStream;
 use tokio::sync::mpsc::Receiver;
 use tokio::sync::mpsc::error::TryRecvError;
 use tokio::time::timeout;
@@ -41,12 +41,7 @@ pub enum Next {
 }
 
 /// Sends what comes, all of it, and says what comes after.
-pub async fn answer(
-    hall: &Hall,
-    stream: &mut TcpStream,
-    client: &Client,
-    mut pieces: Receiver<Piece>,
-) -> Next {
+pub async fn answer(hall: &Hall, stream: &mut Inbound, client: &Client, mut pieces: Receiver<Piece>) -> Next {
     let (head, length) = match pieces.recv().await {
         Some(Piece::Head(head, length)) => (head, length),
         Some(Piece::Failed(failure)) => return fail(hall, stream, failure).await,
@@ -95,7 +90,7 @@ pub async fn answer(
 }
 
 struct Out<'a> {
-    stream: &'a mut TcpStream,
+    stream: &'a mut Inbound,
     hall: &'a Hall,
 }
 
@@ -113,7 +108,7 @@ impl Out<'_> {
             }
         }
         output.clear();
-        Ok(())
+        self.stream.flush().await
     }
 }
 
@@ -146,10 +141,12 @@ fn dressed(
 }
 
 /// Says that the path has no answer.
-async fn fail(hall: &Hall, stream: &mut TcpStream, failure: Failure) -> Next {
+async fn fail(hall: &Hall, stream: &mut Inbound, failure: Failure) -> Next {
     let (status, known) = match failure {
         Failure::Timeout => (504, "http_response_timeout"),
-        Failure::NoConnection => (502, "connection_refused"),
+        Failure::NoConnection | Failure::NoTunnel => (502, "connection_refused"),
+        Failure::Certificate => (502, "tls_certificate_error"),
+        Failure::Handshake => (502, "tls_protocol_error"),
         Failure::Unanswered => (502, "connection_terminated"),
         Failure::Closed => (502, "http_response_incomplete"),
         Failure::NotHttp => (502, "http_protocol_error"),

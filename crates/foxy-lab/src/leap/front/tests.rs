@@ -141,8 +141,8 @@ fn what_is_not_to_be_asked_is_refused_by_name_and_counted() {
         );
     };
     check(front(), 8, "what?\r\n\r\n", Refusal::NotHttp);
-    check(front(), 8, "CONNECT o.test:443 HTTP/1.1\r\nHost: o.test:443\r\n\r\n", Refusal::Tunnel);
-    check(front(), 8, &format!("GET https://o.test/ HTTP/1.1\r\n{LAST}"), Refusal::NotPlainHttp);
+    check(front(), 8, "CONNECT o.test:443 HTTP/1.1\r\nHost: o.test:443\r\n\r\n", Refusal::NoAuthority);
+    check(front(), 8, &format!("GET ftp://o.test/ HTTP/1.1\r\n{LAST}"), Refusal::OtherScheme);
     check(front(), 0, &format!("GET /a HTTP/1.1\r\n{LAST}"), Refusal::TooManyRequests);
     check(Front { most_connections: 0, ..front() }, 8, "", Refusal::TooManyConnections);
     check(Front { any_host: false, ..front() }, 8, &format!("GET / HTTP/1.1\r\n{LAST}"), Refusal::FarHost);

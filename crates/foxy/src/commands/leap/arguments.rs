@@ -1,6 +1,7 @@
 //! The arguments of `foxy leap`, and what those say that stand for themselves.
 
 use super::parent::PASSTHROUGH;
+use super::secure;
 use super::started::{self, Chosen, QUICK};
 use super::{check, clients};
 use crate::failure::Failure;
@@ -27,6 +28,9 @@ server, GETs only, 10 a second unless told otherwise, and --direct is then a liv
 proxy must have its parent there: the first at the port after the given one, the second at the next.\n\n\
 --start starts the proxies too, as foxy compare does, each with the Collector as its parent, and one that stores nothing beside them; a proxy \
 that is named twice is started twice, and what the two differ by is noise. What is not installed or does not come up is said, and left out.\n\n\
+HTTPS: with --tls the origin is an https one, one that is started here too. Answers can be judged, and cached, where the proxy ends TLS, by \
+interception or as a reverse proxy; --ca names whom copies trust. With --ca-dir clients may open tunnels and speak TLS, which ends here by \
+certificates of that authority; copies trust it too, and a Collector and a pass-through proxy that are started here show it.\n\n\
 --check measures LEAP itself, and starts all it needs: overhead (what it adds, added_median_ms), fairness (identical proxies and false alarms, \
 identical_proxies_max_difference_ms, false_alarm_share) or replay (hits at the Collector beside their misses, hit_minus_miss_median_ms).";
 
@@ -43,6 +47,7 @@ pub fn command() -> Command {
         .args(whom())
         .args(what())
         .args(how())
+        .args(secure::arguments())
         .args(started::arguments())
         .args(clients::arguments())
         .args(check::arguments())

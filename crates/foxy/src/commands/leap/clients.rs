@@ -3,6 +3,7 @@
 use super::arguments::{LIVE_RATE, is_reverse, most};
 use crate::failure::Failure;
 use crate::lab::arguments::{count, option};
+use crate::lab::certificates;
 use crate::settings::units::parse_duration;
 use crate::terminal;
 use clap::{Arg, ArgMatches, value_parser};
@@ -67,6 +68,8 @@ pub fn front(matches: &ArgMatches, origin: Option<SocketAddr>) -> Result<Front, 
     Ok(Front {
         listener,
         authority: origin.filter(|_| !live).map(|origin| origin.to_string()),
+        scheme: super::secure::scheme(matches),
+        certificates: certificates::of(matches)?,
         reach: if live { Reach::Live { any_method: false, rate } } else { Reach::Offline },
         any_host: is_reverse(matches) || matches.contains_id("collector"),
         most_connections: usize::try_from(connections).unwrap_or(usize::MAX),
@@ -88,5 +91,10 @@ pub fn announce(front: &Front) {
         }
     };
     let origin = front.authority.as_ref().map(|origin| format!("; without a proxy's address it is {origin}"));
-    terminal::print(&format!("leap: clients at http://{address}/ {reach}{}", origin.unwrap_or_default()));
+    let tls = front
+        .certificates
+        .as_ref()
+        .map_or("", |_| "; TLS, with or without CONNECT, by certificates of --ca-dir");
+    let origin = origin.unwrap_or_default();
+    terminal::print(&format!("leap: clients at http://{address}/ {reach}{origin}{tls}"));
 }

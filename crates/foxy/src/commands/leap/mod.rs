@@ -5,6 +5,7 @@ mod check;
 mod clients;
 mod parent;
 mod report;
+mod secure;
 mod source;
 mod started;
 mod tables;
@@ -13,7 +14,7 @@ use crate::failure::Failure;
 use crate::lab::ending::conclude;
 use crate::lab::line_log::Log;
 use crate::lab::progress::Progress;
-use crate::lab::{origin, records, seed};
+use crate::lab::{certificates, origin, records, seed, trust};
 use crate::serve::process::raise_open_files;
 use crate::signals::interrupted;
 use crate::terminal::{self, Level};
@@ -22,7 +23,7 @@ pub use arguments::command;
 use clap::ArgMatches;
 use foxy_lab::Origin;
 use foxy_lab::collector::Collector;
-use foxy_lab::leap::{self, Asked, LeapReport, LeapRun, Manner, Multiplier, Path};
+use foxy_lab::leap::{self, Asked, LeapReport, LeapRun, Manner, Multiplier, Outgoing, Path};
 use report::Outcome;
 use source::{Source, probe, stream};
 use started::Started;
@@ -43,11 +44,15 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     let chosen = started::chosen(matches)?;
     let mut proxies = arguments::proxies(matches, &chosen)?;
     clients::check(matches)?;
+    secure::check(matches)?;
     let source = Source::of(matches)?;
     let (own_origin, origin) = origin(matches)?;
     let interrupted = interrupted()?;
-    let collector = parent::start(matches, &proxies, origin)?;
-    let passthrough = passthrough(matches, &mut proxies, collector.as_ref(), origin)?;
+    let trust = trust::read(matches, own_origin.as_ref())?;
+    let outgoing = Outgoing::new(&trust);
+    let collector = parent::start(matches, &proxies, origin, trust)?;
+    let parent = collector.as_ref().and_then(|collector| collector.addresses().last().copied()).or(origin);
+    let passthrough = passthrough(matches, &mut proxies, parent, &outgoing)?;
     let started = match (&collector, origin) {
         (Some(collector), Some(origin)) if !chosen.is_empty() => {
             let places = (&chosen[..], &collector.addresses()[1..]);
@@ -56,7 +61,7 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
         }
         _ => None,
     };
-    let mut replay = replay_of(matches, &proxies, origin, &interrupted);
+    let mut replay = LeapRun { outgoing, ..replay_of(matches, &proxies, origin, &interrupted) };
     replay.alike = started::alike(&chosen, &replay.paths);
     if let (Some(collector), Some(direct)) = (&collector, replay.paths.first_mut()) {
         direct.address = collector.addresses()[0];
@@ -65,7 +70,9 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     let mut stopped = None;
     let mut write = |line: &leap::Line| stopped = log.write(line).or(stopped.take());
     let report = if matches.contains_id("listen") {
-        let started = own_origin.as_ref().map(|origin| probe(&origin.address().to_string().into()));
+        let started = own_origin
+            .as_ref()
+            .map(|origin| probe(&origin.address().to_string().into()).over(secure::scheme(matches)));
         accept(matches, &replay, started.as_ref(), origin, &mut write)?
     } else {
         let stream = stream(matches, &source, origin)?;
@@ -99,14 +106,13 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
 fn passthrough(
     matches: &ArgMatches,
     proxies: &mut [Named],
-    collector: Option<&Collector>,
-    origin: Option<SocketAddr>,
+    parent: Option<SocketAddr>,
+    outgoing: &Outgoing,
 ) -> Result<Option<Multiplier>, Failure> {
     let Some(place) = proxies.last_mut().filter(|_| arguments::has_passthrough(matches)) else {
         return Ok(None);
     };
-    let parent = collector.and_then(|collector| collector.addresses().last().copied()).or(origin);
-    let started = Multiplier::pass_through(parent)
+    let started = Multiplier::pass_through_tls(parent, certificates::of(matches)?, outgoing.clone())
         .map_err(|error| Failure::Failed(format!("leap: no pass-through proxy: {error}")))?;
     place.address = started.address();
     Ok(Some(started))
@@ -133,7 +139,8 @@ fn origin(matches: &ArgMatches) -> Result<(Option<Origin>, Option<SocketAddr>), 
     if given.is_some() || matches.get_flag("live") {
         return Ok((None, given));
     }
-    let origin = origin::start("leap", 1)?;
+    let start = if matches.get_flag("tls") { origin::start_tls } else { origin::start };
+    let origin = start("leap", 1)?;
     let address = origin.address();
     Ok((Some(origin), Some(address)))
 }
@@ -158,6 +165,7 @@ fn replay_of(
         time_limit: time("time-limit"),
         most_in_flight: usize::try_from(most).unwrap_or(usize::MAX),
         numbered: origin.is_some() && !matches.get_flag("live"),
+        outgoing: Outgoing::default(),
         seed: seed::of(matches),
         alike: Vec::new(),
         interrupted: Arc::clone(interrupted),

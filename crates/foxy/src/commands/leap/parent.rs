@@ -2,11 +2,12 @@
 
 use super::arguments::Named;
 use crate::failure::Failure;
-use crate::lab::collector;
+use crate::lab::{certificates, collector};
 use crate::terminal;
 use clap::ArgMatches;
 use foxy_base::ByteSize;
 use foxy_lab::collector::{Collector, CollectorOptions, CollectorReport, Listen, OfProxy, Reach};
+use foxy_lab::tls::Trust;
 use foxy_report::{Measure, Record};
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -62,6 +63,7 @@ pub fn start(
     matches: &ArgMatches,
     proxies: &[Named],
     origin: Option<SocketAddr>,
+    trust: Trust,
 ) -> Result<Option<Collector>, Failure> {
     let given = matches.get_one::<SocketAddr>("collector").copied();
     let free = matches.contains_id("start").then_some(SocketAddr::from(([127, 0, 0, 1], 0)));
@@ -93,13 +95,16 @@ pub fn start(
         origin: Some(origin),
         file: Some(file),
         round_trip,
+        certificates: certificates::of(matches)?,
+        trust,
         ..CollectorOptions::new(listen)
     };
     let running = Collector::start(options).map_err(|error| {
         Failure::Failed(format!("leap: --collector {first}: cannot listen: {error}; choose another port"))
     })?;
+    let scheme = super::secure::scheme(matches).as_str();
     for (proxy, address) in proxies.iter().zip(&running.addresses()[1..]).filter(|_| given.is_some()) {
-        terminal::print(&format!("leap: {}: parent at http://{address}/", proxy.name));
+        terminal::print(&format!("leap: {}: parent at {scheme}://{address}/", proxy.name));
     }
     Ok(Some(running))
 }

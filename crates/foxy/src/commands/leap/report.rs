@@ -6,6 +6,7 @@ use super::tables::{bandwidth, milliseconds};
 use crate::lab::collector;
 use foxy_lab::collector::CollectorReport;
 use foxy_lab::leap::{LeapReport, PairedDifference, Refusal, noise_floor};
+use foxy_lab::tls::NotEntered;
 use foxy_report::chart::{Chart, Line, Look, Provenance, shares_over_times};
 use foxy_report::{Page, Place, Record, Setup};
 
@@ -116,6 +117,10 @@ impl Outcome<'_> {
         ];
         let counts = counts.into_iter().filter(|(count, _)| *count > 0);
         lines.extend(counts.map(|(count, what)| format!("clients: {count} {what}")));
+        for reason in NotEntered::ALL.into_iter().filter(|&reason| clients.not_entered[reason as usize] > 0) {
+            let count = clients.not_entered[reason as usize];
+            lines.push(format!("no TLS with a client, {}: {count}: {}", reason.name(), reason.description()));
+        }
         let refused = Refusal::ALL.into_iter().filter(|&reason| clients.refused(reason) > 0);
         lines.extend(refused.map(|reason| {
             let count = clients.refused(reason);

@@ -1,6 +1,7 @@
 //! What `foxy leap` asks for: the objects of a workload, or the gets of a trace, read or made.
 
 use super::arguments::{self, REQUESTS};
+use super::secure;
 use crate::failure::Failure;
 use crate::lab::{logs, seed, workloads};
 use crate::terminal::{self, Level};
@@ -70,7 +71,8 @@ pub fn stream<'a>(
 ) -> Result<Stream<'a>, Failure> {
     let limit = arguments::most(matches);
     let authority: Arc<str> = origin.map(|origin| origin.to_string()).unwrap_or_default().into();
-    let probe = probe(&authority);
+    let scheme = secure::scheme(matches);
+    let probe = probe(&authority).over(scheme);
     let Some(trace) = &source.trace else {
         let (workload, count) = (workloads::named(matches)?, limit.unwrap_or(REQUESTS));
         let requests = requests::of_workload(&workload, seed::of(matches), count, authority);
@@ -80,22 +82,25 @@ pub fn stream<'a>(
                 "--workload {name}: has more than plain gets of one server, which leap cannot send yet; name one of model objects/1"
             ))
         })?;
-        return Ok(Stream { probe, requests: Box::new(requests), count: Some(count) });
+        let requests = Box::new(requests.map(move |asked| asked.over(scheme)));
+        return Ok(Stream { probe, requests, count: Some(count) });
     };
     let most = usize::try_from(limit.unwrap_or(u64::MAX)).unwrap_or(usize::MAX);
     let count = Some(trace.gets.len().min(most) as u64);
     if origin.is_some() {
-        let requests = Box::new(requests::of_trace(trace, authority).take(most));
+        let requests = requests::of_trace(trace, authority).map(move |asked| asked.over(scheme));
+        let requests = Box::new(requests.take(most));
         return Ok(Stream { probe, requests, count });
     }
     let probe = requests::live(trace).next().ok_or_else(|| {
-        Failure::Unusable("--live: the trace names no http:// URL; give one that does".into())
+        Failure::Unusable("--live: the trace names no http:// or https:// URL; give one that does".into())
     })?;
     let usable = requests::live(trace).count();
     if usable < trace.gets.len() {
         let left_out = trace.gets.len() - usable;
-        let what =
-            format!("leap: --live: {left_out} gets of the trace are left out: their URLs are not http://");
+        let what = format!(
+            "leap: --live: {left_out} gets of the trace are left out: their URLs are of other schemes than http and https"
+        );
         terminal::report(Level::Warning, &what);
     }
     let count = Some(usable.min(most) as u64);

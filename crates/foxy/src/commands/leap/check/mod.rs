@@ -14,7 +14,7 @@ use crate::serve::process::raise_open_files;
 use crate::signals::interrupted;
 use crate::terminal::{self, Level};
 use clap::{Arg, ArgMatches};
-use foxy_lab::leap::{Asked, LeapReport, LeapRun, Manner, Pace, Path, run as leap_run};
+use foxy_lab::leap::{Asked, LeapReport, LeapRun, Manner, Outgoing, Pace, Path, run as leap_run};
 use foxy_report::figure::FigureRow;
 use foxy_report::{Page, Record, Table, figure};
 use std::net::SocketAddr;
@@ -80,6 +80,7 @@ impl Setting<'_> {
             time_limit: Duration::from_secs(30),
             most_in_flight: 1024,
             numbered: true,
+            outgoing: Outgoing::default(),
             seed,
             alike: Vec::new(),
             interrupted: Arc::clone(&self.interrupted),
