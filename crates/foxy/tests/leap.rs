@@ -131,7 +131,7 @@ fn live_proxies_are_asked_for_what_the_trace_names_and_judged_by_most() {
     let folder = tempfile::tempdir().expect("a folder");
     let trace = folder.path().join("access.log");
     let line = |url: &str| format!("100.000 3 10.0.0.1 TCP_MISS/200 50 GET {url} - DIRECT/- text/html\n");
-    let urls = ["http://h.test/a?b", "https://h.test/secret", "http://h.test:81/c"];
+    let urls = ["http://h.test/a?b", "ftp://h.test/file", "https://h.test/secret", "http://h.test:81/c"];
     std::fs::write(&trace, urls.map(line).concat()).expect("written");
     let ((a, requests), (b, _)) = (same_for_all(), same_for_all());
     let (a, b, trace) = (format!("a={a}"), format!("b={b}"), trace.to_str().expect("UTF-8"));
@@ -144,7 +144,8 @@ fn live_proxies_are_asked_for_what_the_trace_names_and_judged_by_most() {
     let asked: Vec<String> = requests.try_iter().collect();
     let lines: Vec<&str> = asked.iter().filter_map(|request| request.lines().next()).collect();
     let (first, last) = ("GET http://h.test/a?b HTTP/1.1", "GET http://h.test:81/c HTTP/1.1");
-    assert_eq!(lines, [first, first, first, last], "twice beforehand, to learn what is noise");
+    let tunnel = "CONNECT h.test:443 HTTP/1.1";
+    assert_eq!(lines, [first, first, first, tunnel, last], "twice beforehand, to learn what is noise");
     assert!(asked.iter().all(|request| !request.contains("X-Foxy-")), "{asked:?}");
 }
 
