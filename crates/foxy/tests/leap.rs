@@ -75,6 +75,8 @@ fn two_names_for_one_proxy_give_tables_records_a_page_a_log_and_a_noise_floor() 
     let hits = value("a", "hit_ratio").expect("known") + value("b", "hit_ratio").expect("known");
     assert!(hits > 0.0, "each of two requests for one URL missed: {out}");
     assert!(value("leap", "noise_floor_us").is_some());
+    let ceiling = value("leap", "generator_ceiling").expect("known");
+    assert!(out.contains(&format!("where LEAP's one thread could do {ceiling:.0}")), "{out}");
     assert_eq!(records.last().map(|record| &record["held"]), Some(&Value::Bool(true)));
     let log = std::fs::read_to_string(log).expect("a log");
     let paths: Vec<String> = log.lines().map(|line| Line::parse(line).expect(line).path).collect();

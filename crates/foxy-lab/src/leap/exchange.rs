@@ -13,7 +13,9 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-/// Bytes asked of the socket at a time.
+/// Bytes asked of the socket at first: most answers are smaller, and memory that is not touched costs nothing.
+const FIRST_READ: usize = 16 << 10;
+/// Bytes asked of the socket at a time when there are more.
 const READ: usize = 64 << 10;
 
 /// Why there is no whole answer.
@@ -169,16 +171,20 @@ impl Reading {
         self.within(sent).await?.map_err(|_| Failure::Unanswered)?;
         let mut decoder = ResponseDecoder::new(Limits::default());
         decoder.expect(&asked.message.method);
-        let mut input = BytesMut::new();
+        let (mut input, mut room) = (BytesMut::new(), FIRST_READ);
         loop {
             if self.advance(&mut decoder, &mut input).await? {
                 return Ok(());
             }
-            input.reserve(READ);
+            input.reserve(room);
             let read = self.within(stream.read_buf(&mut input)).await?;
             let ended = if self.first.is_some() { Failure::Closed } else { Failure::Unanswered };
-            if read.map_err(|_| ended)? == 0 {
+            let read = read.map_err(|_| ended)?;
+            if read == 0 {
                 return decoder.eof().ok().flatten().map(|_| ()).ok_or(ended);
+            }
+            if read >= room {
+                room = READ;
             }
             self.first.get_or_insert_with(clock::monotonic);
         }

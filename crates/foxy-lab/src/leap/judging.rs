@@ -14,6 +14,8 @@ pub struct Judging {
     pub means: Rc<Means>,
     pub report: LeapReport,
     past: Past,
+    /// The number of this process, for the log: asking for it anew is a system call.
+    process: u64,
 }
 
 impl Judging {
@@ -26,7 +28,8 @@ impl Judging {
         let driver = Rc::clone(&means);
         // It ends with the runtime; should the kernel take the timer back, waits are over at once.
         tokio::task::spawn_local(async move { driver.alarm.run().await });
-        Ok(Self { report: LeapReport::new(run), past: Past::default(), means })
+        let process = u64::from(std::process::id());
+        Ok(Self { report: LeapReport::new(run), past: Past::default(), process, means })
     }
 
     /// What was found, when all requests have been judged.
@@ -93,7 +96,7 @@ impl Judging {
             let is_reference = right.as_ref().is_some_and(|(reference, _)| *reference == path);
             log(&Line {
                 at: group.at,
-                process: u64::from(std::process::id()),
+                process: self.process,
                 number: group.number,
                 path: paths[path].name.clone(),
                 first_byte: copy.times.first_byte,

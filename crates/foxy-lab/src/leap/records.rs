@@ -34,6 +34,7 @@ impl LeapReport {
             ("refused", self.refused as f64, "requests"),
             ("asked_again", self.asked_again as f64, "requests"),
             ("generator_busiest_thread", self.busy(), "share"),
+            ("generator_ceiling", self.ceiling(), "1/s"),
         ];
         for class in std::iter::once(None).chain(Class::ALL.map(Some)) {
             let Some(floor) = noise_floor_of(class, differences) else { continue };

@@ -235,6 +235,13 @@ impl LeapReport {
         }
     }
 
+    /// How many requests a second it could send and judge here, by the CPU time that each has taken of its one thread (R134).
+    #[must_use]
+    #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
+    pub fn ceiling(&self) -> f64 {
+        self.requests as f64 / self.generator.as_secs_f64().max(1e-9)
+    }
+
     /// Share of its time that the replay's thread ran.
     #[must_use]
     pub fn busy(&self) -> f64 {

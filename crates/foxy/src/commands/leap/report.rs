@@ -41,8 +41,13 @@ impl Outcome<'_> {
         };
         let asked = self.asked.map(|asked| format!("{asked}\n")).unwrap_or_default();
         format!(
-            "{asked}{} requests, {} refused for want of room; judged by {judge}; the origin asked again after {}; times in ms",
-            report.requests, report.refused, report.asked_again
+            "{asked}{} requests, {} refused for want of room; judged by {judge}; the origin asked again after {}; \
+             {:.0} requests a second, where LEAP's one thread could do {:.0}; times in ms",
+            report.requests,
+            report.refused,
+            report.asked_again,
+            report.requests as f64 / report.elapsed.as_secs_f64().max(1e-9),
+            report.ceiling()
         )
     }
 
@@ -140,8 +145,10 @@ impl Outcome<'_> {
         }
         if report.busy() >= BUSY {
             warnings.push(format!(
-                "the replay, not the proxies, was the limit: its thread ran {:.0} % of the time; lower --rate or --clients",
-                report.busy() * 100.0
+                "the replay, not the proxies, was the limit: its thread ran {:.0} % of the time, and can do {:.0} requests a second; \
+                 lower --rate or --clients",
+                report.busy() * 100.0,
+                report.ceiling()
             ));
         }
         let late = report.late.at(0.99);
