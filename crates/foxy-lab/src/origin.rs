@@ -4,6 +4,7 @@
 mod connection;
 mod mood;
 mod ports;
+mod tally;
 
 use crate::tls::Throwaway;
 use connection::serve;
@@ -11,10 +12,12 @@ pub use mood::Mood;
 use mood::SharedMood;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 use std::time::Duration;
+pub use tally::Sent;
+use tally::Tally;
 use tokio::net::TcpStream;
 use tokio::sync::Notify;
 use tokio_rustls::TlsAcceptor;
@@ -39,6 +42,7 @@ struct Shared {
     body_bytes: AtomicU64,
     connections: AtomicU64,
     mood: SharedMood,
+    tally: OnceLock<Tally>,
     stopping: AtomicBool,
     stop: Notify,
 }
@@ -122,6 +126,19 @@ impl Origin {
     #[must_use]
     pub fn mood(&self) -> Mood {
         self.shared.mood.get()
+    }
+
+    /// From now on counts what it sends at one of so many places, or at none, as `place` says of the number that a request carries, if it does.
+    /// Only the first such order counts.
+    pub fn tally(&self, places: usize, place: impl Fn(Option<u64>) -> Option<usize> + Send + Sync + 'static) {
+        // Whoever comes second reads what the first one's places hold.
+        let _set_already = self.shared.tally.set(Tally::new(places, Box::new(place)));
+    }
+
+    /// What it has sent by place; nothing when nobody had that counted.
+    #[must_use]
+    pub fn tallied(&self) -> Vec<Sent> {
+        self.shared.tally.get().map(Tally::sent).unwrap_or_default()
     }
 
     /// Requests answered so far.

@@ -1,10 +1,11 @@
 //! The load generator against the verifying origin, and against origins that lie or stall, on loopback.
 
 use foxy_lab::load::{LoadOptions, Mode, Pace, Stop, newest_again, run};
+use foxy_lab::origin::Sent;
 use foxy_lab::{ErrorCause, LoadReport, Origin, OriginOptions};
 use foxy_workload::{BodyStream, Get, Model, Popularity, Trace, Workload};
 use std::io::{Read, Write};
-use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
@@ -184,4 +185,20 @@ fn a_signal_is_noticed_while_the_next_recorded_request_is_far_away() {
     let interrupted = Arc::clone(&options.interrupted);
     let report = run(&options, &mut |begun| interrupted.store(begun > 0, Relaxed)).expect("load runs");
     assert_eq!((report.answers, report.failed()), (1, 0));
+}
+
+#[test]
+fn what_an_origin_sent_is_told_apart_by_the_numbers_of_requests() {
+    let origin =
+        Origin::start(OriginOptions { listen: (Ipv4Addr::LOCALHOST, 0).into(), threads: 1 }).expect("origin");
+    assert_eq!(origin.tallied(), []);
+    origin.tally(2, |number| number.map_or(Some(1), |number| (number < 10).then_some(0)));
+    for number in ["X-Foxy-Request: 7\r\n", "X-Foxy-Request: 8\r\n", "X-Foxy-Request: 10\r\n", ""] {
+        let mut stream = TcpStream::connect(origin.address()).expect("connected");
+        let request = format!("GET /o/1/100/1 HTTP/1.1\r\nHost: a\r\n{number}Connection: close\r\n\r\n");
+        stream.write_all(request.as_bytes()).expect("sent");
+        assert!(stream.read_to_end(&mut Vec::new()).expect("answered") > 100);
+    }
+    assert_eq!(origin.tallied(), [Sent { answers: 2, bytes: 200 }, Sent { answers: 1, bytes: 100 }]);
+    assert_eq!((origin.requests(), origin.body_bytes()), (4, 400));
 }

@@ -77,6 +77,9 @@ fn two_names_for_one_proxy_give_tables_records_a_page_a_log_and_a_noise_floor() 
     assert!(value("leap", "noise_floor_us").is_some());
     let ceiling = value("leap", "generator_ceiling").expect("known");
     assert!(out.contains(&format!("where LEAP's one thread could do {ceiling:.0}")), "{out}");
+    let of_direct = |path| value(path, "bandwidth_share_of_direct").expect("what the origin sent for it");
+    assert_eq!(of_direct("direct"), 1.0);
+    assert!(of_direct("a") + of_direct("b") < 2.0, "what one stored was not sent for the other: {out}");
     assert_eq!(records.last().map(|record| &record["held"]), Some(&Value::Bool(true)));
     let log = std::fs::read_to_string(log).expect("a log");
     let paths: Vec<String> = log.lines().map(|line| Line::parse(line).expect(line).path).collect();

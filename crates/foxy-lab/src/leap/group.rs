@@ -44,7 +44,7 @@ impl Means {
         let paths = run.paths.len();
         Ok(Self {
             run: run.clone(),
-            numbers: Numbers::new(paths),
+            numbers: run.numbers.unwrap_or_else(|| Numbers::new(paths)),
             noise: RefCell::new(Noise(vec![BTreeSet::new(); paths])),
             alarm: Alarm::new()?,
         })
@@ -130,6 +130,7 @@ pub struct Numbers {
 
 impl Numbers {
     /// For a run of so many paths that begins now.
+    #[must_use]
     pub fn new(paths: usize) -> Self {
         Self { first: numbers::first_of_run(), paths: paths as u64 }
     }
@@ -143,6 +144,13 @@ impl Numbers {
     /// That of request `number` on a path.
     pub const fn copy(self, number: u64, path: usize) -> u64 {
         self.second_asking(number) + 1 + path as u64
+    }
+
+    /// Which path a copy of that number is sent on; none for those of probes and of a second asking.
+    #[must_use]
+    pub fn path(self, number: u64) -> Option<usize> {
+        let since = number.checked_sub(self.first + 2 * self.paths)?;
+        usize::try_from((since % (self.paths + 1)).checked_sub(1)?).ok()
     }
 
     /// That of request `number` when the origin is asked a second time.
@@ -217,5 +225,17 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn a_number_says_which_path_its_copy_goes_to_and_nothing_of_other_requests() {
+        let numbers = Numbers::new(3);
+        for number in [0, 1, 70] {
+            for path in 0..3 {
+                assert_eq!(numbers.path(numbers.copy(number, path)), Some(path));
+            }
+            assert_eq!(numbers.path(numbers.second_asking(number)), None);
+        }
+        assert!((0..3).flat_map(|path| numbers.probes(path)).all(|probe| numbers.path(probe).is_none()));
     }
 }

@@ -74,7 +74,7 @@ pub fn text(run: &LeapRun, path: &Path, asked: &Asked, number: u64) -> BytesMut 
     let mut text = BytesMut::from(first.as_bytes());
     encode::header_line("Host", authority.as_bytes(), &mut text);
     encode::header_line("Connection", b"close", &mut text);
-    if run.numbered {
+    if run.numbers.is_some() {
         encode::header_line(REQUEST_ID, number.to_string().as_bytes(), &mut text);
     }
     encode::header_lines(&message.fields, &mut text);

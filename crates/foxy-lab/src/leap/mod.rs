@@ -30,6 +30,7 @@ pub use class::Class;
 pub use differences::{Meaning, NoiseFloor, PairedDifference, noise_floor, noise_floor_of};
 pub use exchange::{Failure, Times};
 pub use front::{ClientReport, Front, Refusal, serve};
+pub use group::Numbers;
 pub use line::Line;
 pub use message::Message;
 pub use multiply::run;
@@ -107,8 +108,8 @@ pub struct LeapRun {
     pub time_limit: Duration,
     /// How many requests may be under way at once; one whose time comes beyond that is refused and counted (R107).
     pub most_in_flight: usize,
-    /// Whether requests carry numbers by which the verifying origin's answers show hits.
-    pub numbered: bool,
+    /// The numbers that requests carry, by which the verifying origin's answers show hits; none where requests carry none.
+    pub numbers: Option<Numbers>,
     /// How copies go out for what is asked for over TLS.
     pub outgoing: Outgoing,
     /// Seed of the intervals.

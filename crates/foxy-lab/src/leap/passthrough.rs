@@ -26,7 +26,7 @@ pub fn passing_through(parent: Option<SocketAddr>, interrupted: Arc<AtomicBool>)
         stagger: Duration::ZERO,
         time_limit: Duration::from_secs(60),
         most_in_flight: 1024,
-        numbered: false,
+        numbers: None,
         outgoing: Outgoing::default(),
         seed: 1,
         alike: Vec::new(),

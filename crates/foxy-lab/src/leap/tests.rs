@@ -71,7 +71,7 @@ pub(crate) fn run_of(paths: &[(&str, SocketAddr, Manner)]) -> LeapRun {
         stagger: Duration::ZERO,
         time_limit: Duration::from_secs(2),
         most_in_flight: 64,
-        numbered: false,
+        numbers: None,
         outgoing: Outgoing::default(),
         seed: 1,
         alike: Vec::new(),

@@ -117,9 +117,9 @@ async fn send(
     }
     output.clear();
     encode::response_head(&reply.head, output);
+    let mut sent = 0;
     if let Some(BodyPart { stream: body, offset, length }) = reply.body {
         let length = reply.breaks_off.unwrap_or(length);
-        let mut sent = 0;
         while sent < length {
             let piece = usize::try_from(length - sent).unwrap_or(PIECE).min(PIECE);
             if reply.chunked {
@@ -135,11 +135,11 @@ async fn send(
             output.clear();
             sent += piece as u64;
         }
-        shared.body_bytes.fetch_add(length, Ordering::Relaxed);
         if reply.chunked {
             output.extend_from_slice(b"0\r\n\r\n");
         }
     }
+    shared.count(reply, sent);
     stream.write_all(output).await?;
     stream.flush().await?;
     Ok(reply.breaks_off.is_none())

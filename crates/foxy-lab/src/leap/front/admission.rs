@@ -69,7 +69,7 @@ fn message(hall: &Hall, head: &RequestHead, client: IpAddr) -> Message {
     for name in ["host", "expect", "content-length"] {
         fields.remove(name);
     }
-    if hall.means.run.numbered {
+    if hall.means.run.numbers.is_some() {
         fields.remove(REQUEST_ID);
     }
     fields.append("Via", via(hall, head.version));

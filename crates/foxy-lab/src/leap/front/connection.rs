@@ -105,7 +105,7 @@ async fn requests(
         let (tap, pieces) = tap(hall.means.run.time_limit);
         let number = hall.begun.get();
         hall.begun.set(number + 1);
-        client.asked_as = hall.means.run.numbered.then(|| hall.means.numbers.copy(number, hall.path));
+        client.asked_as = hall.means.run.numbers.map(|numbers| numbers.copy(number, hall.path));
         let (means, ends, path) = (Rc::clone(&hall.means), hall.ends.clone(), hall.path);
         tokio::task::spawn_local(async move {
             let group = group::ask(means, (asked, number), Some((path, tap))).await;

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::leap::tests::{honest, run_of, server, whole};
-use crate::leap::{Manner, Verdict};
+use crate::leap::{Manner, Numbers, Verdict};
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::sync::mpsc::channel;
@@ -200,7 +200,7 @@ fn a_clients_own_number_comes_back_to_it() {
         let number = request.lines().find_map(|line| line.strip_prefix("X-Foxy-Request: "));
         Some(whole(&format!("X-Foxy-Request: {}\r\n", number.expect("numbered")), ""))
     });
-    let running = start(LeapRun { numbered: true, ..two(echo, echo) }, front());
+    let running = start(LeapRun { numbers: Some(Numbers::new(2)), ..two(echo, echo) }, front());
     let answer = running.ask(&format!("GET /a HTTP/1.1\r\nX-Foxy-Request: 5\r\n{LAST}"));
     assert!(answer.contains("\r\nX-Foxy-Request: 5\r\n"), "{answer}");
     let answer = running.ask(&format!("GET /a HTTP/1.1\r\n{LAST}"));

@@ -1,6 +1,7 @@
 //! `foxy leap`: the same requests to several proxies at once, timed and judged beside each other.
 
 mod arguments;
+mod bandwidth;
 mod check;
 mod clients;
 mod parent;
@@ -20,10 +21,11 @@ use crate::signals::interrupted;
 use crate::terminal::{self, Level};
 use arguments::Named;
 pub use arguments::command;
+use bandwidth::Bandwidth;
 use clap::ArgMatches;
 use foxy_lab::Origin;
 use foxy_lab::collector::Collector;
-use foxy_lab::leap::{self, Asked, LeapReport, LeapRun, Manner, Multiplier, Outgoing, Path};
+use foxy_lab::leap::{self, Asked, LeapReport, LeapRun, Manner, Multiplier, Numbers, Outgoing, Path};
 use report::Outcome;
 use source::{Source, probe, stream};
 use started::Started;
@@ -66,24 +68,11 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     if let (Some(collector), Some(direct)) = (&collector, replay.paths.first_mut()) {
         direct.address = collector.addresses()[0];
     }
-    let mut log = Log::create(matches.get_one("log"))?;
-    let mut stopped = None;
-    let mut write = |line: &leap::Line| stopped = log.write(line).or(stopped.take());
-    let report = if matches.contains_id("listen") {
-        let started = own_origin
-            .as_ref()
-            .map(|origin| probe(&origin.address().to_string().into()).over(secure::scheme(matches)));
-        accept(matches, &replay, started.as_ref(), origin, &mut write)?
-    } else {
-        let stream = stream(matches, &source, origin)?;
-        let mut progress = Progress::new("leap", stream.count);
-        let mut requests = stream.requests;
-        leap::run(&replay, &stream.probe, &mut *requests, &mut write, &mut |begun| progress.update(begun))
-    };
-    let report = report.map_err(|error| Failure::Failed(format!("leap: {error}")))?;
-    if let Some(stopped) = log.finish().or(stopped) {
-        terminal::report(Level::Warning, &format!("leap: {stopped}"));
+    if let (Some(origin), Some(numbers)) = (&own_origin, replay.numbers) {
+        let unasked = replay.paths.len();
+        origin.tally(unasked + 1, move |number| number.map_or(Some(unasked), |number| numbers.path(number)));
     }
+    let report = ask(matches, &replay, &source, (own_origin.as_ref(), origin))?;
     // Clients are taken until a signal comes, unless something else was to end that.
     let meant =
         matches.contains_id("listen") && arguments::most(matches).is_none() && !matches.contains_id("for");
@@ -91,7 +80,13 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     let proxies = started.map(|started| started.end(report.requests));
     drop(passthrough);
     let collected = collector.map(Collector::stop);
+    let bandwidth = match (&collected, &own_origin) {
+        (Some(collected), _) => Bandwidth::of_collector(collected),
+        (None, Some(origin)) => Bandwidth::of_origin(&report, &origin.tallied()),
+        (None, None) => Bandwidth::default(),
+    };
     let outcome = Outcome {
+        bandwidth,
         report: &report,
         differences: &report.differences(),
         by_class: &report.differences_by_class(),
@@ -100,6 +95,32 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
         asked: source.text.as_deref(),
     };
     finish(matches, &outcome, stopped)
+}
+
+/// Asks everyone for all that is to be asked for, and writes the log; with the origin that was started here, if one was, and where it is.
+fn ask(
+    matches: &ArgMatches,
+    run: &LeapRun,
+    source: &Source,
+    (own, origin): (Option<&Origin>, Option<SocketAddr>),
+) -> Result<LeapReport, Failure> {
+    let mut log = Log::create(matches.get_one("log"))?;
+    let mut stopped = None;
+    let mut write = |line: &leap::Line| stopped = log.write(line).or(stopped.take());
+    let report = if matches.contains_id("listen") {
+        let started = own.map(|own| probe(&own.address().to_string().into()).over(secure::scheme(matches)));
+        accept(matches, run, started.as_ref(), origin, &mut write)?
+    } else {
+        let stream = stream(matches, source, origin)?;
+        let mut progress = Progress::new("leap", stream.count);
+        let mut requests = stream.requests;
+        leap::run(run, &stream.probe, &mut *requests, &mut write, &mut |begun| progress.update(begun))
+    };
+    let report = report.map_err(|error| Failure::Failed(format!("leap: {error}")))?;
+    if let Some(stopped) = log.finish().or(stopped) {
+        terminal::report(Level::Warning, &format!("leap: {stopped}"));
+    }
+    Ok(report)
 }
 
 /// Starts the proxy that stores nothing, if it is asked for, and says where it is: its parent is the Collector, else the origin.
@@ -156,15 +177,18 @@ fn replay_of(
     let direct = direct.map(|address| Path { name: "direct".into(), address, manner: Manner::Direct });
     let proxies =
         proxies.iter().map(|Named { name, address }| Path { name: name.clone(), address: *address, manner });
+    let paths: Vec<Path> = direct.into_iter().chain(proxies).collect();
+    let numbered = origin.is_some() && !matches.get_flag("live");
+    let numbers = numbered.then(|| Numbers::new(paths.len()));
     let time = |name| *matches.get_one::<Duration>(name).expect("has a default");
     let most = *matches.get_one::<u32>("most-in-flight").expect("has a default");
     LeapRun {
-        paths: direct.into_iter().chain(proxies).collect(),
+        paths,
         pace: arguments::pace(matches),
         stagger: time("stagger"),
         time_limit: time("time-limit"),
         most_in_flight: usize::try_from(most).unwrap_or(usize::MAX),
-        numbered: origin.is_some() && !matches.get_flag("live"),
+        numbers,
         outgoing: Outgoing::default(),
         seed: seed::of(matches),
         alike: Vec::new(),

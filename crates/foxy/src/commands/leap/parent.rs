@@ -3,12 +3,12 @@
 use super::arguments::Named;
 use crate::failure::Failure;
 use crate::lab::{certificates, collector};
+use crate::serve::process::raise_open_files;
 use crate::terminal;
 use clap::ArgMatches;
 use foxy_base::ByteSize;
-use foxy_lab::collector::{Collector, CollectorOptions, CollectorReport, Listen, OfProxy, Reach};
+use foxy_lab::collector::{Collector, CollectorOptions, Listen, Reach};
 use foxy_lab::tls::Trust;
-use foxy_report::{Measure, Record};
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -16,43 +16,8 @@ use std::time::Duration;
 pub const PASSTHROUGH: &str = "passthrough";
 /// Room for bodies beside the memory.
 const SPOOL: ByteSize = ByteSize(4 << 30);
-
-/// What the paths fetched from the Collector, by name.
-#[expect(clippy::cast_precision_loss, reason = "bytes of a run are far below 2^53")]
-pub fn bandwidth(report: &CollectorReport) -> Vec<Fetched> {
-    let base = [PASSTHROUGH, "direct"]
-        .iter()
-        .find_map(|name| report.proxies.iter().find(|proxy| proxy.name == *name && proxy.bytes > 0));
-    let Some(base) = base else { return Vec::new() };
-    let fetched = |proxy: &OfProxy| Fetched {
-        name: proxy.name.clone(),
-        bytes: proxy.bytes,
-        share: proxy.bytes as f64 / base.bytes as f64,
-        base: base.name.clone(),
-    };
-    report.proxies.iter().filter(|proxy| !proxy.name.is_empty()).map(fetched).collect()
-}
-
-/// What one path fetched (R127).
-pub struct Fetched {
-    pub name: String,
-    /// Bytes that the Collector sent it, heads too.
-    pub bytes: u64,
-    /// Of what `base` fetched.
-    pub share: f64,
-    /// The pass-through proxy, or without one the direct path, which stores nothing either.
-    pub base: String,
-}
-
-impl Fetched {
-    /// As run records.
-    #[expect(clippy::cast_precision_loss, reason = "bytes of a run are far below 2^53")]
-    pub fn records(&self) -> [Record; 2] {
-        let share = format!("bandwidth_share_of_{}", self.base);
-        [("bandwidth_bytes", self.bytes as f64, "bytes"), (&share, self.share, "share")]
-            .map(|(name, value, unit)| Record::Measure(Measure::once(name, &self.name, value, unit)))
-    }
-}
+/// Connections that it takes from each path: a proxy may keep many open that it does not use.
+const CONNECTIONS: usize = 1024;
 
 /// Starts one if it is asked for: one place for the direct path, and one for each proxy in their order. Where proxies are started here it
 /// takes whatever ports are free; else the given one and those after it, and says where each proxy's parent is.
@@ -91,8 +56,10 @@ pub fn start(
         Failure::Failed(format!("leap: no room for the Collector's bodies in {}: {error}", folder.display()))
     })?;
     let round_trip = matches.get_one::<Duration>("network-cost").copied().unwrap_or_default();
+    raise_open_files();
     let options = CollectorOptions {
         origin: Some(origin),
+        most_connections: CONNECTIONS * listen.len(),
         file: Some(file),
         round_trip,
         certificates: certificates::of(matches)?,

@@ -1,8 +1,8 @@
 //! What `foxy leap` found, for people: tables, warnings, and a page.
 
-use super::parent::{self, Fetched};
+use super::bandwidth::Bandwidth;
 use super::started::Ended;
-use super::tables::{bandwidth, milliseconds};
+use super::tables::milliseconds;
 use crate::lab::collector;
 use foxy_lab::collector::CollectorReport;
 use foxy_lab::leap::{LeapReport, PairedDifference, Refusal, noise_floor};
@@ -24,6 +24,8 @@ pub struct Outcome<'a> {
     pub by_class: &'a [PairedDifference],
     /// What the Collector counted that stood behind all paths.
     pub collector: Option<&'a CollectorReport>,
+    /// What each path fetched.
+    pub bandwidth: Bandwidth,
     /// The proxies that were started here.
     pub proxies: Option<&'a Ended>,
     /// What the requests came from, where there is more to say of it than its name.
@@ -85,9 +87,12 @@ impl Outcome<'_> {
         }
         if let Some(report) = self.collector {
             text.push_str(&format!("\nbehind them, the Collector:\n{}", collector::text(report)));
-            if let Some(table) = bandwidth(report) {
-                text.push_str(&format!("\n{}", table.render()));
-            }
+        }
+        if let Some(table) = self.bandwidth.table() {
+            text.push_str(&format!("\n{}:\n{}", self.bandwidth.what, table.render()));
+        }
+        if let Some(unasked) = self.bandwidth.unasked() {
+            text.push_str(&format!("{unasked}\n"));
         }
         if let Some(proxies) = self.proxies {
             text.push_str(&format!("\n{}", proxies.table().render()));
@@ -100,8 +105,8 @@ impl Outcome<'_> {
         let mut records = self.report.records(&[self.differences, self.by_class].concat());
         if let Some(collector) = self.collector {
             records.extend(collector.records());
-            records.extend(parent::bandwidth(collector).iter().flat_map(Fetched::records));
         }
+        records.extend(self.bandwidth.records());
         records.extend(self.proxies.into_iter().flat_map(|proxies| proxies.records.iter().cloned()));
         records
     }
@@ -195,9 +200,12 @@ impl Outcome<'_> {
         if let Some(report) = self.collector {
             page.table("Behind them, the Collector", &collector::table(report));
             page.paragraph(&collector::collapse(report));
-            if let Some(table) = bandwidth(report) {
-                page.table("Bytes fetched from the Collector, heads too", &table);
-            }
+        }
+        if let Some(table) = self.bandwidth.table() {
+            page.table(&format!("Bandwidth: {}", self.bandwidth.what), &table);
+        }
+        if let Some(unasked) = self.bandwidth.unasked() {
+            page.paragraph(&format!("{unasked}."));
         }
         if let Some(proxies) = self.proxies {
             page.table("What the proxies used", &proxies.table());

@@ -1,27 +1,13 @@
 //! The tables of what `foxy leap` found.
 
-use super::parent;
 use super::report::Outcome;
 use foxy_base::ByteSize;
-use foxy_lab::collector::CollectorReport;
 use foxy_lab::leap::{Class, Failure, PairedDifference, Verdict, noise_floor, noise_floor_of};
 use foxy_report::number::readable;
 use foxy_report::{Interval, Latencies, Table};
 
 pub fn milliseconds(microseconds: f64) -> String {
     readable(microseconds / 1000.0)
-}
-
-/// What each path fetched, of what one without a cache did; none when there is nothing to compare with.
-pub fn bandwidth(report: &CollectorReport) -> Option<Table> {
-    let fetched = parent::bandwidth(report);
-    let of = format!("of {}", fetched.first()?.base);
-    let mut table = Table::new(&["bandwidth", "bytes", &of]);
-    for path in &fetched {
-        let share = format!("{:.1} %", path.share * 100.0);
-        table.row(&[path.name.clone(), path.bytes.to_string(), share]);
-    }
-    Some(table)
 }
 
 impl Outcome<'_> {

@@ -14,7 +14,7 @@ use crate::serve::process::raise_open_files;
 use crate::signals::interrupted;
 use crate::terminal::{self, Level};
 use clap::{Arg, ArgMatches};
-use foxy_lab::leap::{Asked, LeapReport, LeapRun, Manner, Outgoing, Pace, Path, run as leap_run};
+use foxy_lab::leap::{Asked, LeapReport, LeapRun, Manner, Numbers, Outgoing, Pace, Path, run as leap_run};
 use foxy_report::figure::FigureRow;
 use foxy_report::{Page, Record, Table, figure};
 use std::net::SocketAddr;
@@ -79,7 +79,7 @@ impl Setting<'_> {
             stagger: Duration::ZERO,
             time_limit: Duration::from_secs(30),
             most_in_flight: 1024,
-            numbered: true,
+            numbers: Some(Numbers::new(paths.len())),
             outgoing: Outgoing::default(),
             seed,
             alike: Vec::new(),
