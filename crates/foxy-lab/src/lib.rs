@@ -24,12 +24,14 @@ mod scheme;
 pub mod sim;
 pub mod store_bench;
 pub mod tls;
+mod wanted;
 pub mod wpb;
 
 pub use load::{LoadOptions, Mode, Pace, Protocol, Stop, run};
 pub use origin::{Origin, OriginOptions};
 pub use outcome::{ErrorCause, LoadReport, Tally};
 pub use scheme::Scheme;
+pub use wanted::Wanted;
 
 /// The header by which a reply's request is known: the origin repeats the number of the request that reached it, so a
 /// reply with another number was stored before (WORKLOADS: "how a hit is known").

@@ -4,7 +4,8 @@
 mod support;
 
 use serde_json::Value;
-use std::net::TcpListener;
+use std::io::{Read, Write};
+use std::net::{Shutdown, TcpListener, TcpStream};
 use support::commands::{foxy, records};
 
 /// Runs `foxy leap` with these arguments and records; gives what it said, and what it measured of a subject.
@@ -55,14 +56,65 @@ fn replay_compares_hits_with_their_misses_in_each_case() {
     assert!(out.contains("not run: no condition, old, confirmed"), "{out}");
 }
 
-#[test]
-fn what_each_proxy_fetches_is_said_beside_one_that_stores_nothing() {
+/// Three free ports, one after the other; the first of them.
+fn three_free_ports() -> u16 {
     let free = || {
         TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).expect("a port").port()
     };
     let all_free = |&port: &u16| (port..port + 3).all(|port| TcpListener::bind(("127.0.0.1", port)).is_ok());
-    let first =
-        std::iter::repeat_with(free).filter(|&port| port < u16::MAX - 3).find(all_free).expect("three");
+    std::iter::repeat_with(free).filter(|&port| port < u16::MAX - 3).find(all_free).expect("three")
+}
+
+/// A proxy that stores nothing, and asks its parent for one thing more after each request.
+fn prefetching(parent: u16) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("bound");
+    let address = listener.local_addr().expect("an address").to_string();
+    std::thread::spawn(move || {
+        for mut client in listener.incoming().flatten() {
+            let (mut request, mut byte) = (Vec::new(), [0]);
+            while !request.ends_with(b"\r\n\r\n") && client.read(&mut byte).is_ok_and(|read| read == 1) {
+                request.push(byte[0]);
+            }
+            let text = String::from_utf8(request).expect("text");
+            let host = text.split('/').nth(2).expect("a host");
+            let more = format!(
+                "GET http://{host}/o/123456789/100/1 HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n"
+            );
+            for (text, to_client) in [(&text, true), (&more, false)] {
+                let mut parent = TcpStream::connect(("127.0.0.1", parent)).expect("a parent");
+                parent.write_all(text.as_bytes()).expect("sent");
+                let mut answer = Vec::new();
+                parent.read_to_end(&mut answer).expect("an answer");
+                if to_client {
+                    // Before the thing more, or the client would wait for it.
+                    client.write_all(&answer).and_then(|()| client.shutdown(Shutdown::Write)).expect("sent");
+                }
+            }
+        }
+    });
+    address
+}
+
+#[test]
+fn a_proxy_that_prefetches_is_named_and_one_beside_it_is_not() {
+    let first = three_free_ports();
+    let collector = format!("127.0.0.1:{first}");
+    let (eager, honest) = (prefetching(first + 1), format!("honest=127.0.0.1:{}", first + 2));
+    let eager = format!("eager={eager}");
+    let (out, value) =
+        leap(&["--collector", &collector, "--proxy", &eager, "--proxy", &honest, "--requests", "10"]);
+    // Two more are for the probes; the last may not have come when the run ends.
+    let prefetches = value("eager", "prefetches").expect("counted");
+    assert!((11.0..=12.0).contains(&prefetches), "{prefetches}: {out}");
+    assert_eq!(value("honest", "prefetches"), Some(0.0), "{out}");
+    assert_eq!(value("direct", "prefetches"), Some(0.0), "{out}");
+    assert!(out.contains("eager prefetches: 1") && out.contains("/o/123456789/100/1"), "{out}");
+    assert!(!out.contains("honest prefetches"), "{out}");
+}
+
+#[test]
+fn what_each_proxy_fetches_is_said_beside_one_that_stores_nothing() {
+    let first = three_free_ports();
     // A proxy without a cache: it is its own parent's place.
     let (collector, proxy) = (format!("127.0.0.1:{first}"), format!("a=127.0.0.1:{}", first + 1));
     let (out, value) =

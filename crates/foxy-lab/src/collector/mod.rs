@@ -37,6 +37,7 @@ pub use report::{CollectorReport, OfProxy};
 pub use server::Collector;
 pub use spool::BlockFile;
 
+use crate::Wanted;
 use crate::tls::{Certificates, Trust};
 use std::fmt;
 use std::net::SocketAddr;
@@ -91,6 +92,8 @@ pub struct CollectorOptions {
     pub certificates: Option<Certificates>,
     /// Whose certificates origins may show.
     pub trust: Trust,
+    /// What clients ask for, where that is known: what else proxies ask for is counted.
+    pub wanted: Option<Arc<Wanted>>,
     /// What bodies beyond that are held in.
     pub file: Option<SpoolFile>,
     /// Where log lines go.
@@ -113,6 +116,7 @@ impl CollectorOptions {
             memory: 64 << 20,
             certificates: None,
             trust: Trust::default(),
+            wanted: None,
             file: None,
             log: None,
         }

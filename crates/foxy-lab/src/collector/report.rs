@@ -17,6 +17,10 @@ pub struct OfProxy {
     pub fetches: u64,
     /// Bytes that it was sent.
     pub bytes: u64,
+    /// Of the requests, those for what no client had asked for (R131).
+    pub prefetches: u64,
+    /// The first URL of these.
+    pub prefetched: Option<String>,
 }
 
 /// Everything a Collector counted.
@@ -86,14 +90,25 @@ impl CollectorReport {
         if line.source == Source::Refused {
             return;
         }
-        if self.proxies.len() <= proxy {
-            self.proxies.resize_with(proxy + 1, OfProxy::default);
-        }
-        let of = &mut self.proxies[proxy];
+        let of = self.of(proxy);
         of.name.clone_from(&line.proxy);
         of.requests += 1;
         of.fetches += u64::from(line.source.is_fetch());
         of.bytes += line.size;
+    }
+
+    /// Counts a request for what no client had asked for.
+    pub(super) fn prefetch(&mut self, url: &str, proxy: usize) {
+        let of = self.of(proxy);
+        of.prefetches += 1;
+        of.prefetched.get_or_insert_with(|| url.to_owned());
+    }
+
+    fn of(&mut self, proxy: usize) -> &mut OfProxy {
+        if self.proxies.len() <= proxy {
+            self.proxies.resize_with(proxy + 1, OfProxy::default);
+        }
+        &mut self.proxies[proxy]
     }
 
     pub(super) fn compare(&mut self, hit: Duration, miss: Duration) {

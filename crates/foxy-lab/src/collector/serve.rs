@@ -92,6 +92,9 @@ async fn answer(
     request: &Rc<Request>,
     proxy: ProxyId,
 ) -> Result<Sent, Refusal> {
+    if shared.is_unasked(request) {
+        shared.count(|report| report.prefetch(&request.url, proxy.0));
+    }
     let (found, ready) = shared.pay_for_name(&request.to, proxy, request.arrival).await;
     shared.alarm.until(ready).await;
     let sent = match found {

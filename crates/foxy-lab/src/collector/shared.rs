@@ -6,11 +6,12 @@ use super::key::Destination;
 use super::line::Line;
 use super::reach::Pacer;
 use super::reasons::{Failure, Refusal};
+use super::request::Request;
 use super::spool::Spool;
 use super::table::Table;
 use super::{CollectorOptions, CollectorReport, LogSink, MOST_PROXIES, ProxyId};
-use crate::Scheme;
 use crate::alarm::Alarm;
+use crate::{Scheme, Wanted};
 use foxy_base::{Instant, clock};
 use rustls::ClientConfig;
 use std::cell::{Cell, RefCell};
@@ -93,6 +94,14 @@ impl Shared {
     /// Whether this is the Collector itself.
     pub fn is_own(&self, to: &Destination) -> bool {
         self.places.iter().any(|place| to.is_at(place))
+    }
+
+    /// Whether no client has asked for this, so that the proxy asks for it by itself.
+    pub fn is_unasked(&self, request: &Request) -> bool {
+        let path = request.head.origin_form().unwrap_or_default();
+        let may_be =
+            |wanted: &Arc<Wanted>| wanted.may_be(&request.to.authority(), &String::from_utf8_lossy(&path));
+        self.options.wanted.as_ref().is_some_and(|wanted| !may_be(wanted))
     }
 
     pub fn count(&self, act: impl FnOnce(&mut CollectorReport)) {

@@ -81,6 +81,9 @@ impl Noise {
 pub async fn ask(means: Rc<Means>, (asked, number): (Asked, u64), mut client: Option<(usize, Tap)>) -> Group {
     let (at, begun) = (clock::wall(), clock::monotonic());
     let (run, numbers, count) = (&means.run, means.numbers, means.run.paths.len());
+    if let Some(wanted) = &run.wanted {
+        wanted.note(&asked.authority, &asked.path);
+    }
     let asked = Rc::new(asked);
     let tasks: Vec<_> = (0..count)
         .map(|path| {

@@ -42,6 +42,9 @@ impl Judging {
 
     /// Asks everyone twice, all at once.
     pub async fn learn(&mut self, probe: &Asked) {
+        if let Some(wanted) = &self.means.run.wanted {
+            wanted.note(&probe.authority, &probe.path);
+        }
         let start = |path: usize| {
             let (means, probe) = (Rc::clone(&self.means), probe.clone());
             let [first, second] = means.numbers.probes(path);

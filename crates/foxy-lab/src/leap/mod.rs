@@ -40,6 +40,7 @@ pub use report::{Example, LeapReport, PathReport};
 pub use requests::Asked;
 pub use verdict::Verdict;
 
+use crate::Wanted;
 use crate::collector::Reach;
 use foxy_http::{Authority, Headers};
 use std::net::SocketAddr;
@@ -117,6 +118,8 @@ pub struct LeapRun {
     /// Pairs of paths, by their places, whose proxies are the same program set up alike: what they differ by is noise, as with one
     /// address under two names.
     pub alike: Vec<(usize, usize)>,
+    /// Where what is asked for is noted, so that a Collector knows what proxies ask for by themselves.
+    pub wanted: Option<Arc<Wanted>>,
     /// Once set, no more requests begin.
     pub interrupted: Arc<AtomicBool>,
 }

@@ -30,6 +30,7 @@ pub fn passing_through(parent: Option<SocketAddr>, interrupted: Arc<AtomicBool>)
         outgoing: Outgoing::default(),
         seed: 1,
         alike: Vec::new(),
+        wanted: None,
         interrupted,
     }
 }

@@ -75,6 +75,7 @@ pub(crate) fn run_of(paths: &[(&str, SocketAddr, Manner)]) -> LeapRun {
         outgoing: Outgoing::default(),
         seed: 1,
         alike: Vec::new(),
+        wanted: None,
         interrupted: Arc::default(),
     }
 }

@@ -35,6 +35,9 @@ pub fn text(report: &CollectorReport) -> String {
         let _a_string_takes_all = writeln!(text, "{what}");
     };
     line(format_args!("{}", collapse(report)));
+    for what in prefetches(report) {
+        line(format_args!("{what}"));
+    }
     if report.differences.count() > 0 {
         let at = |quantile| ms(report.differences.at(quantile));
         line(format_args!(
@@ -83,6 +86,17 @@ pub fn text(report: &CollectorReport) -> String {
 #[expect(clippy::cast_precision_loss, reason = "microseconds of a run are far below 2^53")]
 fn ms(microseconds: u64) -> f64 {
     microseconds as f64 / 1000.0
+}
+
+/// Which proxies asked for what no client had asked for, a line for each.
+pub fn prefetches(report: &CollectorReport) -> impl Iterator<Item = String> + '_ {
+    report.proxies.iter().filter_map(|proxy| {
+        let (name, count) = (&proxy.name, proxy.prefetches);
+        let first = proxy.prefetched.as_ref()?;
+        Some(format!(
+            "{name} prefetches: {count} of its requests were for what no client had asked for, first {first}"
+        ))
+    })
 }
 
 /// How many requests became how many exchanges.

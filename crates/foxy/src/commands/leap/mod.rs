@@ -23,9 +23,9 @@ use arguments::Named;
 pub use arguments::command;
 use bandwidth::Bandwidth;
 use clap::ArgMatches;
-use foxy_lab::Origin;
 use foxy_lab::collector::Collector;
 use foxy_lab::leap::{self, Asked, LeapReport, LeapRun, Manner, Multiplier, Numbers, Outgoing, Path};
+use foxy_lab::{Origin, Wanted};
 use report::Outcome;
 use source::{Source, probe, stream};
 use started::Started;
@@ -52,7 +52,8 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     let interrupted = interrupted()?;
     let trust = trust::read(matches, own_origin.as_ref())?;
     let outgoing = Outgoing::new(&trust);
-    let collector = parent::start(matches, &proxies, origin, trust)?;
+    let wanted = Arc::new(Wanted::default());
+    let collector = parent::start(matches, &proxies, origin, trust, &wanted)?;
     let parent = collector.as_ref().and_then(|collector| collector.addresses().last().copied()).or(origin);
     let passthrough = passthrough(matches, &mut proxies, parent, &outgoing)?;
     let started = match (&collector, origin) {
@@ -64,6 +65,7 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
         _ => None,
     };
     let mut replay = LeapRun { outgoing, ..replay_of(matches, &proxies, origin, &interrupted) };
+    replay.wanted = collector.is_some().then_some(wanted);
     replay.alike = started::alike(&chosen, &replay.paths);
     if let (Some(collector), Some(direct)) = (&collector, replay.paths.first_mut()) {
         direct.address = collector.addresses()[0];
@@ -192,6 +194,7 @@ fn replay_of(
         outgoing: Outgoing::default(),
         seed: seed::of(matches),
         alike: Vec::new(),
+        wanted: None,
         interrupted: Arc::clone(interrupted),
     }
 }

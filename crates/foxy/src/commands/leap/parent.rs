@@ -7,9 +7,11 @@ use crate::serve::process::raise_open_files;
 use crate::terminal;
 use clap::ArgMatches;
 use foxy_base::ByteSize;
+use foxy_lab::Wanted;
 use foxy_lab::collector::{Collector, CollectorOptions, Listen, Reach};
 use foxy_lab::tls::Trust;
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// What the path is called whose proxy stores nothing.
@@ -29,6 +31,7 @@ pub fn start(
     proxies: &[Named],
     origin: Option<SocketAddr>,
     trust: Trust,
+    wanted: &Arc<Wanted>,
 ) -> Result<Option<Collector>, Failure> {
     let given = matches.get_one::<SocketAddr>("collector").copied();
     let free = matches.contains_id("start").then_some(SocketAddr::from(([127, 0, 0, 1], 0)));
@@ -64,6 +67,7 @@ pub fn start(
         round_trip,
         certificates: certificates::of(matches)?,
         trust,
+        wanted: Some(Arc::clone(wanted)),
         ..CollectorOptions::new(listen)
     };
     let running = Collector::start(options).map_err(|error| {

@@ -8,7 +8,7 @@ use foxy_lab::collector::CollectorReport;
 use foxy_lab::leap::{LeapReport, PairedDifference, Refusal, noise_floor};
 use foxy_lab::tls::NotEntered;
 use foxy_report::chart::{Chart, Line, Look, Provenance, shares_over_times};
-use foxy_report::{Page, Place, Record, Setup};
+use foxy_report::{Measure, Page, Place, Record, Setup};
 
 /// The share of its time from which on the replay's thread was the limit.
 const BUSY: f64 = 0.9;
@@ -105,6 +105,10 @@ impl Outcome<'_> {
         let mut records = self.report.records(&[self.differences, self.by_class].concat());
         if let Some(collector) = self.collector {
             records.extend(collector.records());
+            records.extend(collector.proxies.iter().filter(|proxy| proxy.requests > 0).map(|proxy| {
+                let count = proxy.prefetches as f64;
+                Record::Measure(Measure::once("prefetches", &proxy.name, count, "requests"))
+            }));
         }
         records.extend(self.bandwidth.records());
         records.extend(self.proxies.into_iter().flat_map(|proxies| proxies.records.iter().cloned()));
@@ -200,6 +204,7 @@ impl Outcome<'_> {
         if let Some(report) = self.collector {
             page.table("Behind them, the Collector", &collector::table(report));
             page.paragraph(&collector::collapse(report));
+            collector::prefetches(report).for_each(|what| page.paragraph(&what));
         }
         if let Some(table) = self.bandwidth.table() {
             page.table(&format!("Bandwidth: {}", self.bandwidth.what), &table);

@@ -83,6 +83,7 @@ impl Setting<'_> {
             outgoing: Outgoing::default(),
             seed,
             alike: Vec::new(),
+            wanted: None,
             interrupted: Arc::clone(&self.interrupted),
         }
     }

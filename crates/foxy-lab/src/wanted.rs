@@ -1,0 +1,70 @@
+//! What clients have asked for, as one Multiplier and one Collector know it: a proxy that asks for something else does so on its own
+//! account (R131). Bounded: of more URLs than it holds, nobody is accused.
+
+use foxy_http::Authority;
+use percent_encoding::percent_decode_str;
+use std::collections::HashSet;
+use std::sync::{Mutex, PoisonError};
+use xxhash_rust::xxh3::Xxh3;
+
+/// How many URLs are held: 16 MiB of digests.
+const MOST: usize = 1 << 20;
+
+/// The URLs that clients have asked for so far.
+#[derive(Debug, Default)]
+pub struct Wanted(Mutex<HashSet<u64>>);
+
+impl Wanted {
+    /// A client asks for this path of this server.
+    pub fn note(&self, authority: &str, path: &str) {
+        let mut urls = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if urls.len() < MOST {
+            urls.insert(digest(authority, path));
+        }
+    }
+
+    /// Whether a client has asked for it, or may have. Escapes and the case of the host make no difference: proxies write them anew.
+    #[must_use]
+    pub fn may_be(&self, authority: &str, path: &str) -> bool {
+        let urls = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        urls.len() >= MOST || urls.contains(&digest(authority, path))
+    }
+}
+
+/// Of host, port where it is not a usual one, and path.
+fn digest(authority: &str, path: &str) -> u64 {
+    let mut hash = Xxh3::new();
+    if let Some(found) = Authority::parse(authority.as_bytes()) {
+        hash.update(found.host.to_ascii_lowercase().as_bytes());
+        let port = found.port.filter(|port| ![80, 443].contains(port)).unwrap_or_default();
+        hash.update(&port.to_le_bytes());
+    }
+    percent_decode_str(path).for_each(|byte| hash.update(&[byte]));
+    hash.digest()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_url_is_known_however_a_proxy_writes_it_and_another_is_not() {
+        let wanted = Wanted::default();
+        wanted.note("A.test:80", "/~a/b%20c?d=1");
+        for (authority, path) in [("a.test", "/~a/b%20c?d=1"), ("a.TEST", "/%7ea/b%20c?d=1")] {
+            assert!(wanted.may_be(authority, path), "{authority}{path}");
+        }
+        for (authority, path) in
+            [("a.test", "/~a/b%20c"), ("b.test", "/~a/b%20c?d=1"), ("a.test:81", "/~a/b%20c?d=1")]
+        {
+            assert!(!wanted.may_be(authority, path), "{authority}{path}");
+        }
+    }
+
+    #[test]
+    fn beyond_what_is_held_nobody_is_accused() {
+        let wanted = Wanted::default();
+        (0..MOST).for_each(|number| wanted.note("a", &number.to_string()));
+        assert!(wanted.may_be("a", "never asked for"));
+    }
+}
