@@ -106,6 +106,13 @@ fn a_replay_judges_a_proxy_that_intercepts_beside_the_origin_over_tls() {
 
 #[test]
 fn a_clients_https_goes_through_multiplier_interception_and_collector_to_a_tls_origin() {
+    for protocol in ["1.1", "2"] {
+        end_to_end(protocol);
+    }
+}
+
+/// The Multiplier speaks this with the proxy, and clients both.
+fn end_to_end(protocol: &str) {
     let folder = tempfile::tempdir().expect("a folder");
     let file = |name: &str| folder.path().join(name).to_str().expect("UTF-8").to_owned();
     let (own, certificate) = authority(folder.path());
@@ -118,14 +125,15 @@ fn a_clients_https_goes_through_multiplier_interception_and_collector_to_a_tls_o
     let proxy = intercepting(folder.path(), &own, port(parent), &certificate);
     let named = format!("foxy={}", proxy.proxy);
     let front = ["leap", "--listen", "127.0.0.1:0", "--tls", "--ca-dir", &own, "--direct", direct];
-    let more = ["--proxy", &named, "--json", &json, "--fail-if", "verdict_ok<40"];
+    let more = ["--proxy", &named, "--json", &json, "--fail-if", "verdict_ok<80", "--protocol", protocol];
     let multiplier = Running::start(&[&front[..], &more].concat(), 1);
     clients(&multiplier.places[0], parent, &certificate, "1.1");
+    clients(&multiplier.places[0], parent, &certificate, "2");
     let (code, said) = multiplier.stop();
     assert_eq!(code, Some(0), "{said}");
     let records = records(Path::new(&json));
     for path in ["direct", "foxy"] {
-        assert_eq!(value(&records, path, "verdict_ok"), Some(40.0), "{said}");
+        assert_eq!(value(&records, path, "verdict_ok"), Some(80.0), "{said}");
     }
     let (_, said) = collector.stop();
     assert!(said.contains(" 10 origin fetches\n"), "one exchange for each object: {said}");

@@ -8,14 +8,13 @@ use super::marks::Mark;
 use super::request::Request;
 use super::shared::Shared;
 use crate::REQUEST_ID;
-use crate::tls::inbound::Inbound;
+use crate::out::Out;
 use bytes::BytesMut;
 use foxy_base::{Instant, clock};
 use foxy_http::{BodyLength, Headers, Persistence, ResponseHead, Version, encode, framing};
 use std::io;
 use std::rc::Rc;
 use std::time::Duration;
-use tokio::io::AsyncWriteExt;
 use tokio::time::timeout;
 
 /// How long an initiator may take no bytes before others go on without it.
@@ -50,7 +49,7 @@ pub struct Sent {
 /// Sends the answer, all of it, to a request whose proxy has paid for the name at `ready`.
 pub async fn send(
     shared: &Shared,
-    client: &mut Inbound,
+    client: Out<'_>,
     request: &Request,
     answer: &Rc<Answer>,
     (role, ready): (Role, Instant),
@@ -76,8 +75,14 @@ pub async fn send(
     let in_memory = answer.see(|progress| progress.body.is_in_memory());
     let (head, persistent) = sending.head(request, &start, unchanged);
     let status = head.status;
-    encode::response_head(&head, &mut sending.output);
-    let sent = sending.all(unchanged).await;
+    let sent = match sending.client.head(&head, &mut sending.output) {
+        Ok(beside) => {
+            sending.bytes = beside as u64;
+            sending.all(unchanged).await
+        }
+        Err(gone) => Err(gone),
+    };
+    let sent = sent.and_then(|()| sending.client.end());
     let bytes = sending.bytes;
     if sent.is_ok() {
         sending.finished(&start, ready, unchanged);
@@ -107,7 +112,7 @@ pub async fn send(
 
 struct Sending<'a> {
     shared: &'a Shared,
-    client: &'a mut Inbound,
+    client: Out<'a>,
     answer: &'a Answer,
     role: Role,
     /// When the first byte is due; none for one that gets bytes as they come.
@@ -123,8 +128,8 @@ impl Sending<'_> {
     fn head(&mut self, request: &Request, start: &Start, unchanged: bool) -> (ResponseHead, bool) {
         let mut head = if unchanged { condition::not_modified(&start.head) } else { start.head.clone() };
         let length = if unchanged { BodyLength::None } else { start.length };
-        let old = request.head.version == Version::Http10;
-        self.chunked = length == BodyLength::Chunked && !old;
+        let (text, old) = (request.head.version != Version::Http2, request.head.version == Version::Http10);
+        self.chunked = text && length == BodyLength::Chunked && !old;
         let ends = matches!(length, BodyLength::UntilClose | BodyLength::Tunnel)
             || (length == BodyLength::Chunked && old);
         if self.chunked {
@@ -226,11 +231,13 @@ impl Sending<'_> {
 
     /// Sends what is to be sent; the proxy then has the body up to `position`.
     async fn flush(&mut self, position: u64) -> io::Result<()> {
-        let output = self.output.split();
+        let mut output = self.output.split();
         self.bytes += output.len() as u64;
         {
             let write = async {
-                self.client.write_all(&output).await?;
+                while !output.is_empty() {
+                    self.client.send(&mut output).await?;
+                }
                 self.client.flush().await
             };
             tokio::pin!(write);

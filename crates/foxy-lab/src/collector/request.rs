@@ -4,16 +4,18 @@ use super::LARGEST_REQUEST;
 use super::key::{Asked, Destination};
 use super::reasons::Refusal;
 use super::shared::Shared;
+use crate::streams::{self, NotWhole};
 use crate::tls::entrance::{self, Within};
 use crate::tls::inbound::Inbound;
 use bytes::{Bytes, BytesMut};
 use foxy_base::{Instant, clock};
 use foxy_http::{BodyLength, Method, RequestDecoder, RequestEvent, RequestHead, expects_continue};
+use h2::RecvStream;
 use std::io;
 use std::rc::Rc;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::timeout;
-use xxhash_rust::xxh3::Xxh3;
+use xxhash_rust::xxh3::{Xxh3, xxh3_128};
 
 /// Bytes asked of a proxy at a time.
 const READ: usize = 16 << 10;
@@ -102,6 +104,25 @@ pub async fn read(
             }
         }
     }
+}
+
+/// Reads the request of a stream.
+pub async fn of_stream(
+    shared: &Shared,
+    request: http::Request<RecvStream>,
+    within: &Within,
+) -> Result<Rc<Request>, Refused> {
+    let (head, length) = streams::head_of(&request).map_err(|_| Refused::unread(Refusal::NotHttp))?;
+    if head.method == Method::Connect {
+        return Err(Refused::of(&head, Refusal::TunnelWithin));
+    }
+    let body = streams::whole(request.into_body(), LARGEST_REQUEST, shared.options.time_limit).await;
+    let body = body.map_err(|reason| match reason {
+        NotWhole::TooLarge => Refused::of(&head, Refusal::BodyTooLarge),
+        NotWhole::Broken => Refused::of(&head, Refusal::NotHttp),
+    })?;
+    let digest = xxh3_128(&body);
+    accept(shared, head, (length != BodyLength::None, body, digest), within).map(Rc::new)
 }
 
 /// Looks whether a request may be asked, and says what it is.

@@ -6,15 +6,18 @@ use super::fetch::{self, Errand};
 use super::line::{Line, Source};
 use super::reasons::Refusal;
 use super::reply::{self, Role, Sent};
-use super::request::{Came, Refused, Request, read};
+use super::request::{self, Came, Refused, Request, read};
 use super::shared::Shared;
 use super::table::{self, Decision, Slot};
+use crate::out::Out;
+use crate::streams::Frames;
 use crate::tls::entrance::{After, House, OPENED, Within};
 use crate::tls::inbound::{self, Inbound};
 use crate::tls::{Certificates, NotEntered};
 use bytes::BytesMut;
 use foxy_base::{Instant, clock};
 use foxy_http::{RequestDecoder, ResponseHead, encode};
+use h2::RecvStream;
 use std::io;
 use std::net::IpAddr;
 use std::rc::Rc;
@@ -26,6 +29,7 @@ use tokio::time::timeout;
 const TRIES: usize = 4;
 
 /// A proxy that asks.
+#[derive(Clone)]
 pub struct Asking {
     pub shared: Rc<Shared>,
     pub proxy: ProxyId,
@@ -66,7 +70,7 @@ impl House for Asking {
                 Some(Err(refused)) => return refuse(shared, client, proxy, &refused).await,
             };
             shared.answering.set(shared.answering.get() + 1);
-            let answered = answer(shared, client, &request, proxy).await;
+            let answered = answer(shared, Out::Text(client), &request, proxy).await;
             shared.answering.set(shared.answering.get() - 1);
             match answered {
                 Err(reason) => {
@@ -83,12 +87,39 @@ impl House for Asking {
             }
         }
     }
+
+    async fn stream(&self, request: http::Request<RecvStream>, mut frames: Frames, within: &Within) {
+        let Self { shared, proxy } = self;
+        let refused = match request::of_stream(shared, request, within).await {
+            Err(refused) => refused,
+            Ok(request) => {
+                shared.answering.set(shared.answering.get() + 1);
+                let answered = answer(shared, Out::Frames(&mut frames), &request, *proxy).await;
+                shared.answering.set(shared.answering.get() - 1);
+                // What breaks off is reset with the stream, which goes with its frames.
+                let Err(reason) = answered else { return };
+                Refused { reason, method: request.head.method.clone(), url: request.url.clone() }
+            }
+        };
+        let (head, text) = own(refused.reason);
+        log_refused(shared, *proxy, &refused, head.headers.wire_length() + text.len());
+        let mut output = BytesMut::from(text.as_bytes());
+        let sent = async {
+            frames.head(&head)?;
+            while !output.is_empty() {
+                frames.data(&mut output).await?;
+            }
+            frames.end()
+        };
+        // A proxy that does not take even that loses nothing else.
+        let _ = timeout(shared.options.time_limit, sent).await;
+    }
 }
 
 /// Answers, and logs it.
 async fn answer(
     shared: &Rc<Shared>,
-    client: &mut Inbound,
+    out: Out<'_>,
     request: &Rc<Request>,
     proxy: ProxyId,
 ) -> Result<Sent, Refusal> {
@@ -100,7 +131,7 @@ async fn answer(
     let sent = match found {
         Ok(address) => {
             let (answer, role) = find(shared, request, address).await?;
-            let mut sent = reply::send(shared, client, request, &answer.own, (role, ready)).await;
+            let mut sent = reply::send(shared, out, request, &answer.own, (role, ready)).await;
             if answer.asked_about && sent.source == Source::Origin {
                 sent.source = Source::Replaced;
             }
@@ -110,7 +141,7 @@ async fn answer(
             shared.fail(failure);
             let own = Rc::new(Answer::new(&shared.spool));
             fetch::failed(&own, failure, Duration::ZERO, None, clock::monotonic()).await;
-            reply::send(shared, client, request, &own, (Role::Initiator, ready)).await
+            reply::send(shared, out, request, &own, (Role::Initiator, ready)).await
         }
     };
     let origin = sent.start.origin.filter(|_| sent.source.is_fetch());
@@ -190,8 +221,15 @@ async fn refuse(
     proxy: ProxyId,
     refused: &Refused,
 ) -> io::Result<After> {
-    shared.refuse(refused.reason);
     let output = refusal(refused.reason);
+    log_refused(shared, proxy, refused, output.len());
+    timeout(shared.options.time_limit, client.write_all(&output)).await??;
+    client.shutdown().await.map(|()| After::Over)
+}
+
+/// Counts and logs a refusal, which is answered with so many bytes.
+fn log_refused(shared: &Shared, proxy: ProxyId, refused: &Refused, size: usize) {
+    shared.refuse(refused.reason);
     let line = Line {
         at: clock::wall(),
         elapsed: Duration::ZERO,
@@ -199,27 +237,29 @@ async fn refuse(
         source: Source::Refused,
         aborted: false,
         status: refused.reason.status(),
-        size: output.len() as u64,
+        size: size as u64,
         method: refused.method.clone(),
         url: refused.url.clone(),
         origin: None,
         media: Some("text/plain".into()),
     };
     shared.log(&line, proxy);
-    timeout(shared.options.time_limit, client.write_all(&output)).await??;
-    client.shutdown().await.map(|()| After::Over)
 }
 
-/// The answer that says why there is none.
+/// The answer that says why there is none, as text.
 pub fn refusal(reason: Refusal) -> BytesMut {
+    let ((head, text), mut output) = (own(reason), BytesMut::new());
+    encode::response_head(&head, &mut output);
+    output.extend_from_slice(text.as_bytes());
+    output
+}
+
+fn own(reason: Refusal) -> (ResponseHead, String) {
     let text = format!("foxy collector: {}\n", reason.description());
     let mut head = ResponseHead::new(reason.status());
     head.headers.append("Content-Type", "text/plain");
     head.headers.append("Content-Length", text.len().to_string());
     head.headers.append("Cache-Control", "no-store");
     head.headers.append("Connection", "close");
-    let mut output = BytesMut::new();
-    encode::response_head(&head, &mut output);
-    output.extend_from_slice(text.as_bytes());
-    output
+    (head, text)
 }

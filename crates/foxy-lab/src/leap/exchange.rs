@@ -1,13 +1,14 @@
 //! One copy of a request: a connection of its own, timed, the body digested as it comes (R109, R110).
 
 use super::body::BodyDigest;
+use super::carried::{self, Copying};
 use super::message;
 use super::relay::{Piece, Tap};
 use super::{Answer, Asked, LeapRun, Path};
 use crate::{REQUEST_ID, Scheme};
-use bytes::BytesMut;
+use bytes::{Bytes, BytesMut};
 use foxy_base::{Instant, clock};
-use foxy_http::{Headers, Limits, ResponseDecoder, ResponseEvent, ResponseHead};
+use foxy_http::{BodyLength, Headers, Limits, ResponseDecoder, ResponseEvent, ResponseHead};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -33,6 +34,8 @@ pub enum Failure {
     Unanswered,
     /// It ended within the answer.
     Closed,
+    /// The stream of HTTP/2 was reset.
+    Reset,
     /// What came is not HTTP.
     NotHttp,
     /// Not whole within the time limit.
@@ -41,13 +44,14 @@ pub enum Failure {
 
 impl Failure {
     /// Every failure, in the order of a report's counts.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::NoConnection,
         Self::NoTunnel,
         Self::Certificate,
         Self::Handshake,
         Self::Unanswered,
         Self::Closed,
+        Self::Reset,
         Self::NotHttp,
         Self::Timeout,
     ];
@@ -62,6 +66,7 @@ impl Failure {
             Self::Handshake => "tls_handshake",
             Self::Unanswered => "unanswered",
             Self::Closed => "closed_early",
+            Self::Reset => "stream_reset",
             Self::NotHttp => "not_http",
             Self::Timeout => "timeout",
         }
@@ -104,7 +109,7 @@ pub struct Copied {
 pub async fn ask(run: &LeapRun, path: &Path, asked: &Asked, number: u64, tap: Option<Tap>) -> Copied {
     let mut reading = Reading::new(run.time_limit, tap);
     let text = message::text(run, path, asked, number);
-    let outcome = reading.exchange(run, path, asked, &text).await;
+    let outcome = reading.exchange(Copying { run, path, asked, number, text: &text }).await;
     let now = clock::monotonic();
     let first = reading.first.unwrap_or(now);
     let times = Times {
@@ -122,11 +127,11 @@ pub async fn ask(run: &LeapRun, path: &Path, asked: &Asked, number: u64, tap: Op
     Copied { times, bytes, outcome, held }
 }
 
-struct Reading {
+pub struct Reading {
     begun: Instant,
     limit: Duration,
-    connected: Option<Instant>,
-    first: Option<Instant>,
+    pub connected: Option<Instant>,
+    pub first: Option<Instant>,
     head: Option<(ResponseHead, BodyDigest)>,
     bytes: u64,
     tap: Option<Tap>,
@@ -138,27 +143,20 @@ impl Reading {
         Self { begun, limit, connected: None, first: None, head: None, bytes: 0, tap }
     }
 
-    async fn exchange(
-        &mut self,
-        run: &LeapRun,
-        path: &Path,
-        asked: &Asked,
-        text: &[u8],
-    ) -> Result<(), Failure> {
+    async fn exchange(&mut self, copying: Copying<'_>) -> Result<(), Failure> {
+        let Copying { run, path, asked, text, .. } = copying;
         let address = path.address_for(asked).ok_or(Failure::NoConnection)?;
         let connected = self.within(TcpStream::connect(address)).await?;
         let mut stream = connected.map_err(|_| Failure::NoConnection)?;
         stream.set_nodelay(true).map_err(|_| Failure::NoConnection)?;
-        if asked.scheme == Scheme::Https {
-            let mut stream = self.within(Box::pin(run.outgoing.secure(stream, path, asked))).await??;
-            self.connected = Some(clock::monotonic());
-            return Box::pin(self.converse(&mut stream, asked, text)).await;
+        if asked.scheme == Scheme::Https || run.outgoing.is_http2(path) {
+            return Box::pin(carried::ask(self, stream, copying)).await;
         }
         self.connected = Some(clock::monotonic());
         self.converse(&mut stream, asked, text).await
     }
 
-    async fn converse(
+    pub async fn converse(
         &mut self,
         stream: &mut (impl AsyncRead + AsyncWrite + Unpin),
         asked: &Asked,
@@ -191,7 +189,7 @@ impl Reading {
     }
 
     /// Does what must be done before the time is over; what the client held back does not count.
-    async fn within<T>(&self, work: impl Future<Output = T>) -> Result<T, Failure> {
+    pub async fn within<T>(&self, work: impl Future<Output = T>) -> Result<T, Failure> {
         let waited = self.tap.as_ref().map_or(Duration::ZERO, |tap| tap.waited);
         let left = (self.limit + waited).saturating_sub(clock::monotonic().since(self.begun));
         timeout(left, work).await.map_err(|_| Failure::Timeout)
@@ -205,26 +203,30 @@ impl Reading {
     ) -> Result<bool, Failure> {
         loop {
             match decoder.next(input).map_err(|_| Failure::NotHttp)? {
-                Some(ResponseEvent::Head(head, length)) => {
-                    if let Some(tap) = &mut self.tap {
-                        tap.give(Piece::Head(head.clone(), length)).await;
-                    }
-                    let body = BodyDigest::new(&head.headers);
-                    self.head = Some((head, body));
-                }
-                Some(ResponseEvent::Body(data)) => {
-                    self.bytes += data.len() as u64;
-                    if let Some((_, body)) = &mut self.head {
-                        body.take(&data);
-                    }
-                    if let Some(tap) = &mut self.tap {
-                        tap.give(Piece::Body(data)).await;
-                    }
-                }
+                Some(ResponseEvent::Head(head, length)) => self.begin(head, length).await,
+                Some(ResponseEvent::Body(data)) => self.add(data).await,
                 Some(ResponseEvent::End) => return Ok(true),
                 Some(ResponseEvent::Interim(_) | ResponseEvent::Trailers(_)) => {}
                 None => return Ok(false),
             }
+        }
+    }
+
+    pub async fn begin(&mut self, head: ResponseHead, length: BodyLength) {
+        if let Some(tap) = &mut self.tap {
+            tap.give(Piece::Head(head.clone(), length)).await;
+        }
+        let body = BodyDigest::new(&head.headers);
+        self.head = Some((head, body));
+    }
+
+    pub async fn add(&mut self, data: Bytes) {
+        self.bytes += data.len() as u64;
+        if let Some((_, body)) = &mut self.head {
+            body.take(&data);
+        }
+        if let Some(tap) = &mut self.tap {
+            tap.give(Piece::Body(data)).await;
         }
     }
 

@@ -3,12 +3,15 @@
 //! clients (`front`). What stands behind the proxies is their business: a Collector, or the origin.
 
 mod body;
+mod carried;
 mod class;
 mod differences;
 mod exchange;
 pub mod fields;
 mod front;
 mod group;
+#[cfg(test)]
+mod http2_tests;
 mod judging;
 pub mod line;
 mod message;

@@ -1,4 +1,4 @@
-//! How copies go out over TLS: whom they trust, and the way to a path.
+//! How copies go out: whom they trust, over TLS the way to a path, and in which version of HTTP.
 
 use super::{Asked, Failure, Manner, Path};
 use crate::tls::Trust;
@@ -7,10 +7,12 @@ use rustls::ClientConfig;
 use std::sync::Arc;
 use tokio::net::TcpStream;
 
-/// Whose certificates paths may show. The default trusts nobody.
+/// Whose certificates paths may show, and what is spoken with proxies. The default trusts nobody, and is HTTP/1.
 #[derive(Clone, Debug)]
 pub struct Outgoing {
     tls: Arc<ClientConfig>,
+    /// For proxies that HTTP/2 is spoken with.
+    http2: Option<Arc<ClientConfig>>,
 }
 
 impl Default for Outgoing {
@@ -23,7 +25,19 @@ impl Outgoing {
     /// For copies that trust these.
     #[must_use]
     pub fn new(trust: &Trust) -> Self {
-        Self { tls: trust.client_without_memory(false) }
+        Self { tls: trust.client_without_memory(false), http2: None }
+    }
+
+    /// For copies that trust these, and go to proxies as HTTP/2: by prior knowledge, within TLS by ALPN. The origin itself is asked in
+    /// HTTP/1 all the same.
+    #[must_use]
+    pub fn http2(trust: &Trust) -> Self {
+        Self { http2: Some(trust.client_without_memory(true)), ..Self::new(trust) }
+    }
+
+    /// Whether a path is asked in HTTP/2.
+    pub(super) fn is_http2(&self, path: &Path) -> bool {
+        self.http2.is_some() && path.manner != Manner::Direct
     }
 
     /// TLS on a connection to a path: in a tunnel that a forward proxy opens, else at once. Whoever answers must be the server
@@ -37,7 +51,8 @@ impl Outgoing {
         if path.manner == Manner::Forward {
             outbound::tunnel(&mut stream, &asked.authority_with_port()).await?;
         }
-        Ok(outbound::secure(stream, &asked.authority, &self.tls).await?)
+        let config = self.http2.as_ref().filter(|_| path.manner != Manner::Direct).unwrap_or(&self.tls);
+        Ok(outbound::secure(stream, &asked.authority, config).await?)
     }
 }
 

@@ -1,7 +1,9 @@
 //! TLS as tests speak it: authorities, origins, and a client on a socket.
 
+use super::outbound::{self, Channel};
 use super::{Certificates, Throwaway, Trust};
 use crate::{Origin, OriginOptions};
+use bytes::Bytes;
 use rustls::pki_types::ServerName;
 use rustls::{ClientConnection, StreamOwned};
 use std::io::{Read, Write};
@@ -53,4 +55,66 @@ pub fn secure(to: SocketAddr, tunnel: Option<&str>, name: &str, trust: &Trust) -
     }
     let name = ServerName::try_from(name.to_owned()).expect("a name");
     StreamOwned::new(ClientConnection::new(trust.client(false), name).expect("a client"), stream)
+}
+
+/// What came back over HTTP/2.
+#[derive(Debug, Default)]
+pub struct Got {
+    pub status: u16,
+    pub fields: http::HeaderMap,
+    pub body: Vec<u8>,
+    /// Whether its stream was reset before its end.
+    pub reset: bool,
+}
+
+/// Sends this over HTTP/2 on a connection of its own, in TLS if somebody is trusted: in a tunnel, if there is one to be opened.
+pub fn http2(
+    to: SocketAddr,
+    tls: Option<(Option<&str>, &Trust)>,
+    request: http::Request<&'static str>,
+) -> Got {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+    runtime.block_on(async {
+        let mut stream = tokio::net::TcpStream::connect(to).await.expect("connected");
+        let Some((tunnel, trust)) = tls else { return exchange(Channel::Left(stream), request).await };
+        if let Some(authority) = tunnel {
+            outbound::tunnel(&mut stream, authority).await.expect("a tunnel");
+        }
+        exchange(outbound::secure(stream, "localhost", &trust.client(true)).await.expect("TLS"), request)
+            .await
+    })
+}
+
+async fn exchange(stream: Channel, request: http::Request<&'static str>) -> Got {
+    let (mut sender, connection) = h2::client::handshake(stream).await.expect("HTTP/2");
+    let driver = tokio::spawn(connection);
+    let (head, body) = request.into_parts();
+    std::future::poll_fn(|context| sender.poll_ready(context)).await.expect("ready");
+    let (response, mut send) =
+        sender.send_request(http::Request::from_parts(head, ()), body.is_empty()).expect("sent");
+    if !body.is_empty() {
+        send.send_data(Bytes::from_static(body.as_bytes()), true).expect("sent");
+    }
+    let mut got = Got::default();
+    let (head, mut body) = match response.await {
+        Ok(response) => response.into_parts(),
+        Err(error) => return Got { reset: error.is_reset(), ..got },
+    };
+    (got.status, got.fields) = (head.status.as_u16(), head.headers);
+    while let Some(data) = body.data().await {
+        match data {
+            Ok(data) => {
+                body.flow_control().release_capacity(data.len()).expect("it is open");
+                got.body.extend_from_slice(&data);
+            }
+            Err(error) => return Got { reset: error.is_reset(), ..got },
+        }
+    }
+    driver.abort();
+    got
+}
+
+/// A GET of this URL.
+pub fn get(url: &str) -> http::Request<&'static str> {
+    http::Request::get(url).body("").expect("a request")
 }

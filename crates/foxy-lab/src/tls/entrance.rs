@@ -1,11 +1,13 @@
 //! How a connection of one who asks begins: with a request, with TLS, or with a tunnel in which there is TLS. What is asked on it is
 //! for whoever serves it: the Collector, or the Multiplier towards its clients.
 
-use super::inbound::{self, Certificates, Inbound, Meant, NotEntered, Opening};
+use super::inbound::{self, Certificates, Inbound, Meant, NotEntered, Opening, Rewound};
 use crate::Scheme;
 use crate::collector::key::Destination;
+use crate::streams::{self, Frames};
 use bytes::BytesMut;
 use foxy_http::RequestHead;
+use h2::RecvStream;
 use std::io;
 use std::time::Duration;
 use tokio::net::TcpStream;
@@ -80,8 +82,8 @@ pub fn tunnel(
     certificates.of(&to.host).map(|_| to).ok_or(NoTunnel::NotVouched)
 }
 
-/// Who serves a connection.
-pub trait House {
+/// Who serves connections.
+pub trait House: Clone + 'static {
     /// What those who ask are shown; without it there is no TLS with them.
     fn certificates(&self) -> Option<&Certificates>;
 
@@ -102,6 +104,9 @@ pub trait House {
         input: &mut BytesMut,
         within: &Within,
     ) -> io::Result<After>;
+
+    /// Answers the request of one stream of HTTP/2.
+    async fn stream(&self, request: http::Request<RecvStream>, frames: Frames, within: &Within);
 }
 
 /// Serves the connection to its end.
@@ -114,7 +119,11 @@ pub async fn serve(house: &impl House, mut client: TcpStream) -> io::Result<()> 
     match inbound::opening(&mut client, &mut input, house.limit()).await {
         None => Ok(()),
         Some(Opening::Tls) => Box::pin(enter(house, (client, input), Within::Tls)).await,
-        Some(Opening::Text | Opening::Http2) => {
+        Some(Opening::Http2) => {
+            let stream = Rewound::new(input, client);
+            Box::pin(streams::serve(house, stream, &Within::Nothing)).await
+        }
+        Some(Opening::Text) => {
             let mut stream = Inbound::Left(client);
             let after = house.requests(&mut stream, &mut input, &Within::Nothing).await?;
             let (After::Tunnel(to), Inbound::Left(client)) = (after, stream) else { return Ok(()) };
@@ -134,6 +143,7 @@ async fn enter(house: &impl House, client: (TcpStream, BytesMut), within: Within
         Within::Nothing | Within::Tls => Meant::Here(client.0.local_addr()?.ip()),
     };
     match inbound::enter(client, certificates, meant, house.limit()).await {
+        Ok(stream) if inbound::is_http2(&stream) => streams::serve(house, stream, &within).await,
         Ok(mut stream) => house.requests(&mut stream, &mut BytesMut::new(), &within).await.map(drop),
         Err(reason) => {
             house.not_entered(reason);

@@ -140,6 +140,12 @@ pub fn reset(inbound: &Inbound) -> io::Result<()> {
     }
 }
 
+/// Whether HTTP/2 was agreed on.
+#[must_use]
+pub fn is_http2(inbound: &Inbound) -> bool {
+    matches!(inbound, Inbound::Right(secure) if secure.get_ref().1.alpn_protocol() == Some(super::HTTP2))
+}
+
 /// Why the TLS of one who asks did not come about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NotEntered {
@@ -233,7 +239,7 @@ async fn handshake(
         (Meant::Here(address), None) => address.to_string(),
     };
     let mut config = Arc::unwrap_or_clone(certificates.of(&host).ok_or(NotEntered::NotVouched)?);
-    config.alpn_protocols = vec![super::HTTP1.to_vec()];
+    config.alpn_protocols = [super::HTTP2, super::HTTP1].map(<[u8]>::to_vec).to_vec();
     let stream = start.into_stream(Arc::new(config)).await.map_err(|error| reason(&error))?;
     Ok(Inbound::Right(Box::new(stream)))
 }

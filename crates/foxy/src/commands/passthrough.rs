@@ -14,7 +14,7 @@ use std::net::{SocketAddr, TcpListener};
 const LONG: &str = "Serve as a proxy that stores nothing: each request goes on as it came, on a connection of its own, to --origin \
 (an origin, or a parent such as foxy collector), or without it to the loopback or private address that the request names. What a cache \
 fetches is compared with what it would have fetched without one (LEAP's pass-through proxy), and what it takes with what any proxy takes. \
-HTTP/1.0 and 1.1; with --ca-dir tunnels and TLS too, which end here and go on over TLS to whom --ca or the system vouches for. Only this machine and private networks may connect. Runs until it is stopped, and says then what it passed on.";
+HTTP/1.0, 1.1 and 2; with --ca-dir tunnels and TLS too, which end here and go on over TLS to whom --ca or the system vouches for. Only this machine and private networks may connect. Runs until it is stopped, and says then what it passed on.";
 
 /// Its arguments.
 pub fn command() -> Command {

@@ -1,5 +1,6 @@
 //! Collectors in this process between origins and proxies that a test makes: what they share, what it costs, and trouble.
 
+mod http2;
 mod paying;
 mod secure;
 mod sharing;

@@ -73,13 +73,19 @@ fn message(hall: &Hall, head: &RequestHead, client: IpAddr) -> Message {
         fields.remove(REQUEST_ID);
     }
     fields.append("Via", via(hall, head.version));
-    let (method, version) = (head.method.clone(), head.version);
+    // Copies have the version of their client (R106), as far as it is one that every proxy speaks.
+    let version = if head.version == Version::Http10 { Version::Http10 } else { Version::Http11 };
+    let method = head.method.clone();
     Message { method, version, fields, body: None, client: Some(client) }
 }
 
 /// What is added to Via of a message that came in this version (RFC 9110 §7.6.3).
 pub fn via(hall: &Hall, version: Version) -> String {
-    let number = if version == Version::Http10 { "1.0" } else { "1.1" };
+    let number = match version {
+        Version::Http10 => "1.0",
+        Version::Http11 => "1.1",
+        Version::Http2 => "2",
+    };
     format!("{number} {}", hall.via)
 }
 

@@ -2,11 +2,13 @@
 
 use super::admission::{self, admit};
 use super::send::{self, Client, Next};
-use super::{Hall, Held, Refusal};
+use super::{Hall, Held, Refusal, stream};
 use crate::REQUEST_ID;
 use crate::collector::key::Destination;
-use crate::leap::relay::tap;
+use crate::leap::relay::{Piece, tap};
 use crate::leap::{Asked, group};
+use crate::out::Out;
+use crate::streams::Frames;
 use crate::tls::entrance::{self, After, House, OPENED, Within};
 use crate::tls::inbound::{self, Inbound};
 use crate::tls::{Certificates, NotEntered};
@@ -15,25 +17,27 @@ use foxy_base::clock;
 use foxy_http::{
     BodyLength, Method, Persistence, RequestDecoder, RequestEvent, RequestHead, expects_continue,
 };
+use h2::RecvStream;
 use std::io;
 use std::net::IpAddr;
 use std::rc::Rc;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::sync::mpsc::Receiver;
 use tokio::time::{sleep, timeout};
 
 /// Bytes asked of a client at a time.
 const READ: usize = 16 << 10;
 /// Bytes of a request's body that are held.
-const LARGEST_BODY: usize = 1 << 20;
+pub const LARGEST_BODY: usize = 1 << 20;
 /// How long a client may say nothing.
 const IDLE: Duration = Duration::from_secs(60);
 
 /// A request that has come whole, and its place among those under way.
-struct Taken<P> {
-    asked: Asked,
-    client: Client,
-    place: P,
+pub struct Taken<P> {
+    pub asked: Asked,
+    pub client: Client,
+    pub place: P,
 }
 
 /// What comes on a connection.
@@ -44,12 +48,13 @@ enum Came<P> {
 }
 
 /// A client.
-pub struct Guest<'a> {
-    pub hall: &'a Rc<Hall>,
+#[derive(Clone)]
+pub struct Guest {
+    pub hall: Rc<Hall>,
     pub peer: IpAddr,
 }
 
-impl House for Guest<'_> {
+impl House for Guest {
     fn certificates(&self) -> Option<&Certificates> {
         self.hall.front.certificates.as_ref()
     }
@@ -74,10 +79,14 @@ impl House for Guest<'_> {
     ) -> io::Result<After> {
         requests(self, stream, input, within).await
     }
+
+    async fn stream(&self, request: http::Request<RecvStream>, frames: Frames, within: &Within) {
+        stream::serve(self, request, frames, within).await;
+    }
 }
 
 async fn requests(
-    Guest { hall, peer }: &Guest<'_>,
+    Guest { hall, peer }: &Guest,
     stream: &mut Inbound,
     input: &mut BytesMut,
     within: &Within,
@@ -94,26 +103,12 @@ async fn requests(
             }
             Some(Err(reason)) => return refuse(hall, stream, reason).await,
         };
-        let turn = hall.pacer.borrow_mut().turn(hall.front.reach, clock::monotonic());
-        match turn {
-            Ok(wait) if !wait.is_zero() => sleep(wait).await,
-            Ok(_) => {}
-            Err(_) => return refuse(hall, stream, Refusal::RateLimited).await,
+        if let Err(reason) = turn(hall).await {
+            return refuse(hall, stream, reason).await;
         }
         let answering = Held::new(hall, |hall| &hall.answering);
-        let Taken { asked, mut client, place } = taken;
-        let (tap, pieces) = tap(hall.means.run.time_limit);
-        let number = hall.begun.get();
-        hall.begun.set(number + 1);
-        client.asked_as = hall.means.run.numbers.map(|numbers| numbers.copy(number, hall.path));
-        let (means, ends, path) = (Rc::clone(&hall.means), hall.ends.clone(), hall.path);
-        tokio::task::spawn_local(async move {
-            let group = group::ask(means, (asked, number), Some((path, tap))).await;
-            // The receiver lives until every group has come.
-            let _ = ends.send(group);
-            drop(place);
-        });
-        let next = send::answer(hall, stream, &client, pieces).await;
+        let (client, pieces) = begin(hall, taken);
+        let next = send::answer(hall, Out::Text(stream), &client, pieces).await;
         drop(answering);
         match next {
             Next::Request => {}
@@ -122,6 +117,34 @@ async fn requests(
             Next::Reset => return inbound::reset(stream).map(|()| After::Over),
         }
     }
+}
+
+/// Waits until live servers may be asked for more.
+pub async fn turn(hall: &Hall) -> Result<(), Refusal> {
+    let turn = hall.pacer.borrow_mut().turn(hall.front.reach, clock::monotonic());
+    match turn {
+        Ok(wait) if !wait.is_zero() => sleep(wait).await,
+        Ok(_) => {}
+        Err(_) => return Err(Refusal::RateLimited),
+    }
+    Ok(())
+}
+
+/// Has a request asked on every path; what comes of it for its client comes out of the receiver.
+pub fn begin<P: 'static>(hall: &Hall, taken: Taken<P>) -> (Client, Receiver<Piece>) {
+    let Taken { asked, mut client, place } = taken;
+    let (tap, pieces) = tap(hall.means.run.time_limit);
+    let number = hall.begun.get();
+    hall.begun.set(number + 1);
+    client.asked_as = hall.means.run.numbers.map(|numbers| numbers.copy(number, hall.path));
+    let (means, ends, path) = (Rc::clone(&hall.means), hall.ends.clone(), hall.path);
+    tokio::task::spawn_local(async move {
+        let group = group::ask(means, (asked, number), Some((path, tap))).await;
+        // The receiver lives until every group has come.
+        let _ = ends.send(group);
+        drop(place);
+    });
+    (client, pieces)
 }
 
 /// Reads one request; `None` at the end of the connection, or when nothing comes for too long. From its head on it has a place
@@ -177,7 +200,7 @@ async fn read<P>(
 }
 
 /// What of a request says how it is answered.
-fn client(head: &RequestHead) -> Client {
+pub fn client(head: &RequestHead) -> Client {
     Client {
         version: head.version,
         persistent: Persistence::of(head.version, &head.headers) == Persistence::KeepAlive,

@@ -5,6 +5,7 @@ mod admission;
 mod connection;
 mod reasons;
 mod send;
+mod stream;
 #[cfg(test)]
 mod tests;
 
@@ -246,7 +247,7 @@ async fn accept(listener: tokio::net::TcpListener, hall: Rc<Hall>) {
             let hall = Rc::clone(&hall);
             tokio::task::spawn_local(async move {
                 // A client that goes away ends its connection, and nothing else.
-                let _ = entrance::serve(&Guest { hall: &hall, peer: address }, client).await;
+                let _ = entrance::serve(&Guest { hall, peer: address }, client).await;
                 drop(held);
             });
         }

@@ -4,11 +4,10 @@ use super::{Hall, Refusal, admission};
 use crate::REQUEST_ID;
 use crate::leap::Failure;
 use crate::leap::relay::Piece;
-use crate::tls::inbound::Inbound;
+use crate::out::Out;
 use bytes::{Bytes, BytesMut};
 use foxy_http::{BodyLength, Headers, ResponseHead, Version, encode, framing, strip_hop_by_hop};
 use std::io;
-use tokio::io::AsyncWriteExt;
 use tokio::sync::mpsc::Receiver;
 use tokio::sync::mpsc::error::TryRecvError;
 use tokio::time::timeout;
@@ -41,19 +40,21 @@ pub enum Next {
 }
 
 /// Sends what comes, all of it, and says what comes after.
-pub async fn answer(hall: &Hall, stream: &mut Inbound, client: &Client, mut pieces: Receiver<Piece>) -> Next {
+pub async fn answer(hall: &Hall, out: Out<'_>, client: &Client, mut pieces: Receiver<Piece>) -> Next {
+    let mut out = Sending { out, hall };
     let (head, length) = match pieces.recv().await {
         Some(Piece::Head(head, length)) => (head, length),
-        Some(Piece::Failed(failure)) => return fail(hall, stream, failure).await,
+        Some(Piece::Failed(failure)) => return fail(out, failure).await,
         Some(Piece::Body(_) | Piece::End) | None => return Next::Close,
     };
-    let old = client.version == Version::Http10;
-    let unframed = length == BodyLength::UntilClose || (length == BodyLength::Chunked && old);
-    let chunked = length == BodyLength::Chunked && !old;
+    let (text, old) = (client.version != Version::Http2, client.version == Version::Http10);
+    let unframed = text && (length == BodyLength::UntilClose || (length == BodyLength::Chunked && old));
+    let chunked = text && length == BodyLength::Chunked && !old;
     let persistent = client.persistent && !unframed && length != BodyLength::Tunnel && !hall.over.get();
     let mut output = BytesMut::new();
-    encode::response_head(&dressed(hall, client, head, (chunked, persistent)), &mut output);
-    let mut out = Out { stream, hall };
+    if out.head(&dressed(hall, client, head, (chunked, persistent)), &mut output).is_err() {
+        return Next::Close;
+    }
     loop {
         let piece = match pieces.try_recv() {
             Ok(piece) => Some(piece),
@@ -83,32 +84,45 @@ pub async fn answer(hall: &Hall, stream: &mut Inbound, client: &Client, mut piec
     if chunked {
         encode::last_chunk(&Headers::new(), &mut output);
     }
-    match out.send(&mut output).await {
+    match out.finish(&mut output).await {
         Ok(()) if persistent => Next::Request,
         _ => Next::Close,
     }
 }
 
-struct Out<'a> {
-    stream: &'a mut Inbound,
+struct Sending<'a> {
+    out: Out<'a>,
     hall: &'a Hall,
 }
 
-impl Out<'_> {
+impl Sending<'_> {
+    fn head(&mut self, head: &ResponseHead, output: &mut BytesMut) -> io::Result<()> {
+        let begun = self.out.head(head, output);
+        begun.map(drop).inspect_err(|_| self.hall.count(|counts| counts.gone += 1))
+    }
+
+    /// Sends what there is, which is all.
+    async fn finish(&mut self, output: &mut BytesMut) -> io::Result<()> {
+        self.send(output).await?;
+        self.out.end()
+    }
+
+    async fn whole(&mut self, head: &ResponseHead, text: &str) -> io::Result<()> {
+        let mut output = BytesMut::new();
+        self.head(head, &mut output)?;
+        output.extend_from_slice(text.as_bytes());
+        self.finish(&mut output).await
+    }
+
     /// Sends what there is; a client that takes nothing for the time limit has gone.
     async fn send(&mut self, output: &mut BytesMut) -> io::Result<()> {
-        let mut rest = &output[..];
-        while !rest.is_empty() {
-            match timeout(self.hall.means.run.time_limit, self.stream.write(rest)).await {
-                Ok(Ok(written @ 1..)) => rest = &rest[written..],
-                _ => {
-                    self.hall.count(|counts| counts.gone += 1);
-                    return Err(io::ErrorKind::BrokenPipe.into());
-                }
+        while !output.is_empty() {
+            if !matches!(timeout(self.hall.means.run.time_limit, self.out.send(output)).await, Ok(Ok(()))) {
+                self.hall.count(|counts| counts.gone += 1);
+                return Err(io::ErrorKind::BrokenPipe.into());
             }
         }
-        output.clear();
-        self.stream.flush().await
+        self.out.flush().await
     }
 }
 
@@ -141,30 +155,46 @@ fn dressed(
 }
 
 /// Says that the path has no answer.
-async fn fail(hall: &Hall, stream: &mut Inbound, failure: Failure) -> Next {
+async fn fail(mut out: Sending<'_>, failure: Failure) -> Next {
     let (status, known) = match failure {
         Failure::Timeout => (504, "http_response_timeout"),
         Failure::NoConnection | Failure::NoTunnel => (502, "connection_refused"),
         Failure::Certificate => (502, "tls_certificate_error"),
         Failure::Handshake => (502, "tls_protocol_error"),
         Failure::Unanswered => (502, "connection_terminated"),
-        Failure::Closed => (502, "http_response_incomplete"),
+        Failure::Closed | Failure::Reset => (502, "http_response_incomplete"),
         Failure::NotHttp => (502, "http_protocol_error"),
     };
-    let text =
-        format!("foxy leap: no answer from {}: {}\n", hall.means.run.paths[hall.path].name, failure.name());
-    let mut output = plain(status, &text, Some(known));
+    let name = &out.hall.means.run.paths[out.hall.path].name;
+    let text = format!("foxy leap: no answer from {name}: {}\n", failure.name());
+    let head = own(status, &text, Some(known));
     // A client that does not take even that is counted there.
-    let _ = Out { stream, hall }.send(&mut output).await;
+    let _ = out.whole(&head, &text).await;
     Next::Close
 }
 
-/// A whole answer that says why a request is refused.
-pub fn refusal(reason: Refusal) -> BytesMut {
-    plain(reason.status(), &format!("foxy leap: {}\n", reason.description()), None)
+/// Says on a stream why a request is refused.
+pub async fn refuse(hall: &Hall, out: Out<'_>, reason: Refusal) {
+    let (head, text) = refused(reason);
+    // A client that does not take even that is counted there.
+    let _ = Sending { out, hall }.whole(&head, &text).await;
 }
 
-fn plain(status: u16, text: &str, proxy_status: Option<&str>) -> BytesMut {
+/// The text that says why a request is refused.
+pub fn refusal(reason: Refusal) -> BytesMut {
+    let ((head, text), mut output) = (refused(reason), BytesMut::new());
+    encode::response_head(&head, &mut output);
+    output.extend_from_slice(text.as_bytes());
+    output
+}
+
+fn refused(reason: Refusal) -> (ResponseHead, String) {
+    let text = format!("foxy leap: {}\n", reason.description());
+    (own(reason.status(), &text, None), text)
+}
+
+/// The head of an answer of our own.
+fn own(status: u16, text: &str, proxy_status: Option<&str>) -> ResponseHead {
     let mut head = ResponseHead::new(status);
     head.headers.append("Content-Type", "text/plain");
     head.headers.append("Content-Length", text.len().to_string());
@@ -173,8 +203,5 @@ fn plain(status: u16, text: &str, proxy_status: Option<&str>) -> BytesMut {
         head.headers.append("Proxy-Status", format!("foxy-leap; error={error}"));
     }
     head.headers.append("Connection", "close");
-    let mut output = BytesMut::new();
-    encode::response_head(&head, &mut output);
-    output.extend_from_slice(text.as_bytes());
-    output
+    head
 }

@@ -16,7 +16,7 @@ them, POST, private answers, cookies and errors included, and lets each pay what
 first byte, and the transfer as it came. What nobody may keep it keeps for 180 seconds. It opens a connection for each exchange, asks \
 no origin twice because of an error, and never serves one proxy before the one that came first.\n\n\
 Proxies of one machine are told apart by where they connect to: give each a --listen of its own, and make it the only way out of \
-the proxy. Only this machine and private networks may connect.\n\n\
+the proxy. It may speak HTTP/1 or HTTP/2. Only this machine and private networks may connect.\n\n\
 HTTPS: with --ca-dir a place also takes CONNECT and TLS, and ends both with certificates of that authority, which the proxies must trust \
 (foxy: --origin-ca). https URLs are asked for over TLS, from an origin that --ca or the system vouches for; the handshake is part of the \
 connection that a hit pays for.\n\n\

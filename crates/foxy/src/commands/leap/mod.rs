@@ -51,11 +51,11 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     let (own_origin, origin) = origin(matches)?;
     let interrupted = interrupted()?;
     let trust = trust::read(matches, own_origin.as_ref())?;
-    let outgoing = Outgoing::new(&trust);
+    let (outgoing, passing_on) = (secure::outgoing(matches, &trust), Outgoing::new(&trust));
     let wanted = Arc::new(Wanted::default());
     let collector = parent::start(matches, &proxies, origin, trust, &wanted)?;
     let parent = collector.as_ref().and_then(|collector| collector.addresses().last().copied()).or(origin);
-    let passthrough = passthrough(matches, &mut proxies, parent, &outgoing)?;
+    let passthrough = passthrough(matches, &mut proxies, parent, passing_on)?;
     let started = match (&collector, origin) {
         (Some(collector), Some(origin)) if !chosen.is_empty() => {
             let places = (&chosen[..], &collector.addresses()[1..]);
@@ -130,12 +130,12 @@ fn passthrough(
     matches: &ArgMatches,
     proxies: &mut [Named],
     parent: Option<SocketAddr>,
-    outgoing: &Outgoing,
+    outgoing: Outgoing,
 ) -> Result<Option<Multiplier>, Failure> {
     let Some(place) = proxies.last_mut().filter(|_| arguments::has_passthrough(matches)) else {
         return Ok(None);
     };
-    let started = Multiplier::pass_through_tls(parent, certificates::of(matches)?, outgoing.clone())
+    let started = Multiplier::pass_through_tls(parent, certificates::of(matches)?, outgoing)
         .map_err(|error| Failure::Failed(format!("leap: no pass-through proxy: {error}")))?;
     place.address = started.address();
     Ok(Some(started))

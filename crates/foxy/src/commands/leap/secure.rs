@@ -1,13 +1,19 @@
-//! What of `foxy leap` is spoken over TLS: its arguments, and what they mean for the origin, the copies and who is started here.
+//! What of `foxy leap` is spoken over TLS or in HTTP/2: its arguments, and what they mean for the origin, the copies and who is started
+//! here.
 
 use crate::failure::Failure;
-use crate::lab::arguments::switch;
+use crate::lab::arguments::{option, switch};
 use crate::lab::{certificates, trust};
 use clap::{Arg, ArgMatches};
 use foxy_lab::Scheme;
+use foxy_lab::leap::Outgoing;
+use foxy_lab::tls::Trust;
+
+/// What `--protocol` can be besides HTTP/1.1.
+const HTTP2: &str = "2";
 
 /// The arguments.
-pub fn arguments() -> [Arg; 3] {
+pub fn arguments() -> [Arg; 4] {
     [
         switch(
             "tls",
@@ -16,6 +22,13 @@ pub fn arguments() -> [Arg; 3] {
         .conflicts_with_all(["check", "start"]),
         trust::argument(),
         certificates::argument(),
+        option(
+            "protocol",
+            "VERSION",
+            "HTTP towards the proxies, not the origin itself; 2 is by prior knowledge, for https by ALPN",
+        )
+        .value_parser(["1.1", HTTP2])
+        .default_value("1.1"),
     ]
 }
 
@@ -40,4 +53,12 @@ pub fn check(matches: &ArgMatches) -> Result<(), Failure> {
 /// How the origin is spoken with.
 pub fn scheme(matches: &ArgMatches) -> Scheme {
     if matches.get_flag("tls") { Scheme::Https } else { Scheme::Http }
+}
+
+/// How copies go out that trust these.
+pub fn outgoing(matches: &ArgMatches, trust: &Trust) -> Outgoing {
+    match matches.get_one::<String>("protocol") {
+        Some(protocol) if protocol == HTTP2 => Outgoing::http2(trust),
+        _ => Outgoing::new(trust),
+    }
 }
