@@ -153,6 +153,38 @@ fn polymix_goes_through_its_phases() {
     assert_eq!(records[0]["scale"], 1.0 / 20_000.0);
 }
 
+/// A search whose cache is 16 MiB and whose samples are short.
+const PEAK: &str = "model = \"polymix-4/1\"\nabout = \"x\"\npeak-rate = 500\nfill-rate = 300\ncache-size = \"320M\"\n\
+                    time-scale = 20\ndelay-scale = 1000\n";
+
+#[test]
+fn a_peak_is_searched_of_a_proxy_that_is_started_for_it() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let [workload, file] = ["mine.toml", "run.jsonl"].map(|name| folder.path().join(name));
+    std::fs::write(&workload, PEAK).expect("written");
+    let mut command = command(&["peak", "--start", "foxy", "--sample", "0.3", "--limit", "2"]);
+    command.arg("--workload").arg(&workload).arg("--folder").arg(folder.path()).arg("--json").arg(&file);
+    // Two seconds do not fill it: what was measured is kept, and said to be incomplete.
+    let (code, _, err) = ended(&mut command);
+    assert_eq!(code, Some(3), "{err}");
+    let records = records(&file);
+    assert_eq!(value(&records, "wrong_bytes"), 0.0);
+    assert!(value(&records, "cpu_us_per_request") > 0.0);
+    let set_up = records.iter().find(|record| record["kind"] == "subject").expect("how it was set up");
+    assert_eq!(set_up["subject"], "foxy");
+    let left: Vec<_> = std::fs::read_dir(folder.path()).expect("a folder").flatten().collect();
+    assert_eq!(left.len(), 2, "{left:?}");
+}
+
+#[test]
+fn a_peak_of_nobody_ends_with_one_line_instead_of_never() {
+    let nobody = std::net::TcpListener::bind("127.0.0.1:0").and_then(|place| place.local_addr());
+    let nobody = nobody.expect("a free port").to_string();
+    let (code, _, err) = ended(&mut command(&["peak", "--proxy", &nobody, "--sample", "0.1"]));
+    assert_eq!(code, Some(3), "{err}");
+    assert!(err.contains("peak: no request was answered; is the proxy running there?"), "{err}");
+}
+
 #[test]
 fn a_peak_ends_when_the_cache_is_filled_twice() {
     let lines = "model = \"polymix-4/1\"\nabout = \"x\"\npeak-rate = 500\nfill-rate = 300\ncache-size = \"20M\"\n\

@@ -14,6 +14,26 @@ fn wpb(proxy: &str, clients: &str, more: &[&str]) -> (Option<i32>, String, Strin
     foxy(&[&small[..], more].concat())
 }
 
+#[test]
+fn a_proxy_that_is_started_for_the_benchmark_is_described_and_ended() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let [json, place] = ["run.jsonl", "place"].map(|name| folder.path().join(name));
+    std::fs::create_dir(&place).expect("made");
+    let [json_name, place_name] = [&json, &place].map(|path| path.to_str().expect("UTF-8"));
+    let what = ["wpb", "--start", "foxy", "--clients", "2", "--requests", "10", "--latency", "20ms"];
+    let more = ["--folder", place_name, "--json", json_name, "--fail-if", "errors>0"];
+    let (code, out, err) = foxy(&[&what[..], &more[..]].concat());
+    assert_eq!(code, Some(0), "{out}{err}");
+    let records = records(&json);
+    assert!(value(&records, "wpb-2", "hit_ratio").expect("measured") > 0.0, "{out}");
+    let of_foxy =
+        |kind: &str| records.iter().any(|record| record["kind"] == kind && record["subject"] == "foxy");
+    assert!(of_foxy("subject") && of_foxy("measure"), "{records:?}");
+    assert_eq!(std::fs::read_dir(&place).expect("a folder").count(), 0);
+    let (code, _, err) = foxy(&["wpb", "--start", "foxy", "--proxy", "127.0.0.1:1"]);
+    assert!(code == Some(2) && err.contains("--start"), "{err}");
+}
+
 /// The records of a run through a fresh reference proxy.
 fn records_of(arguments: &[&str], clients: &str) -> Vec<Value> {
     let folder = tempfile::tempdir().expect("a folder");

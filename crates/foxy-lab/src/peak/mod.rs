@@ -14,6 +14,9 @@ pub const END: f64 = 2.0;
 /// See [`END`].
 pub const SUMMARY_FROM: f64 = 1.5;
 
+/// Windows without an answer after which there is nobody to wait for.
+const SILENT: usize = 3;
+
 /// What a search for the peak is given.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Search {
@@ -105,6 +108,13 @@ impl Finder {
         self.windows.last().is_some_and(|window| window.fill >= END)
     }
 
+    /// Whether nobody answers any more.
+    #[must_use]
+    pub fn is_silent(&self) -> bool {
+        let last = self.windows.iter().rev().take(SILENT);
+        self.windows.len() >= SILENT && last.filter(|window| window.response.is_some()).count() == 0
+    }
+
     /// Whether all robots are active and it is still not the peak.
     #[must_use]
     pub fn lacks_robots(&self) -> bool {
@@ -155,7 +165,7 @@ impl Finder {
     }
 }
 
-/// The search as a plan of robots: windows follow each other until the cache was filled twice, or it is stopped.
+/// The search as a plan of robots: windows follow each other until the cache was filled twice, nobody answers, or it is stopped.
 pub struct PeakPlan<'a> {
     /// The search.
     pub finder: Finder,
@@ -175,7 +185,8 @@ impl Plan for PeakPlan<'_> {
         if elapsed >= self.finder.search.window * begun {
             self.finder.end_window(seen);
             let goes_on = self.finder.windows.last().is_some_and(|window| (self.watch)(window));
-            if !goes_on || self.finder.is_over() || elapsed >= self.limit {
+            let finder = &self.finder;
+            if !goes_on || finder.is_over() || finder.is_silent() || elapsed >= self.limit {
                 return None;
             }
         }
@@ -191,6 +202,18 @@ mod tests {
         let law = Law::scaled(1);
         let window = Duration::from_secs(60);
         Search { law, window, cache_size: 1000, first_load: 100.0, most_load: 1000.0 }
+    }
+
+    #[test]
+    fn who_answers_nothing_in_three_windows_ends_the_search_and_who_pauses_does_not() {
+        let mut plan = PeakPlan { finder: Finder::new(search()), limit: Duration::MAX, watch: &mut |_| true };
+        let mut seen = Seen::default();
+        for (minute, answers) in [1, 0, 0, 1, 0, 0, 0].into_iter().enumerate() {
+            seen.answered += answers;
+            let minutes = u64::try_from(minute).expect("small") + 1;
+            let goes_on = plan.step(Duration::from_secs(60 * minutes), &seen).is_some();
+            assert_eq!(goes_on, minute < 6, "{minute}");
+        }
     }
 
     #[test]

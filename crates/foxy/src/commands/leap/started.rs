@@ -5,7 +5,8 @@ use super::arguments::Named;
 use crate::failure::Failure;
 use crate::lab::arguments::{option, switch};
 use crate::lab::peers::process::Running;
-use crate::lab::peers::{Description, Holding, Peer, choice, ready, set_up};
+use crate::lab::peers::single::bring_up;
+use crate::lab::peers::{Description, Holding, Peer, choice, ready};
 use crate::lab::temporary::Temporary;
 use crate::terminal::{self, Level};
 use clap::{Arg, ArgMatches, value_parser};
@@ -188,12 +189,9 @@ impl Ground<'_> {
             holding: Holding::Disk,
             cores: std::thread::available_parallelism().map_or(1, usize::from),
         };
-        let plan = (peer.plan)(&description);
-        let mut running = Running::start(peer, program, &description, &plan, None)?;
-        ready::wait_until_ready(&mut running, name, (description.listen, self.host), self.interrupted)?;
-        let folders = [&*description.folder, self.folder];
-        let subject = set_up::record((peer, program), (name, self.workload), &plan, &folders);
-        Ok((description.listen, running, Record::Subject(subject)))
+        let (whose, what) = ((peer, &**program, &**name), (self.host, self.workload));
+        let (running, set_up) = bring_up(whose, &description, what, self.folder, self.interrupted)?;
+        Ok((description.listen, running, set_up))
     }
 }
 

@@ -112,23 +112,22 @@ fn how() -> Vec<Arg> {
     ]
 }
 
-/// How the proxy is asked for `workload`; the rest is as `LoadOptions::new` has it.
+/// How the proxy at `target` is asked for `workload`, in origin form if it is a `reverse` one; the rest is as `LoadOptions::new` has it.
 ///
 /// # Errors
 /// Authorities that cannot be read.
 pub fn wire(
     matches: &ArgMatches,
+    (target, reverse): (SocketAddr, bool),
     workload: Workload,
     started_here: Option<&Origin>,
 ) -> Result<LoadOptions, Failure> {
     let origin = matches.get_one::<String>("origin").cloned();
     let origin =
         origin.or_else(|| started_here.map(|origin| origin.address().to_string())).unwrap_or_default();
-    let mode =
-        if matches.get_flag("reverse") { Mode::Reverse { host: origin } } else { Mode::Forward { origin } };
+    let mode = if reverse { Mode::Reverse { host: origin } } else { Mode::Forward { origin } };
     let protocol = matches.get_one::<String>("protocol").expect("has a default");
     let protocol = PROTOCOLS.iter().find(|known| known.0 == protocol).expect("clap knows the values").1;
-    let target = *matches.get_one("proxy").expect("required");
     Ok(LoadOptions {
         protocol,
         tls: trust::of(matches, started_here)?,
@@ -165,7 +164,8 @@ pub fn options(
         (_, None, None) => (64, Pace::Closed),
     };
     let clients = matches.get_one::<u32>("clients").copied().unwrap_or(clients) as usize;
-    Ok(LoadOptions { clients, pace, stop, ..wire(matches, workload, started_here)? })
+    let whom = (*matches.get_one("proxy").expect("required"), matches.get_flag("reverse"));
+    Ok(LoadOptions { clients, pace, stop, ..wire(matches, whom, workload, started_here)? })
 }
 
 /// The fault that is asked for, if one is; its run begins now.

@@ -7,7 +7,8 @@ use super::load::arguments::{whom, wire};
 use super::load::{failed, provide_descriptors, setup, start_origin};
 use crate::failure::Failure;
 use crate::lab::arguments::{html, option};
-use crate::lab::{records, workloads};
+use crate::lab::peers::single::{self, Single};
+use crate::lab::{origin, records, workloads};
 use crate::signals::interrupted;
 use crate::terminal::{self, Level};
 use clap::{Arg, ArgMatches, Command, value_parser};
@@ -15,6 +16,7 @@ use foxy_base::ByteSize;
 use foxy_lab::peak::law::Law;
 use foxy_lab::peak::{Finder, PeakPlan, Search, Window};
 use foxy_lab::robots::{self, Robots};
+use foxy_report::Record;
 use foxy_workload::polymix::{PolyMix4, ROBOT_CONNECTIONS, requests_per_start};
 use foxy_workload::{Model, Workload};
 use std::sync::atomic::Ordering::Relaxed;
@@ -36,6 +38,8 @@ pub fn command() -> Command {
              divides samples, life cycles and the cache, --delay-scale the servers' think time and the window.",
         )
         .args(whom())
+        .mut_arg("proxy", |proxy| proxy.required(false).required_unless_present("start"))
+        .args(single::arguments(&["proxy", "origin", "reverse", "tls", "pid"]))
         .args(search_arguments())
 }
 
@@ -90,15 +94,25 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     let (workload, knobs) = workload(matches)?;
     let search = search(matches, &knobs)?;
     provide_descriptors(matches, &workload)?;
-    let origin = start_origin(matches, &workload)?;
-    let options = wire(matches, workload, origin.as_ref())?;
+    let interrupted = interrupted()?;
+    let (origin, started) = if matches.contains_id("start") {
+        let (origin, cache) = (origin::start("peak", 1)?, ByteSize(search.cache_size));
+        let single = Single::start(matches, origin.address(), (cache, workload.name.as_str()), &interrupted)?;
+        (Some(origin), single)
+    } else {
+        (start_origin(matches, &workload)?, None)
+    };
+    let whom = match &started {
+        Some(single) => (single.address, true),
+        None => (*matches.get_one("proxy").expect("required"), matches.get_flag("reverse")),
+    };
+    let options = wire(matches, whom, workload, origin.as_ref())?;
     let most = PolyMix4 { peak_rate: search.most_load, ..knobs.clone() };
     let robots = Robots {
         count: most.robots() as usize,
         connections: ROBOT_CONNECTIONS,
         starts: search.most_load / requests_per_start(),
     };
-    let interrupted = interrupted()?;
     let limit = positive(matches, "limit")?.map_or(Duration::MAX, Duration::from_secs_f64);
     let mut show = |window: &Window| {
         terminal::report(Level::Info, &report::line(window));
@@ -106,8 +120,13 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     };
     let mut plan = PeakPlan { finder: Finder::new(search), limit, watch: &mut show };
     let sections = robots::run(&options, robots, &mut plan, &mut |_| {}).map_err(failed)?;
-    let finder = plan.finder;
-    report::write(matches, setup(&options), &search, &finder, &sections[0])
+    let (finder, report) = (plan.finder, &sections[0]);
+    let given = matches.get_one::<String>("subject").expect("has a default").clone();
+    let subject = started.as_ref().map_or(given, |single| single.name.to_owned());
+    let (mut more, lost) = started.map_or_else(Default::default, |single| single.end(report.asked()));
+    more.extend(lost.iter().map(|why| Record::FailedRun { subject: subject.clone(), reason: why.clone() }));
+    let written = report::write(matches, setup(&options), (&subject, more), (&search, &finder), report);
+    lost.map_or(written, |why| Err(Failure::Failed(format!("peak: {why}; what was measured stands above"))))
 }
 
 /// The workload, its knobs changed as the arguments say.

@@ -23,26 +23,26 @@ pub fn line(window: &Window) -> String {
     )
 }
 
-/// Says and writes what the search came to.
+/// Says and writes what the search came to, with what more there is to record of its subject.
 ///
 /// # Errors
 /// When there is no result, or a file cannot be written.
 pub fn write(
     matches: &ArgMatches,
     setup: Setup,
-    search: &Search,
-    finder: &Finder,
+    (subject, more): (&str, Vec<Record>),
+    (search, finder): (&Search, &Finder),
     report: &LoadReport,
 ) -> Result<(), Failure> {
-    let subject = matches.get_one::<String>("subject").expect("has a default");
     let mut found = measures(subject, search, finder);
     let complete = finder.is_over();
     found.extend(report.records(subject, None));
+    found.extend(more);
     found.extend(timelines(subject, finder));
     if !complete {
         let fill = finder.windows().last().map_or(0.0, |window| window.fill);
         let reason = format!("stopped at {fill:.2} of {END} fills; what was measured until then is here");
-        found.push(Record::FailedRun { subject: subject.clone(), reason });
+        found.push(Record::FailedRun { subject: subject.into(), reason });
     }
     terminal::print(load::table(&found).trim_end());
     if finder.lacks_robots() {

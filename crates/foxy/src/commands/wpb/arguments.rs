@@ -2,6 +2,7 @@
 
 use crate::failure::Failure;
 use crate::lab::arguments::{count, fail_if, html, option, switch};
+use crate::lab::peers::single::{self, Single};
 use crate::lab::{records, seed};
 use crate::settings::units::parse_duration;
 use clap::{Arg, ArgMatches, Command, value_parser};
@@ -13,6 +14,8 @@ use std::time::Duration;
 /// What a quick run has instead: about a minute for 8 to 96 clients.
 const QUICK_REQUESTS: u32 = 40;
 const QUICK_LATENCY: Duration = Duration::from_millis(30);
+/// The cache of a proxy that is started here, unless told otherwise.
+pub const CACHE: ByteSize = ByteSize(64 << 20);
 /// An answer may take this much longer than the servers' latency.
 const SLACK: Duration = Duration::from_secs(60);
 
@@ -32,13 +35,16 @@ pub fn command() -> Command {
         .about("Run the Wisconsin Proxy Benchmark on a proxy")
         .long_about(LONG)
         .args(whom())
+        .args(single::arguments(&["proxy", "origin", "reverse", "subject"]))
         .args(what())
         .args(outputs())
 }
 
 fn whom() -> Vec<Arg> {
     vec![
-        option("proxy", "ADDRESS:PORT", "The proxy").required(true).value_parser(value_parser!(SocketAddr)),
+        option("proxy", "ADDRESS:PORT", "The proxy")
+            .required_unless_present("start")
+            .value_parser(value_parser!(SocketAddr)),
         option("origin", "ADDRESS:PORT", "A server (`foxy origin`) instead of those that are started here")
             .value_parser(value_parser!(SocketAddr)),
         switch("reverse", "Send origin-form requests, as to a reverse proxy").requires("origin"),
@@ -63,7 +69,7 @@ fn what() -> Vec<Arg> {
         option(
             "cache-size",
             "SIZE",
-            "The proxy's cache: says at which points less than four times this was fetched",
+            "The proxy's cache: says at which points less than four times this was fetched (with --start 64MiB)",
         )
         .value_parser(value_parser!(ByteSize)),
         option("time-limit", "TIME", "After how long an answer counts as missing (the latency and 60s)")
@@ -94,25 +100,33 @@ pub struct Plan {
     pub time_limit: Duration,
 }
 
-/// What the arguments come to.
+/// How many clients each point has.
 ///
 /// # Errors
 /// A range of clients that has no number in it.
-pub fn plan(matches: &ArgMatches) -> Result<Plan, Failure> {
-    let quick = matches.get_flag("quick");
+pub fn clients(matches: &ArgMatches) -> Result<Vec<u32>, Failure> {
     let step = matches.get_one("step").copied().unwrap_or(8);
-    let clients = points(matches.get_one::<String>("clients").expect("has a default"), step);
+    points(matches.get_one::<String>("clients").expect("has a default"), step).map_err(Failure::Unusable)
+}
+
+/// What the arguments come to for these numbers of clients, of a proxy that was `started` here or of the one that they name.
+pub fn plan(matches: &ArgMatches, clients: Vec<u32>, started: Option<(&Single, SocketAddr)>) -> Plan {
+    let quick = matches.get_flag("quick");
     let latency = matches.get_one("latency").copied();
     let latency = latency.unwrap_or(if quick { QUICK_LATENCY } else { foxy_lab::wpb::LATENCY });
     let defaults = Wpb::new(1);
     let requests = if quick { QUICK_REQUESTS } else { defaults.requests };
     let pareto = matches.get_one::<String>("sizes").is_some_and(|sizes| sizes == "pareto");
-    Ok(Plan {
-        target: *matches.get_one("proxy").expect("required"),
-        origin: matches.get_one("origin").copied(),
-        reverse: matches.get_flag("reverse"),
-        subject: matches.get_one::<String>("subject").expect("has a default").clone(),
-        clients: clients.map_err(Failure::Unusable)?,
+    Plan {
+        target: started
+            .map_or_else(|| *matches.get_one("proxy").expect("required"), |(single, _)| single.address),
+        origin: started.map(|(_, origin)| origin).or_else(|| matches.get_one("origin").copied()),
+        reverse: started.is_some() || matches.get_flag("reverse"),
+        subject: started.map_or_else(
+            || matches.get_one::<String>("subject").expect("has a default").clone(),
+            |(single, _)| single.name.to_owned(),
+        ),
+        clients,
         knobs: Wpb {
             requests: matches.get_one("requests").copied().unwrap_or(requests),
             sizes: if pareto { Sizes::Pareto } else { Sizes::Uniform },
@@ -121,9 +135,9 @@ pub fn plan(matches: &ArgMatches) -> Result<Plan, Failure> {
         },
         latency,
         slow: matches.get_one("slow-bytes-per-second").copied(),
-        cache: matches.get_one("cache-size").copied(),
+        cache: matches.get_one("cache-size").copied().or(started.map(|_| CACHE)),
         time_limit: matches.get_one("time-limit").copied().unwrap_or(latency + SLACK),
-    })
+    }
 }
 
 /// The numbers of clients that a range and a step give.

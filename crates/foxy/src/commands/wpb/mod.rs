@@ -5,12 +5,13 @@ mod report;
 
 use crate::failure::Failure;
 use crate::lab::ending::conclude;
+use crate::lab::peers::single::Single;
 use crate::lab::progress::Progress;
 use crate::lab::{origin, records};
 use crate::signals::interrupted;
 use crate::terminal::{self, Level};
 pub use arguments::command;
-use arguments::{Plan, plan};
+use arguments::{CACHE, Plan, plan};
 use clap::ArgMatches;
 use foxy_base::random::split_mix;
 use foxy_lab::Origin;
@@ -26,9 +27,11 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 /// # Errors
 /// Arguments that cannot be used, a proxy that does not answer or answers no more, a signal, a file that cannot be written.
 pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
-    let plan = plan(matches)?;
+    let (clients, interrupted) = (arguments::clients(matches)?, interrupted()?);
+    let started = start(matches, &interrupted)?;
+    let here = started.as_ref().map(|(single, origin)| (single, origin.address()));
+    let plan = plan(matches, clients, here);
     let (_servers, route) = route(&plan)?;
-    let interrupted = interrupted()?;
     let first = run_of(&plan, plan.clients[0], &route, &interrupted);
     if let Err(cause) = wpb::probe(&first).map_err(failed)? {
         return Err(Failure::Failed(format!(
@@ -42,7 +45,21 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
         )));
     }
     let (points, stopped) = all_points(&plan, &route, &interrupted)?;
-    finish(matches, &plan, points, stopped)
+    let requests =
+        points.iter().map(|point| u64::from(point.clients)).sum::<u64>() * 3 * u64::from(plan.knobs.requests);
+    let (more, lost) = started.map_or_else(Default::default, |(single, _)| single.end(requests));
+    finish(matches, &plan, points, (more, lost.or(stopped)))
+}
+
+/// The proxy that is to be started, with the origin behind it; none when one runs already.
+fn start(matches: &ArgMatches, interrupted: &Arc<AtomicBool>) -> Result<Option<(Single, Origin)>, Failure> {
+    if !matches.contains_id("start") {
+        return Ok(None);
+    }
+    let origin = origin::start("wpb", 1)?;
+    let cache = matches.get_one("cache-size").copied().unwrap_or(CACHE);
+    let single = Single::start(matches, origin.address(), (cache, "wpb"), interrupted)?;
+    Ok(single.map(|single| (single, origin)))
 }
 
 /// Every point until one shows that no more make sense; why, if so.
@@ -113,7 +130,7 @@ fn finish(
     matches: &ArgMatches,
     plan: &Plan,
     points: Vec<PointReport>,
-    stopped: Option<String>,
+    (more, stopped): (Vec<Record>, Option<String>),
 ) -> Result<(), Failure> {
     let outcome = Outcome { plan, points: &points };
     terminal::print(outcome.text().trim_end());
@@ -121,6 +138,7 @@ fn finish(
         terminal::report(Level::Warning, &format!("wpb: {warning}"));
     }
     let mut found: Vec<Record> = points.iter().flat_map(|point| point.records(&plan.subject)).collect();
+    found.extend(more);
     if let Some(reason) = &stopped {
         found.push(Record::FailedRun { subject: plan.subject.clone(), reason: reason.clone() });
     }

@@ -9,6 +9,7 @@ mod nginx;
 pub mod process;
 pub mod ready;
 pub mod set_up;
+pub mod single;
 mod squid;
 pub mod system_calls;
 mod trafficserver;
