@@ -8,6 +8,7 @@ use foxy_lab::collector::CollectorReport;
 use foxy_lab::leap::{LeapReport, PairedDifference, Refusal, noise_floor};
 use foxy_lab::tls::NotEntered;
 use foxy_report::chart::{Chart, Line, Look, Provenance, shares_over_times};
+use foxy_report::number::readable;
 use foxy_report::{Measure, Page, Place, Record, Setup};
 
 /// The share of its time from which on the replay's thread was the limit.
@@ -44,12 +45,12 @@ impl Outcome<'_> {
         let asked = self.asked.map(|asked| format!("{asked}\n")).unwrap_or_default();
         format!(
             "{asked}{} requests, {} refused for want of room; judged by {judge}; the origin asked again after {}; \
-             {:.0} requests a second, where LEAP's one thread could do {:.0}; times in ms",
+             {} requests a second, where LEAP's one thread could do {}; times in ms",
             report.requests,
             report.refused,
             report.asked_again,
-            report.requests as f64 / report.elapsed.as_secs_f64().max(1e-9),
-            report.ceiling()
+            readable(report.requests as f64 / report.elapsed.as_secs_f64().max(1e-9)),
+            readable(report.ceiling())
         )
     }
 
@@ -154,10 +155,10 @@ impl Outcome<'_> {
         }
         if report.busy() >= BUSY {
             warnings.push(format!(
-                "the replay, not the proxies, was the limit: its thread ran {:.0} % of the time, and can do {:.0} requests a second; \
+                "the replay, not the proxies, was the limit: its thread ran {:.0} % of the time, and can do {} requests a second; \
                  lower --rate or --clients",
                 report.busy() * 100.0,
-                report.ceiling()
+                readable(report.ceiling())
             ));
         }
         let late = report.late.at(0.99);
