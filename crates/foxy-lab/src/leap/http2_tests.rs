@@ -115,7 +115,7 @@ fn a_proxy_that_resets_hangs_or_speaks_no_http2_costs_its_own_row_and_is_named()
         (closes, Failure::Unanswered, Verdict::Incomplete),
     ] {
         let mut run = run_of(&[("direct", honest(), Manner::Direct), ("bad", address, Manner::Reverse)]);
-        run.time_limit = Duration::from_millis(500);
+        run.time_limit = Duration::from_secs(1);
         run.outgoing = Outgoing::http2(&Trust::default());
         let asked = |path: &str| Asked::get("o.test".into(), path.into(), Duration::ZERO);
         let mut requests = ["/a", "/b"].into_iter().map(asked);

@@ -90,7 +90,7 @@ fn a_path_without_trusted_tls_costs_its_own_row_and_is_named() {
         (silent, Manner::Forward, Failure::Timeout, Verdict::Timeout),
     ] {
         let mut run = run_of(&[("direct", to, Manner::Direct), ("bad", address, manner)]);
-        (run.outgoing, run.time_limit) = (Outgoing::new(&trust), Duration::from_millis(500));
+        (run.outgoing, run.time_limit) = (Outgoing::new(&trust), Duration::from_secs(1));
         run.pace = Pace::Closed(3);
         let report = replay(&run, &origin);
         let [direct, bad] = &report.paths[..] else { panic!("two paths") };

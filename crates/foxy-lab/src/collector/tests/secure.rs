@@ -82,7 +82,7 @@ fn an_origin_without_trusted_tls_costs_its_own_row_and_says_why() {
     let plain = Verifying::start(OriginOptions { listen: HERE, threads: 1 }).expect("started");
     let hangs = TcpListener::bind(HERE).expect("bound");
     let collector = collector(1, |options| {
-        (options.trust, options.time_limit) = (trusted, Duration::from_millis(500));
+        (options.trust, options.time_limit) = (trusted, Duration::from_millis(1500));
     });
     let distrusting = super::collector(1, |_| {});
     for (collector, url, failure) in [
@@ -134,7 +134,7 @@ fn tunnels_that_cannot_be_are_refused_by_name() {
 fn a_proxy_whose_tls_does_not_come_about_costs_its_own_connection_and_is_counted() {
     let (certificates, trust) = authority();
     let collector = collector(1, |options| {
-        (options.certificates, options.time_limit) = (Some(certificates), Duration::from_millis(300));
+        (options.certificates, options.time_limit) = (Some(certificates), Duration::from_millis(1500));
     });
     let to = collector.addresses()[0];
     let host = "127.0.0.1:443";
