@@ -168,7 +168,7 @@ async fn drive(run: Arc<Run>, clients: usize) -> io::Result<LoadReport> {
 async fn client(run: Arc<Run>, report: Rc<RefCell<LoadReport>>) {
     let mut client = Client::new(run.wire.clone());
     while let Some(Due { request, number, intended, late }) = run.take().await {
-        let begun = clock::wall();
+        let (begun, sent) = (clock::wall(), clock::monotonic().since(run.started));
         let fault = run.options.fault.as_deref();
         let phase = fault.map(Fault::phase);
         let answer = client.ask(&request, number, begun).await;
@@ -176,6 +176,9 @@ async fn client(run: Arc<Run>, report: Rc<RefCell<LoadReport>>) {
         let mut report = report.borrow_mut();
         if let Some(late) = late {
             report.generator.late.add(late);
+        }
+        if run.options.pace.is_open() {
+            report.sending = report.sending.max(Some(sent));
         }
         report.take(&request, &outcome, clock::monotonic().since(intended));
         if let Some((began, fault)) = phase.zip(fault) {

@@ -78,6 +78,10 @@ pub struct LoadReport {
     pub latencies: Latencies,
     /// From the first request's start to the last one's end.
     pub elapsed: Duration,
+    /// From the first request's start to the last one's, where requests begin whether or not answers come.
+    pub sending: Option<Duration>,
+    /// Answers that do not say which request the origin gave them to, so that nobody knows whether they are hits.
+    pub unnumbered: u64,
     /// Requests that reached the origin and the body bytes it sent, where that is known.
     pub origin: Option<Tally>,
     /// What was counted around the fault, if there was one.
@@ -107,6 +111,7 @@ impl LoadReport {
             }
         };
         self.answers += 1;
+        self.unnumbered += u64::from(answer.reply_to.is_none());
         self.bytes += answer.length;
         self.latencies.add(latency);
         self.fill_bytes += Self::fills(request, answer, hit);
@@ -166,7 +171,9 @@ impl LoadReport {
         if let Some(around) = other.around_fault {
             self.around_fault.get_or_insert_default().merge(around);
         }
+        self.unnumbered += other.unnumbered;
         self.elapsed = self.elapsed.max(other.elapsed);
+        self.sending = self.sending.max(other.sending);
         self.generator.processor_time += other.generator.processor_time;
         self.generator.busiest = self.generator.busiest.max(other.generator.busiest);
         self.generator.late.merge(&other.generator.late);
@@ -180,11 +187,28 @@ impl LoadReport {
         self.generator.busiest = used.as_secs_f64() / elapsed.as_secs_f64().max(1e-9);
     }
 
-    /// Answers a second.
+    /// Answers a second: over the whole run, or where requests begin whether or not answers come, over the time in which they began.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
     pub fn rate(&self) -> f64 {
-        self.answers as f64 / self.elapsed.as_secs_f64().max(1e-9)
+        self.answers as f64 / self.begun_within().as_secs_f64().max(1e-9)
+    }
+
+    /// Requests begun a second.
+    #[must_use]
+    #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
+    pub fn begun_rate(&self) -> f64 {
+        self.asked() as f64 / self.begun_within().as_secs_f64().max(1e-9)
+    }
+
+    /// The time in which all requests began; the last one has as much of it as the others have in the mean.
+    #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
+    fn begun_within(&self) -> Duration {
+        let asked = self.asked();
+        match self.sending {
+            Some(sending) if asked > 1 => sending.mul_f64(asked as f64 / (asked - 1) as f64),
+            _ => self.elapsed,
+        }
     }
 
     /// Share of the answers to plain GETs that were hits; 0 without answers.
@@ -201,6 +225,9 @@ impl LoadReport {
         // A start that is late by less than a twentieth of what a request takes does not show in the latencies.
         const SHARE_OF_LATENCY: f64 = 0.05;
         let late = self.generator.late.at(0.99);
+        if self.answers == 0 {
+            return None;
+        }
         if self.generator.busiest >= BUSY {
             let share = self.generator.busiest * 100.0;
             Some(format!(
@@ -208,7 +235,7 @@ impl LoadReport {
             ))
         } else if late >= LATE && late as f64 > self.latencies.mean() * SHARE_OF_LATENCY {
             Some(format!(
-                "1 % of its requests began more than {late} us late; begin fewer a second (--rate, --recorded), or free the machine"
+                "1 % of its requests began more than {late} us late, which is in the latencies; free the machine, or begin fewer a second (--rate, --recorded)"
             ))
         } else {
             None
@@ -226,8 +253,17 @@ mod tests {
     use super::*;
 
     #[test]
+    fn the_rate_of_an_open_loop_does_not_count_the_wait_for_the_last_answers() {
+        let elapsed = Duration::from_secs(8);
+        let closed = LoadReport { answers: 501, elapsed, ..LoadReport::default() };
+        assert!((closed.rate() - 62.625).abs() < 1e-6);
+        let open = LoadReport { sending: Some(Duration::from_secs(5)), ..closed };
+        assert!((open.rate() - 100.0).abs() < 1e-6, "{}", open.rate());
+    }
+
+    #[test]
     fn a_busy_or_late_generator_says_that_it_is_the_limit() {
-        let mut report = LoadReport::default();
+        let mut report = LoadReport { answers: 1, ..LoadReport::default() };
         assert_eq!(report.limited_by_generator(), None);
         report.generator.late.add(Duration::from_millis(3));
         assert!(report.limited_by_generator().is_some_and(|why| why.contains("us late")));

@@ -75,7 +75,7 @@ pub fn run(
             local.block_on(&runtime, group.run(receiver, started))
         })?);
     }
-    let not_sent = begin_all(options, robots, plan, &live, started, &senders, progress);
+    let (not_sent, sending) = begin_all(options, robots, plan, &live, started, &senders, progress);
     drop(senders);
     let mut sections = vec![LoadReport::default(); plan.sections()];
     for handle in handles {
@@ -85,11 +85,12 @@ pub fn run(
     }
     if let Some(last) = sections.last_mut() {
         last.errors[ErrorCause::NotSent as usize] += not_sent;
+        last.sending = Some(sending);
     }
     Ok(sections)
 }
 
-/// Begins requests at their times until the plan ends; gives the number of those that were not sent.
+/// Begins requests at their times until the plan ends; gives the number of those that were not sent, and when the last one began.
 fn begin_all(
     options: &LoadOptions,
     robots: Robots,
@@ -98,17 +99,17 @@ fn begin_all(
     started: Instant,
     senders: &[UnboundedSender<Arrival>],
     progress: &mut dyn FnMut(u64),
-) -> u64 {
+) -> (u64, Duration) {
     let mut stream = RequestStream::new(&options.workload, options.seed);
     let mut random = Random::new(options.seed ^ 0x726f_626f_7473);
     let first = numbers::first_of_run();
-    let (mut next, mut starts, mut not_sent) = (started, 0, 0);
+    let (mut next, mut starts, mut not_sent, mut last) = (started, 0, 0, Duration::ZERO);
     loop {
         let seen = live.seen(stream.is_frozen());
-        let Some(step) = plan.step(next.since(started), &seen) else { return not_sent };
+        let Some(step) = plan.step(next.since(started), &seen) else { return (not_sent, last) };
         progress(seen.begun);
         if options.interrupted.load(Relaxed) {
-            return not_sent;
+            return (not_sent, last);
         }
         let rate = robots.starts * step.share;
         let gap = -(1.0 - random.unit()).ln() / rate.max(1e-9);
@@ -122,6 +123,7 @@ fn begin_all(
         let active = (robots.count as f64 * step.share).ceil() as u64;
         let robot = random.below(active.clamp(1, robots.count.max(1) as u64)) as usize;
         let request = stream.next_request();
+        last = next.since(started);
         let number = first + starts * NUMBERS;
         starts += 1;
         if seen.begun - seen.ended >= MOST_OUTSTANDING {

@@ -8,6 +8,7 @@ use crate::polymix::requests::{Manner, PolyMixStream, Start};
 use crate::replay::ReplayStream;
 use crate::table3::{Table3, Table3Stream};
 use crate::workload::{Model, Workload};
+use std::collections::HashSet;
 use std::fmt;
 use std::time::Duration;
 
@@ -84,10 +85,18 @@ pub struct RequestStream {
 
 #[derive(Clone, Debug)]
 enum Source {
-    Objects { objects: ObjectStream, next: u64, repeat: bool },
+    Objects { objects: ObjectStream, next: u64, known: Known },
     Table3 { stream: Table3Stream, delay: Duration },
     PolyMix4 { stream: PolyMixStream, servers: u32 },
     Trace(ReplayStream),
+}
+
+/// Which objects were asked for before.
+#[derive(Clone, Debug)]
+enum Known {
+    None,
+    All,
+    Those(HashSet<u64>),
 }
 
 impl RequestStream {
@@ -96,12 +105,15 @@ impl RequestStream {
     pub fn new(workload: &Workload, seed: u64) -> Self {
         let source = match &workload.model {
             Model::Objects(objects) => {
-                let repeat = match objects.popularity {
-                    Popularity::AllNew => false,
-                    Popularity::Window { .. } => true,
-                    Popularity::Uniform | Popularity::Zipf { .. } | Popularity::InOrder => objects.warm_up,
+                let known = match objects.popularity {
+                    Popularity::AllNew => Known::None,
+                    Popularity::Window { .. } => Known::All,
+                    _ if objects.warm_up => Known::All,
+                    Popularity::Uniform | Popularity::Zipf { .. } | Popularity::InOrder => {
+                        Known::Those(HashSet::new())
+                    }
                 };
-                Source::Objects { objects: ObjectStream::new(objects, seed), next: 0, repeat }
+                Source::Objects { objects: ObjectStream::new(objects, seed), next: 0, known }
             }
             Model::Table3(knobs) => {
                 Source::Table3 { stream: Table3Stream::new(knobs, seed), delay: knobs.think_time }
@@ -117,10 +129,16 @@ impl RequestStream {
     /// The next request.
     pub fn next_request(&mut self) -> Request {
         match &mut self.source {
-            Source::Objects { objects, next, repeat } => {
-                let content = Content::Object(objects.object_at(*next), Duration::ZERO);
+            Source::Objects { objects, next, known } => {
+                let object = objects.object_at(*next);
                 *next += 1;
-                Request { content, server: 0, manner: Manner::Basic, repeat: *repeat }
+                let repeat = match known {
+                    Known::None => false,
+                    Known::All => true,
+                    Known::Those(ids) => !ids.insert(object.id),
+                };
+                let content = Content::Object(object, Duration::ZERO);
+                Request { content, server: 0, manner: Manner::Basic, repeat }
             }
             Source::Table3 { stream, delay } => {
                 let (object, server, repeat) = stream.next();
@@ -182,6 +200,7 @@ impl Model {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::objects::Objects;
 
     #[test]
     fn what_follows_a_page_is_asked_for_as_the_page_was_at_the_same_server() {
@@ -194,6 +213,24 @@ mod tests {
             assert_eq!(image.embedded().count(), 0);
         }
         assert_eq!(Request { manner: Manner::Head, ..page }.embedded().count(), 0);
+    }
+
+    #[test]
+    fn objects_that_nothing_warmed_up_are_repeats_from_their_second_time_on() {
+        let repeats = |warm_up, popularity| {
+            let workload = Workload::find("zipf").expect("known").with_objects(|objects| Objects {
+                objects: 10,
+                warm_up,
+                popularity,
+                ..objects
+            });
+            let mut stream = RequestStream::new(&workload, 1);
+            (0..20).map(|_| stream.next_request()).filter(Request::is_offered_hit).count()
+        };
+        assert_eq!(repeats(true, Popularity::InOrder), 20);
+        assert_eq!(repeats(false, Popularity::InOrder), 10);
+        assert_eq!(repeats(false, Popularity::AllNew), 0);
+        assert!((10..20).contains(&repeats(false, Popularity::Uniform)));
     }
 
     #[test]

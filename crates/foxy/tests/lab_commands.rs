@@ -2,6 +2,7 @@
 
 mod support;
 
+use std::io::{Read, Write};
 use std::process::Stdio;
 use support::commands::{Serving, command, ended, records, signal};
 
@@ -177,12 +178,54 @@ fn a_peak_is_searched_of_a_proxy_that_is_started_for_it() {
 }
 
 #[test]
+fn a_load_whose_proxy_ends_in_the_middle_keeps_what_was_measured_and_says_so() {
+    let (origin, folder) = (Serving::origin(), tempfile::tempdir().expect("a folder"));
+    let proxy = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let (address, to) = (proxy.local_addr().expect("bound").to_string(), origin.address.clone());
+    // A proxy that lives for three connections.
+    let lives = std::thread::spawn(move || {
+        for mut client in proxy.incoming().flatten().take(3) {
+            let mut server = std::net::TcpStream::connect(&to).expect("the origin");
+            let mut request = [0; 4096];
+            let length = client.read(&mut request).expect("a request");
+            server.write_all(&request[..length]).expect("sent");
+            std::io::copy(&mut server, &mut client).expect("passed on");
+        }
+    });
+    let file = folder.path().join("run.jsonl");
+    let mut load = command(&["load", "--proxy", &address, "--origin", &origin.address, "--no-warm-up"]);
+    load.args(["--protocol", "1.1-close", "--clients", "1", "--requests", "9", "--json"]).arg(&file);
+    let (code, _, err) = ended(&mut load);
+    lives.join().expect("no panic");
+    assert_eq!(code, Some(3), "{err}");
+    assert!(
+        err.contains("6 of 9 requests failed, most of them by connect; nobody listens there any more"),
+        "{err}"
+    );
+    let records = records(&file);
+    assert_eq!(value(&records, "requests"), 3.0);
+    assert!(records.iter().any(|record| record["kind"] == "failed-run"), "{records:?}");
+    assert_eq!(records.last().map(|record| &record["held"]), Some(&false.into()));
+    assert!(records.iter().all(|record| record["name"] != "two_sided_hit_ratio"));
+}
+
+#[test]
+fn recorded_times_are_those_of_a_trace() {
+    let (code, _, err) =
+        ended(&mut command(&["load", "--proxy", "127.0.0.1:1", "--workload", "zipf", "--recorded", "5"]));
+    assert_eq!(code, Some(2), "{err}");
+    assert!(err.contains("--recorded: only a trace has recorded times; name one with --trace"), "{err}");
+}
+
+#[test]
 fn a_peak_of_nobody_ends_with_one_line_instead_of_never() {
     let nobody = std::net::TcpListener::bind("127.0.0.1:0").and_then(|place| place.local_addr());
     let nobody = nobody.expect("a free port").to_string();
     let (code, _, err) = ended(&mut command(&["peak", "--proxy", &nobody, "--sample", "0.1"]));
     assert_eq!(code, Some(3), "{err}");
-    assert!(err.contains("peak: no request was answered; is the proxy running there?"), "{err}");
+    let expected =
+        format!("peak: {nobody}: no request was answered rightly (connect); is the proxy running there?");
+    assert!(err.contains(&expected), "{err}");
 }
 
 #[test]

@@ -115,9 +115,12 @@ fn a_proxy_that_refuses_connect_is_told_from_one_that_is_not_there() {
     let (code, _, err) = load(&foxy.proxy.to_string(), &["--no-warm-up"]);
     assert_eq!(code, Some(3), "its port is not one that foxy opens tunnels to");
     let (_, _, gone) = load("127.0.0.1:1", &["--no-warm-up"]);
-    assert!(gone.contains("load: no request was answered (connect); is the proxy running there?"), "{gone}");
     assert!(
-        err.contains("load: no request was answered (tunnel_refused); the proxy refuses CONNECT; allow "),
+        gone.contains("no request was answered rightly (connect); is the proxy running there?"),
+        "{gone}"
+    );
+    assert!(
+        err.contains("no request was answered rightly (tunnel_refused); the proxy refuses CONNECT; allow "),
         "{err}"
     );
 }
@@ -147,13 +150,13 @@ fn what_keeps_tls_from_being_spoken_is_said_in_one_line() {
     check(
         &there,
         3,
-        "load: no request was answered (tls_certificate); the certificate shown is of nobody trusted",
+        "no request was answered rightly (tls_certificate); the certificate shown is of nobody trusted",
     );
     let two = ["--ca", &authority, "--protocol", "2"];
     check(
         &[&there[..], &two].concat(),
         3,
-        "load: no request was answered (tls_handshake); no TLS with what answers",
+        "no request was answered rightly (tls_handshake); no TLS with what answers",
     );
     let (code, _, err) = without_tls(&authority);
     assert_eq!(code, Some(2));

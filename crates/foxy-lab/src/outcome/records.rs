@@ -58,16 +58,21 @@ impl LoadReport {
         self.answers + self.broken_off + self.failed()
     }
 
-    /// Hit ratios from both sides: what the origin was not asked for.
+    /// What the origin was asked for, and the hit ratios from both sides: what it was not asked for. Where requests failed these are not
+    /// known: nobody knows which of them reached the origin.
     #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
-    fn two_sided(&self, origin: Tally) -> [(&'static str, f64, &'static str); 4] {
-        let asked = self.asked();
-        [
-            ("two_sided_hit_ratio", 1.0 - share(origin.requests, asked), "share"),
-            ("two_sided_byte_hit_ratio", 1.0 - share(origin.bytes, self.bytes), "share"),
+    fn two_sided(&self, origin: Tally) -> Vec<(&'static str, f64, &'static str)> {
+        let mut values = vec![
             ("origin_requests", origin.requests as f64, "requests"),
             ("origin_bytes", origin.bytes as f64, "B"),
-        ]
+        ];
+        if self.failed() == 0 {
+            values.extend([
+                ("two_sided_hit_ratio", 1.0 - share(origin.requests, self.asked()), "share"),
+                ("two_sided_byte_hit_ratio", 1.0 - share(origin.bytes, self.bytes), "share"),
+            ]);
+        }
+        values
     }
 
     #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
@@ -118,5 +123,10 @@ mod tests {
         let records = report.records("foxy", None);
         assert_eq!(value(&records, "two_sided_hit_ratio"), Some(0.5));
         assert_eq!(value(&records, "two_sided_byte_hit_ratio"), Some(0.6));
+        let mut failing = report;
+        failing.fail(ErrorCause::Timeout);
+        let records = failing.records("foxy", None);
+        assert_eq!(value(&records, "two_sided_hit_ratio"), None);
+        assert_eq!(value(&records, "origin_requests"), Some(50.0));
     }
 }

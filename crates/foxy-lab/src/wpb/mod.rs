@@ -91,7 +91,13 @@ pub fn run(run: &WpbRun, progress: &mut dyn FnMut(u64)) -> io::Result<PointRepor
     let first;
     (first, clients) = part(Part::First, clients)?;
     let (second, _) = part(Part::Second, clients)?;
-    Ok(PointReport { clients: run.clients, servers: run.knobs.servers, parts: [control, first, second] })
+    let whole = !run.interrupted.load(Ordering::Relaxed);
+    Ok(PointReport {
+        clients: run.clients,
+        servers: run.knobs.servers,
+        parts: [control, first, second],
+        whole,
+    })
 }
 
 /// One request that may not be stored: whether a proxy is there that answers for the servers.

@@ -13,12 +13,15 @@ impl PointReport {
             let workload = Some(workload.to_owned());
             Measure { workload, ..Measure::once(name, subject, value, unit) }
         };
-        let mut measures = vec![
-            measure(&point, "hit_ratio", self.hit_ratio(), "share"),
-            measure(&point, "byte_hit_ratio", self.byte_hit_ratio(), "share"),
-            measure(&point, "offered_hit_ratio", self.offered(), "share"),
-            measure(&point, "fetched_bytes", number(self.fetched()), "B"),
+        let shares = [
+            ("hit_ratio", self.hit_ratio()),
+            ("byte_hit_ratio", self.byte_hit_ratio()),
+            ("offered_hit_ratio", self.offered()),
         ];
+        let shares =
+            shares.into_iter().filter_map(|(name, value)| Some(measure(&point, name, value?, "share")));
+        let mut measures: Vec<Measure> = shares.collect();
+        measures.push(measure(&point, "fetched_bytes", number(self.fetched()), "B"));
         if let Some(mean) = self.mean() {
             measures.push(measure(&point, "latency_mean_us", mean * 1000.0, "us"));
         }

@@ -103,6 +103,8 @@ pub struct PointReport {
     pub servers: u32,
     /// By [`Part::ALL`].
     pub parts: [PartReport; 3],
+    /// Whether it ran to its end; else what it says of both phases together says nothing.
+    pub whole: bool,
 }
 
 impl PointReport {
@@ -120,27 +122,39 @@ impl PointReport {
         self.phases().into_iter().map(count).sum()
     }
 
-    /// Hits among the answers of both phases.
+    /// Hits among the answers of both phases; none unless both ran to their end and have some.
     #[must_use]
-    pub fn hit_ratio(&self) -> f64 {
-        share(self.sum(|part| part.hits), self.sum(|part| part.answers))
+    pub fn hit_ratio(&self) -> Option<f64> {
+        self.of_both(|part| part.hits, |part| part.answers)
     }
 
     /// The same by bytes.
     #[must_use]
-    pub fn byte_hit_ratio(&self) -> f64 {
-        share(self.sum(|part| part.hit_bytes), self.sum(|part| part.bytes))
+    pub fn byte_hit_ratio(&self) -> Option<f64> {
+        self.of_both(|part| part.hit_bytes, |part| part.bytes)
     }
 
     /// The most that the hit ratio could be: repeats among the answers of both phases.
     #[must_use]
-    pub fn offered(&self) -> f64 {
-        share(self.sum(|part| part.repeats), self.sum(|part| part.answers))
+    pub fn offered(&self) -> Option<f64> {
+        self.of_both(|part| part.repeats, |part| part.answers)
     }
 
-    /// Mean latency of both phases in milliseconds; none without answers.
+    #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
+    fn of_both(&self, part: impl Fn(&PartReport) -> u64, whole: impl Fn(&PartReport) -> u64) -> Option<f64> {
+        self.has_both().then(|| self.sum(part) as f64 / self.sum(whole).max(1) as f64)
+    }
+
+    fn has_both(&self) -> bool {
+        self.whole && self.phases().iter().all(|part| part.answers > 0)
+    }
+
+    /// Mean latency of both phases in milliseconds; none unless both ran to their end and have answers.
     #[must_use]
     pub fn mean(&self) -> Option<f64> {
+        if !self.has_both() {
+            return None;
+        }
         let mut both = Latencies::default();
         for part in self.phases() {
             both.merge(&part.latencies);
@@ -159,9 +173,4 @@ impl PointReport {
     pub fn silent(&self) -> Option<Part> {
         Part::ALL.into_iter().find(|&part| self.part(part).answers == 0)
     }
-}
-
-#[expect(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
-fn share(part: u64, whole: u64) -> f64 {
-    if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
 }

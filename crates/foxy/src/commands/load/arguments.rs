@@ -157,6 +157,11 @@ pub fn options(
     };
     let rate = matches.get_one::<u32>("rate").copied().map(f64::from);
     let recorded = matches.get_one::<f64>("recorded").copied();
+    if recorded.is_some() && !matches.contains_id("trace") {
+        return Err(Failure::Unusable(
+            "--recorded: only a trace has recorded times; name one with --trace".into(),
+        ));
+    }
     let (clients, pace) = match (&workload.model, rate, recorded) {
         (Model::Table3(knobs), rate, _) => (knobs.clients, Pace::Random { rate: rate.unwrap_or(knobs.rate) }),
         (_, Some(rate), _) => (64, Pace::Open { rate }),
@@ -201,6 +206,11 @@ pub fn workload(matches: &ArgMatches, given: Option<Workload>) -> Result<Workloa
     }
     if let Some(&ByteSize(size)) = matches.get_one("size") {
         workload.objects_mut().ok_or_else(|| refuse("size", objects))?.size = size;
+    }
+    if matches.get_flag("no-warm-up")
+        && let Some(objects) = workload.objects_mut()
+    {
+        objects.warm_up = false;
     }
     if matches.contains_id("newest") && all_new(&workload).is_none() {
         return Err(refuse("newest", "workloads that never repeat, such as fill,"));

@@ -12,10 +12,11 @@ use crate::terminal::{self, Level};
 pub use arguments::command;
 use clap::ArgMatches;
 use foxy_lab::load::{self, LoadOptions, Pace, Stop};
-use foxy_lab::{ErrorCause, LoadReport, Origin, Tally};
+use foxy_lab::{ErrorCause, LoadReport, Origin, REQUEST_ID, Tally};
 use foxy_report::{Measure, Record, Setup, Table};
 use foxy_workload::polymix::ROBOT_CONNECTIONS;
 use foxy_workload::{Model, Workload};
+use std::net::TcpStream;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
@@ -31,7 +32,8 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     if let Model::Trace(_) = &options.workload.model {
         terminal::report(Level::Info, &format!("load: trace: {}", options.workload.about));
     }
-    if let Some(objects) = options.workload.warm_up().filter(|_| !matches.get_flag("no-warm-up")) {
+    if let Some(objects) = options.workload.warm_up() {
+        look(&options)?;
         let mut progress = Progress::new("warm-up", Some(objects.objects));
         load::warm_up(&options, &mut |done| progress.update(done)).map_err(failed)?;
     }
@@ -53,14 +55,40 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
         let share = Measure::once("resident_after_fill", subject, again.hit_ratio(), "share");
         found.push(Record::Measure(share));
     }
-    if options.interrupted.load(Relaxed) {
-        found.push(Record::FailedRun { subject: subject.clone(), reason: STOPPED.into() });
+    finish(matches, &options, (subject, &report), found)
+}
+
+/// Asks for one object before a warm-up, which would take the time limit for each object of a proxy that answers nothing.
+fn look(options: &LoadOptions) -> Result<(), Failure> {
+    let one = LoadOptions { clients: 1, stop: Stop::Requests(1), pace: Pace::Closed, ..options.clone() };
+    let report = load::run(&one, &mut |_| {}).map_err(failed)?;
+    if report.answers > 0 || options.interrupted.load(Relaxed) {
+        return Ok(());
     }
-    finish(matches, &options, &report, found)
+    Err(Failure::Failed(format!("load: {}", nothing_answered(options, report.main_cause()))))
+}
+
+/// What requests failed of, if any did.
+fn trouble(options: &LoadOptions, report: &LoadReport) -> Option<String> {
+    let (cause, failed, asked) = (report.main_cause()?.name(), report.failed(), report.asked());
+    Some(format!("{}: {failed} of {asked} requests failed, most of them by {cause}", options.target))
+}
+
+/// Why a run came to nothing, or to less than it should, if it did.
+fn failure(options: &LoadOptions, report: &LoadReport) -> Option<String> {
+    if options.interrupted.load(Relaxed) {
+        Some(STOPPED.into())
+    } else if report.answers == 0 {
+        Some(nothing_answered(options, report.main_cause()))
+    } else {
+        let trouble = trouble(options, report)?;
+        let gone = TcpStream::connect_timeout(&options.target, PATIENCE).is_err();
+        gone.then(|| format!("{trouble}; nobody listens there any more, so what was measured is incomplete"))
+    }
 }
 
 /// What to say when there was no answer at all, by what most requests failed of.
-fn nothing_answered(cause: Option<ErrorCause>) -> String {
+pub fn nothing_answered(options: &LoadOptions, cause: Option<ErrorCause>) -> String {
     let advice = match cause {
         Some(ErrorCause::Tunnel) => {
             "the proxy refuses CONNECT; allow the origin's address and port there (foxy: --allow-destination, --connect-port)"
@@ -71,11 +99,23 @@ fn nothing_answered(cause: Option<ErrorCause>) -> String {
         Some(ErrorCause::Handshake) => {
             "no TLS with what answers; does it speak TLS, and the version that --protocol names within?"
         }
+        Some(
+            ErrorCause::Status
+            | ErrorCause::Length
+            | ErrorCause::BodyMismatch
+            | ErrorCause::Foreign
+            | ErrorCause::Protocol,
+        ) => "what answers there is not the origin's object; is it a proxy that may reach the origin?",
         _ => "is the proxy running there?",
     };
     let cause = cause.map(|cause| format!(" ({})", cause.name())).unwrap_or_default();
-    format!("load: no request was answered{cause}; {advice}")
+    format!("{}: no request was answered rightly{cause}; {advice}", options.target)
 }
+
+/// How long to wait for a connection that shows whether somebody still listens.
+const PATIENCE: Duration = Duration::from_secs(1);
+/// The share of the asked rate from which on it counts as sent.
+const REACHED: f64 = 0.95;
 
 const STOPPED: &str = "stopped by a signal; what was measured until then is incomplete";
 
@@ -103,8 +143,8 @@ pub fn provide_descriptors(matches: &ArgMatches, workload: &Workload) -> Result<
 fn finish(
     matches: &ArgMatches,
     options: &LoadOptions,
-    report: &LoadReport,
-    found: Vec<Record>,
+    (subject, report): (&str, &LoadReport),
+    mut found: Vec<Record>,
 ) -> Result<(), Failure> {
     terminal::print(table(&found).trim_end());
     if let Some(why) = report.limited_by_generator() {
@@ -113,11 +153,37 @@ fn finish(
             &format!("load: the generator, not the proxy, was the limit: {why}"),
         );
     }
-    let failed = if options.interrupted.load(Relaxed) {
-        Some(format!("load: {STOPPED}"))
-    } else {
-        (report.answers == 0).then(|| nothing_answered(report.main_cause()))
-    };
+    if report.unnumbered > 0 {
+        terminal::report(
+            Level::Warning,
+            &format!(
+                "load: {} of {} answers lack the field {REQUEST_ID}, so that nobody knows which of them are hits: the proxy drops it",
+                report.unnumbered, report.answers
+            ),
+        );
+    }
+    if let Pace::Open { rate } = options.pace
+        && report.begun_rate() < rate * REACHED
+    {
+        let (begun, clients) = (report.begun_rate(), options.clients);
+        terminal::report(
+            Level::Warning,
+            &format!(
+                "load: {begun:.1} of {rate:.1} requests a second could begin, because all {clients} connections were waiting: give more --clients; \
+                 latencies count from when requests were due"
+            ),
+        );
+    }
+    let failed = failure(options, report);
+    if let Some(reason) = failed.clone() {
+        found.push(Record::FailedRun { subject: subject.into(), reason });
+    } else if let Some(trouble) = trouble(options, report).filter(|_| options.fault.is_none()) {
+        terminal::report(
+            Level::Warning,
+            &format!("load: {trouble}; all that is said of answers is about the others"),
+        );
+    }
+    let failed = failed.map(|why| format!("load: {why}"));
     ending::settle(matches, setup(options), found, failed.map(Failure::Failed))
 }
 

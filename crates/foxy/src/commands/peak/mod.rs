@@ -13,12 +13,14 @@ use crate::signals::interrupted;
 use crate::terminal::{self, Level};
 use clap::{Arg, ArgMatches, Command, value_parser};
 use foxy_base::ByteSize;
+use foxy_lab::load::LoadOptions;
 use foxy_lab::peak::law::Law;
 use foxy_lab::peak::{Finder, PeakPlan, Search, Window};
 use foxy_lab::robots::{self, Robots};
 use foxy_report::Record;
 use foxy_workload::polymix::{PolyMix4, ROBOT_CONNECTIONS, requests_per_start};
 use foxy_workload::{Model, Workload};
+use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
@@ -107,6 +109,7 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
         None => (*matches.get_one("proxy").expect("required"), matches.get_flag("reverse")),
     };
     let options = wire(matches, whom, workload, origin.as_ref())?;
+    let options = LoadOptions { interrupted: Arc::clone(&interrupted), ..options };
     let most = PolyMix4 { peak_rate: search.most_load, ..knobs.clone() };
     let robots = Robots {
         count: most.robots() as usize,
@@ -125,7 +128,8 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     let subject = started.as_ref().map_or(given, |single| single.name.to_owned());
     let (mut more, lost) = started.map_or_else(Default::default, |single| single.end(report.asked()));
     more.extend(lost.iter().map(|why| Record::FailedRun { subject: subject.clone(), reason: why.clone() }));
-    let written = report::write(matches, setup(&options), (&subject, more), (&search, &finder), report);
+    let written =
+        report::write(matches, setup(&options), (&subject, more), (&search, &finder), (&options, report));
     lost.map_or(written, |why| Err(Failure::Failed(format!("peak: {why}; what was measured stands above"))))
 }
 

@@ -6,9 +6,11 @@ use crate::lab::{page, records};
 use crate::terminal::{self, Level};
 use clap::ArgMatches;
 use foxy_lab::LoadReport;
+use foxy_lab::load::LoadOptions;
 use foxy_lab::peak::{END, Finder, SUMMARY_FROM, Search, Window};
 use foxy_report::chart::{Axis, Chart, Line, Look, Plot, Provenance, Value};
 use foxy_report::{Measure, Page, Place, Record, Setup, Timeline};
+use std::sync::atomic::Ordering::Relaxed;
 
 /// A sample in one line.
 pub fn line(window: &Window) -> String {
@@ -32,7 +34,7 @@ pub fn write(
     setup: Setup,
     (subject, more): (&str, Vec<Record>),
     (search, finder): (&Search, &Finder),
-    report: &LoadReport,
+    (options, report): (&LoadOptions, &LoadReport),
 ) -> Result<(), Failure> {
     let mut found = measures(subject, search, finder);
     let complete = finder.is_over();
@@ -60,13 +62,20 @@ pub fn write(
     page::write(matches, || page_of_traces(&setup, subject, search, finder, &found))?;
     records::write(matches, setup, found, complete)?;
     if report.answers == 0 {
-        return Err(Failure::Failed("peak: no request was answered; is the proxy running there?".into()));
+        let text = load::nothing_answered(options, report.main_cause());
+        return Err(Failure::Failed(format!("peak: {text}")));
     }
     if complete {
-        Ok(())
-    } else {
-        Err(Failure::Failed("peak: ended before the cache was filled twice".into()))
+        return Ok(());
     }
+    let why = if options.interrupted.load(Relaxed) {
+        "stopped by a signal"
+    } else if finder.is_silent() {
+        "the proxy answered nothing any more"
+    } else {
+        "--limit came"
+    };
+    Err(Failure::Failed(format!("peak: {}: {why} before the cache was filled twice", options.target)))
 }
 
 fn measures(subject: &str, search: &Search, finder: &Finder) -> Vec<Record> {

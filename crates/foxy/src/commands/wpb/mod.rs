@@ -7,7 +7,7 @@ use crate::failure::Failure;
 use crate::lab::ending::conclude;
 use crate::lab::peers::single::Single;
 use crate::lab::progress::Progress;
-use crate::lab::{origin, records};
+use crate::lab::{descriptors, origin, records};
 use crate::signals::interrupted;
 use crate::terminal::{self, Level};
 pub use arguments::command;
@@ -28,6 +28,12 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 /// Arguments that cannot be used, a proxy that does not answer or answers no more, a signal, a file that cannot be written.
 pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     let (clients, interrupted) = (arguments::clients(matches)?, interrupted()?);
+    // One connection a client, and one at the origin where that is here too.
+    let most = u64::from(clients.iter().copied().max().unwrap_or_default());
+    descriptors::provide(
+        2 * most + most.div_ceil(wpb::CLIENTS_PER_SERVER.into()),
+        &format!("--clients {most}"),
+    )?;
     let started = start(matches, &interrupted)?;
     let here = started.as_ref().map(|(single, origin)| (single, origin.address()));
     let plan = plan(matches, clients, here);

@@ -46,6 +46,7 @@ impl Outcome<'_> {
         let mut table = Table::new(&[&heads[..], &["offered", "errors", "fetched"]].concat());
         for point in self.points {
             let shown = |mean: Option<f64>| mean.map_or_else(|| "–".into(), readable);
+            let share = |share: Option<f64>| share.map_or_else(|| "–".into(), |share| format!("{share:.3}"));
             let errors: u64 = point.parts.iter().map(foxy_lab::wpb::PartReport::failed).sum();
             table.row(&[
                 point.clients.to_string(),
@@ -54,9 +55,9 @@ impl Outcome<'_> {
                 shown(point.part(Part::First).mean()),
                 shown(point.part(Part::Second).mean()),
                 shown(point.mean()),
-                format!("{:.3}", point.hit_ratio()),
-                format!("{:.3}", point.byte_hit_ratio()),
-                format!("{:.3}", point.offered()),
+                share(point.hit_ratio()),
+                share(point.byte_hit_ratio()),
+                share(point.offered()),
                 errors.to_string(),
                 ByteSize(point.fetched()).to_string(),
             ]);
@@ -146,7 +147,7 @@ impl Outcome<'_> {
             line("phase 2", Look::Solid, &of(Part::Second)),
             line("both phases", Look::Solid, &PointReport::mean),
         ];
-        let percent = |ratio: f64| Some(ratio * 100.0);
+        let percent = |ratio: Option<f64>| ratio.map(|ratio| ratio * 100.0);
         let hits = vec![
             line("hit ratio", Look::Solid, &|point| percent(point.hit_ratio())),
             line("byte hit ratio", Look::Solid, &|point| percent(point.byte_hit_ratio())),

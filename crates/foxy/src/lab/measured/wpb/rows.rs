@@ -36,7 +36,7 @@ pub fn rows(all: &[Measured]) -> Vec<FigureRow> {
         rows.extend(proxy_n(small, large));
     }
     if let Some(squid) = of("Squid") {
-        let ratio = squid.values(|points| Some(at(points, 96)?.hit_ratio() / at(points, 8)?.hit_ratio()));
+        let ratio = squid.values(|points| Some(at(points, 96)?.hit_ratio()? / at(points, 8)?.hit_ratio()?));
         let name = "hit ratio with 96 clients over that with 8";
         rows.push(judged(row("003-fig11", name, "times", &ratio), 1.0, 0.9..=1.1));
     }
@@ -93,8 +93,12 @@ mod tests {
             part.latencies.add(Duration::from_millis(milliseconds));
             part
         };
-        let point =
-            |&(clients, means): &(u32, [u64; 3])| PointReport { clients, servers: 1, parts: means.map(part) };
+        let point = |&(clients, means): &(u32, [u64; 3])| PointReport {
+            clients,
+            servers: 1,
+            parts: means.map(part),
+            whole: true,
+        };
         points.iter().map(point).collect()
     }
 
