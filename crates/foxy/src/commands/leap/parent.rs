@@ -20,6 +20,8 @@ pub const PASSTHROUGH: &str = "passthrough";
 const SPOOL: ByteSize = ByteSize(4 << 30);
 /// Connections that it takes from each path: a proxy may keep many open that it does not use.
 const CONNECTIONS: usize = 1024;
+/// Exchanges with the origin at once: a machine that stands still for a second has as many requests to catch up with.
+const FETCHES: usize = 1024;
 
 /// Starts one if it is asked for: one place for the direct path, and one for each proxy in their order. Where proxies are started here it
 /// takes whatever ports are free; else the given one and those after it, and says where each proxy's parent is.
@@ -63,6 +65,7 @@ pub fn start(
     let options = CollectorOptions {
         origin: Some(origin),
         most_connections: CONNECTIONS * listen.len(),
+        most_fetches: FETCHES,
         file: Some(file),
         round_trip,
         certificates: certificates::of(matches)?,
