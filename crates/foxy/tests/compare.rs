@@ -74,6 +74,12 @@ fn what_cannot_be_compared_is_refused_in_one_line() {
         ),
         (vec![], "no proxy to compare; name some of foxy"),
         (vec!["foxy", "--folder", "/no/such/folder"], ""),
+        (
+            vec!["foxy", "nginx", "foxy"],
+            "foxy: named twice, and a comparison has one row for it; name it once",
+        ),
+        (vec!["foxy", "--workload", "fill", "--workload", "fill"], "--workload fill: named twice"),
+        (vec!["foxy", "--rate", "9", "--rate", "9"], "--rate 9: named twice"),
     ] {
         let (code, _, err) = ended(&mut command(folder.path(), &more));
         assert_eq!(code, Some(2), "{more:?}: {err}");
@@ -83,6 +89,40 @@ fn what_cannot_be_compared_is_refused_in_one_line() {
     let (code, _, err) = foxy(&["compare", "--report", folder.path().to_str().expect("UTF-8")]);
     assert_eq!(code, Some(2), "{err}");
     assert!(err.contains("name the folder of a comparison"), "{err}");
+}
+
+#[test]
+fn a_load_that_cannot_have_its_connections_is_refused_before_it_begins() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for (workload, expected) in [
+        ("memory-hit", "--clients 64: takes up to 192 open files, and this process may have 64;"),
+        ("table3", "--workload table3: 100 clients: takes up to 264 open files"),
+        ("polymix-4", "--workload polymix-4: 500 robots: takes up to"),
+    ] {
+        let mut command = Command::new("sh");
+        command.args([
+            "-c",
+            "ulimit -n 64; exec \"$0\" \"$@\"",
+            env!("CARGO_BIN_EXE_foxy"),
+            "compare",
+            "foxy",
+        ]);
+        command.args(["--quick", "--workload", workload, "--out"]).arg(folder.path().join("out"));
+        let (code, out, err) = ended(&mut command);
+        assert_eq!((code, &*out), (Some(2), ""), "{err}");
+        assert!(err.contains(expected), "{workload}: {err}");
+        assert!(!folder.path().join("out").exists(), "{workload}");
+    }
+}
+
+#[test]
+fn arguments_of_a_run_are_refused_where_a_comparison_is_reported_again() {
+    for more in [&["--workload", "zipf"][..], &["--quick"], &["--clients", "9"], &["--seed", "9"], &["foxy"]]
+    {
+        let (code, _, err) = foxy(&[&["compare", "--report", "somewhere"], more].concat());
+        assert_eq!(code, Some(2), "{more:?}: {err}");
+        assert!(err.contains("cannot be used with"), "{more:?}: {err}");
+    }
 }
 
 /// A program that stands in for nginx.

@@ -1,5 +1,6 @@
 //! `foxy compare`: the same work through several proxies on this machine, in turn, and what each took for it.
 
+mod chosen;
 mod measured;
 mod outputs;
 mod scenario;
@@ -29,6 +30,10 @@ root more is measured, and the others run as nobody: disk hits with limited memo
 The folder given with --out gets records.jsonl, report.html, summary.md and junit.xml; --report makes the last three again. \
 Bars can name proxy and workload: errors>0, foxy/hit_ratio<0.9, fill/foxy/cpu_us_per_request_ratio_to_nginx>0.8.";
 
+/// Arguments of a run, which say nothing where one is reported again.
+const OF_A_RUN: [&str; 10] =
+    ["proxy", "workload", "out", "quick", "repeats", "seconds", "clients", "rate", "folder", "seed"];
+
 /// Its arguments.
 pub fn command() -> Command {
     let workloads: String = SCENARIOS.iter().map(|scenario| format!(" {}", scenario.name)).collect();
@@ -50,7 +55,7 @@ pub fn command() -> Command {
         .arg(path("out", "DIR", "Where records and reports go"))
         .arg(
             path("report", "DIR", "Report a comparison again instead of running one")
-                .conflicts_with_all(["proxy", "out"]),
+                .conflicts_with_all(OF_A_RUN),
         )
         .arg(switch("quick", "Less of everything, once: says little, in a minute or two"))
         .arg(
@@ -86,11 +91,13 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     let Some(out) = matches.get_one::<PathBuf>("out") else {
         return Err(Failure::Unusable("--out DIR: name the folder that records and reports go to".into()));
     };
-    let scenarios = scenarios(matches)?;
+    chosen::named_once(matches)?;
+    let scenarios = chosen::scenarios(matches)?;
     let names = matches.get_many::<String>("proxy").into_iter().flatten();
     let peers = choice::installed(names.map(String::as_str))?;
     let interrupted = interrupted()?;
     let (folder, context) = context(matches, &interrupted)?;
+    chosen::provide_descriptors(&scenarios, context.quick, context.clients)?;
     let mut records = Records::begin(out)?;
     records.add(vec![Record::Setup(records::setup(context.seed))])?;
     let repeats = matches.get_one::<u32>("repeats").copied().unwrap_or(if context.quick { 1 } else { 3 });
@@ -109,22 +116,6 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     let concluded = conclude(matches, out, &[records.all(), &[Record::End { held: true }]].concat());
     records.add(vec![Record::End { held: concluded.is_ok() }])?;
     concluded
-}
-
-fn scenarios(matches: &ArgMatches) -> Result<Vec<Scenario>, Failure> {
-    let Some(names) = matches.get_many::<String>("workload") else {
-        return Ok(SCENARIOS.into_iter().filter(Scenario::is_at_full_speed).collect());
-    };
-    let find = |name: &String| {
-        Scenario::find(name).ok_or_else(|| {
-            let known: Vec<&str> = SCENARIOS.iter().map(|scenario| scenario.name).collect();
-            Failure::Unusable(format!(
-                "--workload {name}: proxies are not compared under that; there are {}",
-                known.join(", ")
-            ))
-        })
-    };
-    names.map(find).collect()
 }
 
 fn context(matches: &ArgMatches, interrupted: &Arc<AtomicBool>) -> Result<(Temporary, Context), Failure> {

@@ -5,6 +5,7 @@ use crate::lab::fault::FaultKind;
 use crate::lab::peers::Holding;
 use foxy_base::ByteSize;
 use foxy_lab::Pace;
+use foxy_workload::polymix::ROBOT_CONNECTIONS;
 use foxy_workload::{Model, Objects, Workload};
 
 const MEGABYTE: u64 = 1 << 20;
@@ -159,6 +160,18 @@ impl Scenario {
             (Model::Table3(knobs), _) => Pace::Random { rate: knobs.rate },
             (_, Some(rate)) => Pace::Open { rate },
             (_, None) => Pace::Closed,
+        }
+    }
+
+    /// How many connections its load may have to the proxy, where the arguments ask for so many clients; and what asks for them.
+    pub fn connections(&self, quick: bool, clients: usize) -> (u64, String) {
+        let under = |count: u32, who: &str| format!("--workload {}: {count} {who}", self.name);
+        match self.workload(quick).model {
+            Model::Objects(_) | Model::Trace(_) => (clients as u64, format!("--clients {clients}")),
+            Model::Table3(knobs) => (u64::from(knobs.clients), under(knobs.clients, "clients")),
+            Model::PolyMix4(knobs) => {
+                (u64::from(knobs.robots()) * ROBOT_CONNECTIONS as u64, under(knobs.robots(), "robots"))
+            }
         }
     }
 

@@ -3,7 +3,6 @@
 
 use super::measured::Measured;
 use super::scenario::Scenario;
-use crate::lab::descriptors;
 use crate::lab::fault::FaultKind;
 use crate::lab::mounts::{FileSystem, LoopMount};
 use crate::lab::peers::memory_limit::MemoryLimit;
@@ -13,7 +12,6 @@ use crate::lab::temporary::Temporary;
 use foxy_lab::Origin;
 use foxy_lab::load::{LoadOptions, Mode, Stop};
 use foxy_report::Record;
-use foxy_workload::polymix::ROBOT_CONNECTIONS;
 use foxy_workload::{Model, Objects, Popularity};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -73,7 +71,6 @@ pub struct Found {
 /// # Errors
 /// Why it came to nothing, in one line.
 pub fn run(trial: &Trial, context: &Context) -> Result<Found, String> {
-    provide_descriptors(trial, context)?;
     let disk = small_disk(trial, context)?;
     let base = disk.as_ref().map_or(&*context.folder, LoopMount::folder);
     let folder = Temporary::new(base.join(trial.peer.name));
@@ -112,14 +109,6 @@ fn small_disk(trial: &Trial, context: &Context) -> Result<Option<LoopMount>, Str
     let size = trial.scenario.disk(context.quick).0 + ROOM_BESIDE;
     let mount = LoopMount::new(&context.folder, FileSystem::Ext4, "noatime", size);
     mount.map(Some).map_err(|reason| format!("{}: no disk to be full: {reason}", trial.peer.name))
-}
-
-/// Sees to it that robots can have all their connections, here and at the origin, which is here too.
-fn provide_descriptors(trial: &Trial, context: &Context) -> Result<(), String> {
-    let Model::PolyMix4(knobs) = trial.scenario.workload(context.quick).model else { return Ok(()) };
-    let robots = u64::from(knobs.robots());
-    let connections = 2 * robots * ROBOT_CONNECTIONS as u64;
-    descriptors::provide(connections, &format!("{robots} robots")).map_err(|failure| failure.to_string())
 }
 
 fn describe(trial: &Trial, context: &Context, folder: &Path) -> Result<Description, String> {

@@ -1,0 +1,62 @@
+//! What the arguments choose to compare, checked before anything is started.
+
+use super::scenario::{SCENARIOS, Scenario};
+use crate::failure::Failure;
+use crate::lab::descriptors;
+use clap::ArgMatches;
+use std::any::Any;
+
+/// Refuses what is named twice: what both come to would be taken for one.
+///
+/// # Errors
+/// A proxy, a workload or a rate that is named twice.
+pub fn named_once(matches: &ArgMatches) -> Result<(), Failure> {
+    let proxy = twice::<String>(matches, "proxy").cloned();
+    let workload = twice::<String>(matches, "workload").map(|name| format!("--workload {name}"));
+    let rate = twice::<u32>(matches, "rate").map(|rate| format!("--rate {rate}"));
+    match proxy.or(workload).or(rate) {
+        None => Ok(()),
+        Some(what) => Err(Failure::Unusable(format!(
+            "{what}: named twice, and a comparison has one row for it; name it once, or measure it more often with --repeats"
+        ))),
+    }
+}
+
+fn twice<'a, T: Any + Clone + PartialEq + Send + Sync>(
+    matches: &'a ArgMatches,
+    argument: &str,
+) -> Option<&'a T> {
+    let all: Vec<&T> = matches.get_many(argument).into_iter().flatten().collect();
+    (0..all.len()).find(|&at| all[..at].contains(&all[at])).map(|at| all[at])
+}
+
+/// The workloads that the arguments name; without one those at full speed.
+///
+/// # Errors
+/// A name that no workload has.
+pub fn scenarios(matches: &ArgMatches) -> Result<Vec<Scenario>, Failure> {
+    let Some(names) = matches.get_many::<String>("workload") else {
+        return Ok(SCENARIOS.into_iter().filter(Scenario::is_at_full_speed).collect());
+    };
+    let find = |name: &String| {
+        Scenario::find(name).ok_or_else(|| {
+            let known: Vec<&str> = SCENARIOS.iter().map(|scenario| scenario.name).collect();
+            Failure::Unusable(format!(
+                "--workload {name}: proxies are not compared under that; there are {}",
+                known.join(", ")
+            ))
+        })
+    };
+    names.map(find).collect()
+}
+
+/// Sees to it that each load can have all its connections, here and at the origin, which is here too.
+///
+/// # Errors
+/// When this process may not have that many.
+pub fn provide_descriptors(scenarios: &[Scenario], quick: bool, clients: usize) -> Result<(), Failure> {
+    scenarios.iter().try_for_each(|scenario| {
+        let (connections, what) = scenario.connections(quick, clients);
+        descriptors::provide(2 * connections, &what)
+    })
+}
