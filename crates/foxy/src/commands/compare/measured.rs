@@ -85,7 +85,7 @@ impl Measured<'_> {
             found.push(Record::Measure(Measure::once(name_of, name, value, unit)));
         };
         let asked = self.context.origin.requests() - origin;
-        measure("origin_requests_per_request", asked as f64 / report.answers.max(1) as f64, "requests");
+        measure("origin_requests_per_request", for_each_request(asked, &report), "requests");
         measure("resident_bytes", used.resident as f64, "B");
         if self.trial.scenario.holding == Holding::Disk {
             if let Some((after, before)) = device.filter(|_| report.hits > 0) {
@@ -254,8 +254,27 @@ impl Curve {
     }
 }
 
+/// What was asked of the origin for each request that the proxy was asked, answered or not.
+fn for_each_request(asked_of_origin: u64, report: &LoadReport) -> f64 {
+    asked_of_origin as f64 / report.asked().max(1) as f64
+}
+
 /// Has the file system of a folder write what it has left to write.
 fn sync(folder: &Path) {
     // Where that fails the figures are those of a system that writes later, as they would be without.
     let _best_effort = std::fs::File::open(folder).map(rustix::fs::syncfs);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use foxy_lab::ErrorCause;
+
+    #[test]
+    fn requests_that_failed_count_among_those_that_the_origin_was_asked_for() {
+        let mut report = LoadReport { answers: 80, ..LoadReport::default() };
+        assert_eq!(for_each_request(80, &report), 1.0);
+        (0..20).for_each(|_| report.fail(ErrorCause::Status));
+        assert_eq!(for_each_request(95, &report), 0.95);
+    }
 }
