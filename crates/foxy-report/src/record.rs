@@ -210,6 +210,13 @@ pub enum Record {
         /// Why, in a few words.
         reason: String,
     },
+    /// Who was to be run and could not be begun with, such as a proxy that is not installed.
+    LeftOut {
+        /// The proxy, scheme or engine.
+        subject: String,
+        /// Why, in a few words.
+        reason: String,
+    },
     /// Last, once: whether every bar that was given held.
     End {
         /// True when none was missed.

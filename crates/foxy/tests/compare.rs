@@ -32,9 +32,12 @@ fn is_empty(folder: &Path) -> bool {
 #[test]
 fn a_comparison_leaves_records_and_reports_that_can_be_made_again() {
     let folder = tempfile::tempdir().expect("a folder");
-    let more = ["foxy", "--workload", "memory-hit", "--seconds", "1", "--fail-if", "foxy/wrong_bytes>0"];
-    let (code, out, err) = ended(&mut command(folder.path(), &more));
+    let whom = ["foxy", "trafficserver", "--workload", "memory-hit", "--seconds", "1"];
+    let more = [&whom[..], &["--fail-if", "foxy/wrong_bytes>0"]].concat();
+    // Nothing is found there, as if it were not installed.
+    let (code, out, err) = ended(command(folder.path(), &more).env("PATH", folder.path()));
     assert_eq!(code, Some(0), "{out}{err}");
+    assert!(err.contains("trafficserver: not installed; `apt-get install trafficserver` brings"), "{err}");
     assert!(out.contains("[1/1] memory-hit 1 foxy: "), "{out}");
     let records = records(folder.path());
     assert_eq!((&records[0]["kind"], &records[records.len() - 1]["held"]), (&"setup".into(), &true.into()));
@@ -51,6 +54,11 @@ fn a_comparison_leaves_records_and_reports_that_can_be_made_again() {
     let out = folder.path().join("out");
     let read = |name: &str| std::fs::read_to_string(out.join(name)).expect(name);
     let before = ["report.html", "summary.md", "junit.xml"].map(read);
+    for (text, left_out) in
+        before.iter().zip(["<p>trafficserver: not installed", "- trafficserver: not installed", "<skipped "])
+    {
+        assert!(text.contains(left_out), "{text}");
+    }
     for name in ["report.html", "summary.md", "junit.xml"] {
         std::fs::remove_file(out.join(name)).expect(name);
     }
@@ -185,8 +193,23 @@ fn an_interrupted_comparison_ends_its_proxy_and_keeps_what_it_has() {
     assert!(!Path::new(&format!("/proc/{proxy}")).exists());
     assert!(is_empty(&folder.path().join("work")));
     assert_eq!(records(folder.path())[0]["kind"], "setup");
-    let text = std::fs::read_to_string(folder.path().join("out/summary.md")).expect("written");
-    assert!(text.contains("**Incomplete"), "{text}");
+    let read = |name: &str| std::fs::read_to_string(folder.path().join("out").join(name)).expect(name);
+    assert!(read("summary.md").contains("**Incomplete"), "{}", read("summary.md"));
+    assert!(read("junit.xml").contains("name=\"complete\"><failure"), "{}", read("junit.xml"));
+}
+
+#[test]
+fn an_incomplete_comparison_that_is_reported_again_says_so_and_ends_with_three() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let measure = "{\"kind\":\"measure\",\"name\":\"errors\",\"subject\":\"foxy\",\"value\":2.0,\"unit\":\"requests\",\
+        \"low\":2.0,\"high\":2.0,\"repeats\":1,\"workload\":\"fill\",\"repeat\":1}\n";
+    std::fs::write(folder.path().join("records.jsonl"), measure).expect("written");
+    let folder_name = folder.path().to_str().expect("UTF-8");
+    let (code, out, err) = foxy(&["compare", "--report", folder_name, "--fail-if", "errors>1"]);
+    assert_eq!(code, Some(3), "{out}{err}");
+    assert!(out.starts_with("Incomplete: "), "{out}");
+    assert!(err.contains("the run was ended before all of it was measured"), "{err}");
+    assert!(err.contains("--fail-if errors>1: fill/foxy/errors is 2"), "{err}");
 }
 
 #[test]

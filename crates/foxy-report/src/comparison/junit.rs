@@ -1,7 +1,7 @@
 //! A comparison as a JUnit report, which continuous integration shows: a case for each proxy under each workload, and one for
 //! each bar.
 
-use super::{result, subjects, workloads};
+use super::{INCOMPLETE, is_incomplete, result, subjects, workloads};
 use crate::chart::escape;
 use crate::record::Record;
 
@@ -14,62 +14,99 @@ pub struct Check {
     pub missed: Option<String>,
 }
 
-/// The report.
+/// The report. A run that was ended early has a case for that, which fails, whatever else there is.
 #[must_use]
 pub fn junit(records: &[Record], checks: &[Check]) -> String {
-    let mut suites: Vec<(String, Vec<String>, usize)> = Vec::new();
-    for workload in workloads(records) {
-        let cases: Vec<(String, bool)> =
+    let under = |workload: &str| {
+        let cases =
             subjects(records, workload).iter().map(|subject| answers(records, workload, subject)).collect();
-        let failures = cases.iter().filter(|(_, failed)| *failed).count();
-        suites.push((workload.to_owned(), cases.into_iter().map(|(case, _)| case).collect(), failures));
-    }
-    let failed_runs = records.iter().filter_map(|record| match record {
-        Record::FailedRun { subject, reason } => Some(case(subject, "runs", Some(reason))),
-        _ => None,
-    });
-    let failed_runs: Vec<String> = failed_runs.collect();
-    if !failed_runs.is_empty() {
-        let count = failed_runs.len();
-        suites.push(("runs".into(), failed_runs, count));
-    }
-    if !checks.is_empty() {
-        let cases = checks.iter().map(|check| case("bars", &check.name, check.missed.as_deref()));
-        let missed = checks.iter().filter(|check| check.missed.is_some()).count();
-        suites.push(("bars".into(), cases.collect(), missed));
-    }
-    let suite = |(name, cases, failures): &(String, Vec<String>, usize)| {
-        let (name, tests) = (escape(name), cases.len());
-        let cases = cases.concat();
-        format!(
-            "  <testsuite name=\"{name}\" tests=\"{tests}\" failures=\"{failures}\">\n{cases}  </testsuite>\n"
-        )
+        Suite { name: workload.to_owned(), cases }
     };
-    let suites: String = suites.iter().map(suite).collect();
+    let mut suites: Vec<Suite> = workloads(records).into_iter().map(under).collect();
+    let incomplete =
+        is_incomplete(records).then(|| Case::new("run", "complete", Outcome::Failed(INCOMPLETE.into())));
+    let runs = incomplete.into_iter().chain(records.iter().filter_map(|record| match record {
+        Record::FailedRun { subject, reason } => {
+            Some(Case::new(subject, "runs", Outcome::Failed(reason.clone())))
+        }
+        Record::LeftOut { subject, reason } => {
+            Some(Case::new(subject, "runs", Outcome::Skipped(reason.clone())))
+        }
+        _ => None,
+    }));
+    suites.push(Suite { name: "runs".into(), cases: runs.collect() });
+    let bar = |check: &Check| Case::new("bars", &check.name, Outcome::of(check.missed.clone()));
+    suites.push(Suite { name: "bars".into(), cases: checks.iter().map(bar).collect() });
+    let suites: String = suites.iter().filter(|suite| !suite.cases.is_empty()).map(Suite::text).collect();
     format!(
         "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"foxy compare\">\n{suites}</testsuites>\n"
     )
 }
 
 /// Whether a proxy gave whole and right answers only.
-fn answers(records: &[Record], workload: &str, subject: &str) -> (String, bool) {
+fn answers(records: &[Record], workload: &str, subject: &str) -> Case {
     let wrong = ["wrong_bytes", "errors"].into_iter().filter_map(|name| {
         let measure = result(records, workload, subject, name)?;
         (measure.value > 0.0).then(|| format!("{name} is {}", measure.value))
     });
     let wrong: Vec<String> = wrong.collect();
     let failure = (!wrong.is_empty()).then(|| wrong.join(", "));
-    (case(subject, "gives whole and right answers", failure.as_deref()), failure.is_some())
+    Case::new(subject, "gives whole and right answers", Outcome::of(failure))
 }
 
-fn case(class: &str, name: &str, failure: Option<&str>) -> String {
-    let (class, name) = (escape(class), escape(name));
-    match failure {
-        None => format!("    <testcase classname=\"{class}\" name=\"{name}\"/>\n"),
-        Some(text) => format!(
-            "    <testcase classname=\"{class}\" name=\"{name}\"><failure message=\"{}\"/></testcase>\n",
-            escape(text)
-        ),
+struct Suite {
+    name: String,
+    cases: Vec<Case>,
+}
+
+struct Case {
+    class: String,
+    name: String,
+    outcome: Outcome,
+}
+
+/// What came of a case; why, where it did not pass.
+enum Outcome {
+    Passed,
+    Failed(String),
+    Skipped(String),
+}
+
+impl Outcome {
+    fn of(failure: Option<String>) -> Self {
+        failure.map_or(Self::Passed, Self::Failed)
+    }
+}
+
+impl Suite {
+    fn text(&self) -> String {
+        let count =
+            |wanted: fn(&Outcome) -> bool| self.cases.iter().filter(|case| wanted(&case.outcome)).count();
+        let failures = count(|outcome| matches!(outcome, Outcome::Failed(_)));
+        let skipped = count(|outcome| matches!(outcome, Outcome::Skipped(_)));
+        let (name, tests) = (escape(&self.name), self.cases.len());
+        let cases: String = self.cases.iter().map(Case::text).collect();
+        format!(
+            "  <testsuite name=\"{name}\" tests=\"{tests}\" failures=\"{failures}\" skipped=\"{skipped}\">\n{cases}  </testsuite>\n"
+        )
+    }
+}
+
+impl Case {
+    fn new(class: &str, name: &str, outcome: Outcome) -> Self {
+        Self { class: class.to_owned(), name: name.to_owned(), outcome }
+    }
+
+    fn text(&self) -> String {
+        let begin =
+            format!("    <testcase classname=\"{}\" name=\"{}\"", escape(&self.class), escape(&self.name));
+        let because =
+            |kind: &str, why: &str| format!("{begin}><{kind} message=\"{}\"/></testcase>\n", escape(why));
+        match &self.outcome {
+            Outcome::Passed => format!("{begin}/>\n"),
+            Outcome::Failed(why) => because("failure", why),
+            Outcome::Skipped(why) => because("skipped", why),
+        }
     }
 }
 
@@ -92,10 +129,41 @@ mod tests {
             Check { name: "hit_ratio<1".into(), missed: Some("hit_ratio is 0.5".into()) },
         ];
         let text = junit(&all, &checks);
-        assert!(text.contains("<testsuite name=\"memory-hit\" tests=\"2\" failures=\"1\">"), "{text}");
+        assert!(
+            text.contains("<testsuite name=\"memory-hit\" tests=\"2\" failures=\"1\" skipped=\"0\">"),
+            "{text}"
+        );
         assert!(text.contains("wrong_bytes is 0.75"), "{text}");
         assert!(text.contains("&quot;no&quot; &lt;port&gt;"), "{text}");
-        assert!(text.contains("<testsuite name=\"bars\" tests=\"2\" failures=\"1\">"), "{text}");
+        assert!(
+            text.contains("<testsuite name=\"bars\" tests=\"2\" failures=\"1\" skipped=\"0\">"),
+            "{text}"
+        );
         assert!(text.contains("name=\"errors&gt;0\"/>"), "{text}");
+    }
+
+    #[test]
+    fn a_run_that_was_ended_early_fails_though_nothing_that_it_measured_does() {
+        let incomplete = "<testsuite name=\"runs\" tests=\"1\" failures=\"1\" skipped=\"0\">\n    \
+            <testcase classname=\"run\" name=\"complete\"><failure message=\"Incomplete: ";
+        for mut records in [Vec::new(), records()] {
+            assert!(junit(&records, &[]).contains(incomplete), "{}", junit(&records, &[]));
+            records.push(Record::End { held: true });
+            assert!(!junit(&records, &[]).contains("complete"), "{}", junit(&records, &[]));
+        }
+    }
+
+    #[test]
+    fn who_was_left_out_is_skipped() {
+        let reason = "not installed".into();
+        let text =
+            junit(&[Record::LeftOut { subject: "squid".into(), reason }, Record::End { held: true }], &[]);
+        assert!(
+            text.contains("<testsuite name=\"runs\" tests=\"1\" failures=\"0\" skipped=\"1\">"),
+            "{text}"
+        );
+        let expected =
+            "<testcase classname=\"squid\" name=\"runs\"><skipped message=\"not installed\"/></testcase>";
+        assert!(text.contains(expected), "{text}");
     }
 }

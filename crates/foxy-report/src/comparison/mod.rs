@@ -17,6 +17,9 @@ use crate::record::{Measure, Record};
 /// What separates a workload's name from the rate, in requests a second, that it was offered at: `zipf@5000`.
 pub const AT_RATE: char = '@';
 
+/// What is said first of a comparison that was ended early.
+pub const INCOMPLETE: &str = "Incomplete: the run was ended before all of it was measured.";
+
 /// Values in the order in which they come first.
 fn in_order<'a>(names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
     let mut found: Vec<&str> = Vec::new();

@@ -1,7 +1,7 @@
 //! A comparison as one page: the verdicts, a table and charts for each workload, latency over load, and how each proxy was
 //! set up.
 
-use super::{AT_RATE, in_order, is_incomplete, result, subjects, table, verdicts, workloads};
+use super::{AT_RATE, INCOMPLETE, in_order, is_incomplete, result, subjects, table, verdicts, workloads};
 use crate::chart::{Axis, Bars, Chart, Line, Look, Plot, Provenance, Value, shares_over_times};
 use crate::figure::Place;
 use crate::page::Page;
@@ -12,7 +12,7 @@ use crate::record::{Measure, Record};
 pub fn page(records: &[Record]) -> String {
     let mut page = Page::new("Proxies compared");
     if is_incomplete(records) {
-        page.paragraph("Incomplete: the run was ended before all of it was measured.");
+        page.paragraph(INCOMPLETE);
     }
     for sentence in verdicts(records) {
         page.paragraph(&sentence);
@@ -20,7 +20,9 @@ pub fn page(records: &[Record]) -> String {
     for record in records {
         match record {
             Record::Setup(setup) => page.setup(setup),
-            Record::FailedRun { subject, reason } => page.paragraph(&format!("{subject}: {reason}")),
+            Record::FailedRun { subject, reason } | Record::LeftOut { subject, reason } => {
+                page.paragraph(&format!("{subject}: {reason}"));
+            }
             _ => {}
         }
     }
@@ -165,6 +167,7 @@ mod tests {
     fn a_page_holds_verdicts_tables_charts_and_set_ups_and_loads_nothing() {
         let mut all = records();
         all.extend(summarise(&records()));
+        all.push(Record::LeftOut { subject: "squid".into(), reason: "not installed".into() });
         all.push(Record::End { held: true });
         let html = page(&all);
         for wanted in [
@@ -173,6 +176,7 @@ mod tests {
             "distribution of latency",
             "<summary>nginx 1.2, memory-hit</summary>",
             "listen &amp; serve",
+            "squid: not installed",
         ] {
             assert!(html.contains(wanted), "no {wanted}");
         }

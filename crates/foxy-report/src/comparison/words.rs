@@ -1,6 +1,6 @@
 //! A comparison in words and tables: a verdict for each workload, and what was measured, a row a proxy.
 
-use super::{is_incomplete, result, subjects, workloads};
+use super::{INCOMPLETE, is_incomplete, result, subjects, workloads};
 use crate::number::significant;
 use crate::record::{Measure, Record};
 use crate::table::Table;
@@ -100,7 +100,7 @@ fn doubt(ratio: &Measure) -> &'static str {
 pub fn markdown(records: &[Record]) -> String {
     let mut text = String::from("# Proxies compared\n\n");
     if is_incomplete(records) {
-        text.push_str("**Incomplete: the run was ended before all of it was measured.**\n\n");
+        text.push_str(&format!("**{INCOMPLETE}**\n\n"));
     }
     for sentence in verdicts(records) {
         text.push_str(&format!("- {sentence}\n"));
@@ -109,14 +109,20 @@ pub fn markdown(records: &[Record]) -> String {
     for workload in workloads(records) {
         text.push_str(&format!("\n## {workload}\n\n{}", table(records, workload).markdown()));
     }
-    let failed = records.iter().filter_map(|record| match record {
+    let mut section = |head: &str, line: &dyn Fn(&Record) -> Option<String>| {
+        let lines: String = records.iter().filter_map(line).collect();
+        if !lines.is_empty() {
+            text.push_str(&format!("\n## {head}\n\n{lines}"));
+        }
+    };
+    section("Runs that came to nothing", &|record| match record {
         Record::FailedRun { subject, reason } => Some(format!("- {subject}: {reason}\n")),
         _ => None,
     });
-    let failed: String = failed.collect();
-    if !failed.is_empty() {
-        text.push_str(&format!("\n## Runs that came to nothing\n\n{failed}"));
-    }
+    section("Left out", &|record| match record {
+        Record::LeftOut { subject, reason } => Some(format!("- {subject}: {reason}\n")),
+        _ => None,
+    });
     text
 }
 
@@ -156,10 +162,12 @@ mod tests {
     fn markdown_has_a_table_a_workload_and_says_what_is_missing() {
         let mut all = complete();
         all.push(Record::FailedRun { subject: "squid".into(), reason: "it did not come up".into() });
+        all.push(Record::LeftOut { subject: "varnish".into(), reason: "not installed".into() });
         let text = markdown(&all);
         assert!(text.contains("**Incomplete"), "{text}");
         assert!(text.contains("## memory-hit\n\n| proxy | CPU µs/request |"), "{text}");
         assert!(text.contains("| nginx | 24 (19–29) | 30,000 |"), "{text}");
-        assert!(text.contains("- squid: it did not come up"), "{text}");
+        assert!(text.contains("## Runs that came to nothing\n\n- squid: it did not come up\n"), "{text}");
+        assert!(text.contains("## Left out\n\n- varnish: not installed\n"), "{text}");
     }
 }

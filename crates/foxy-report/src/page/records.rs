@@ -28,7 +28,9 @@ impl Page {
                 Record::Histogram { name, subject, quantiles, .. } => {
                     distributions.push((name.as_str(), distribution(subject, quantiles)));
                 }
-                Record::FailedRun { subject, reason } => page.paragraph(&format!("{subject}: {reason}")),
+                Record::FailedRun { subject, reason } | Record::LeftOut { subject, reason } => {
+                    page.paragraph(&format!("{subject}: {reason}"));
+                }
                 Record::Subject(_) | Record::End { held: true } => {}
                 Record::End { held: false } => page.paragraph("A bar that was given was missed."),
             }

@@ -100,8 +100,9 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     chosen::provide_descriptors(&scenarios, context.quick, context.clients)?;
     let mut records = Records::begin(out)?;
     records.add(vec![Record::Setup(records::setup(context.seed))])?;
+    records.add(peers.left_out)?;
     let repeats = matches.get_one::<u32>("repeats").copied().unwrap_or(if context.quick { 1 } else { 3 });
-    let complete = all_trials(&context, &peers, &scenarios, repeats, &mut records)?;
+    let complete = all_trials(&context, &peers.installed, &scenarios, repeats, &mut records)?;
     drop(folder);
     if !complete {
         let all = outputs::with_results(records.all().to_vec());
@@ -209,12 +210,22 @@ fn in_short(records: &[Record]) -> String {
 
 /// Reports, says who is ahead, and ends as the bars say.
 fn conclude(matches: &ArgMatches, folder: &std::path::Path, records: &[Record]) -> Result<(), Failure> {
-    let missed = outputs::report(folder, records, bars(matches))?;
+    let mut missed = outputs::report(folder, records, bars(matches))?;
+    let incomplete = comparison::is_incomplete(records);
+    if incomplete {
+        terminal::print(comparison::INCOMPLETE);
+    }
     terminal::print(comparison::tables(records).trim_end());
     for sentence in comparison::verdicts(records) {
         terminal::print(&sentence);
     }
     terminal::print(&format!("Report: {}", folder.join("report.html").display()));
+    if incomplete {
+        let folder = folder.display();
+        let why = "the run was ended before all of it was measured; compare again with another --out";
+        missed.insert(0, format!("--report {folder}: {why}"));
+        return Err(Failure::Failed(missed.join("\n")));
+    }
     if !missed.is_empty() {
         return Err(Failure::Missed(missed.join("\n")));
     }

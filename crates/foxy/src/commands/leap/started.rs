@@ -57,7 +57,7 @@ pub struct Chosen {
 pub fn chosen(matches: &ArgMatches) -> Result<Vec<Chosen>, Failure> {
     let Some(names) = matches.get_many::<String>("start") else { return Ok(Vec::new()) };
     let mut chosen: Vec<Chosen> = Vec::new();
-    for (peer, program) in choice::installed(names.map(String::as_str))? {
+    for (peer, program) in choice::installed(names.map(String::as_str))?.installed {
         let before = chosen.iter().filter(|other| other.peer.name == peer.name).count();
         let name = if before == 0 { peer.name.to_owned() } else { format!("{}-{}", peer.name, before + 1) };
         chosen.push(Chosen { name, peer, program });

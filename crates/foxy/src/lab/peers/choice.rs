@@ -7,29 +7,41 @@ use crate::lab::leftovers::{self, COMPARE_PREFIX};
 use crate::lab::temporary::Temporary;
 use crate::terminal::{self, Level};
 use clap::{Arg, ArgMatches};
+use foxy_report::Record;
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
-/// Those of these names that are installed, with their programs. Those that are not are said, and left out.
+/// Proxies that were named.
+pub struct Named {
+    /// Those that are installed, with their programs.
+    pub installed: Vec<(Peer, PathBuf)>,
+    /// A record of each other one.
+    pub left_out: Vec<Record>,
+}
+
+/// Which of these names are installed. Those that are not are said.
 ///
 /// # Errors
 /// A name that no proxy has, and when nothing is left.
-pub fn installed<'a>(names: impl Iterator<Item = &'a str>) -> Result<Vec<(Peer, PathBuf)>, Failure> {
+pub fn installed<'a>(names: impl Iterator<Item = &'a str>) -> Result<Named, Failure> {
     let known = || PEERS.map(|peer| peer.name).join(", ");
-    let mut found = Vec::new();
+    let (mut installed, mut left_out) = (Vec::new(), Vec::new());
     for name in names {
         let peer = Peer::find(name)
             .ok_or_else(|| Failure::Unusable(format!("{name}: no such proxy; there are {}", known())))?;
         match peer.installed() {
-            Ok(program) => found.push((peer, program)),
-            Err(why) => terminal::report(Level::Warning, &format!("{why}; going on without it")),
+            Ok(program) => installed.push((peer, program)),
+            Err(reason) => {
+                terminal::report(Level::Warning, &format!("{name}: {reason}; going on without it"));
+                left_out.push(Record::LeftOut { subject: name.to_owned(), reason });
+            }
         }
     }
-    if found.is_empty() {
+    if installed.is_empty() {
         return Err(Failure::Unusable(format!("no proxy to compare; name some of {}", known())));
     }
-    Ok(found)
+    Ok(Named { installed, left_out })
 }
 
 /// Where the folder of all is made.

@@ -126,17 +126,18 @@ impl Peer {
     /// Its program's file, where it is installed.
     ///
     /// # Errors
-    /// That it is not, and how to get it.
+    /// Why it cannot be had; how to get it, where it is not installed.
     pub fn installed(&self) -> Result<PathBuf, String> {
         let Some(program) = self.program else {
             return std::env::current_exe()
-                .map_err(|error| format!("foxy: its own program cannot be found: {error}"));
+                .map_err(|error| format!("its own program cannot be found: {error}"));
         };
         let path = std::env::var_os("PATH").unwrap_or_default();
         let folders = std::env::split_paths(&path).chain(["/usr/sbin".into(), "/sbin".into()]);
-        folders.map(|folder| folder.join(program)).find(|file| file.is_file()).ok_or_else(|| {
-            format!("{}: not installed; `apt-get install {}` brings {program}", self.name, self.package)
-        })
+        folders
+            .map(|folder| folder.join(program))
+            .find(|file| file.is_file())
+            .ok_or_else(|| format!("not installed; `apt-get install {}` brings {program}", self.package))
     }
 
     /// What its program says of itself, in a few words.
@@ -180,7 +181,7 @@ mod tests {
     fn a_proxy_that_is_not_installed_says_how_to_get_it() {
         let peer = Peer { program: Some("no-such-proxy"), ..PEERS[1] };
         let text = peer.installed().expect_err("not there");
-        assert_eq!(text, "squid: not installed; `apt-get install squid` brings no-such-proxy");
+        assert_eq!(text, "not installed; `apt-get install squid` brings no-such-proxy");
     }
 
     #[test]

@@ -56,7 +56,7 @@ impl Single {
         interrupted: &AtomicBool,
     ) -> Result<Option<Self>, Failure> {
         let Some(name) = matches.get_one::<String>("start") else { return Ok(None) };
-        let (peer, program) = choice::installed(std::iter::once(name.as_str()))?.swap_remove(0);
+        let (peer, program) = choice::installed(std::iter::once(name.as_str()))?.installed.swap_remove(0);
         let folder = choice::folder(matches)?;
         let failed = |why: String| Failure::Failed(format!("--start {name}: {why}"));
         let description = Description {
