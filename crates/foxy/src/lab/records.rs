@@ -26,7 +26,7 @@ pub fn setup(seed: u64) -> Setup {
 
 /// Where they go.
 pub fn argument() -> Arg {
-    arguments::path("json", "FILE", "Write run records, one JSON object a line")
+    arguments::output("json", "Write run records, one JSON object a line")
 }
 
 /// Writes a run to the file that the arguments name, if they name one: the setup, the records, and the end.

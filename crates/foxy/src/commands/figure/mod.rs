@@ -64,8 +64,9 @@ pub fn command() -> Command {
         .arg(path("folder", "DIR", "Where measured figures work; by default the system's temporary folder"))
         .arg(path("out", "DIR", "Where the pictures go: for each its data as CSV, and an SVG"))
         .arg(path("markdown", "FILE", "Where the table goes, as Markdown"))
-        .arg(html("Where a page with all pictures and the table goes"))
-        .arg(records::argument())
+        // These may lie in the folder of --out, which is made first.
+        .arg(html("Where a page with all pictures and the table goes").value_parser(value_parser!(PathBuf)))
+        .arg(records::argument().value_parser(value_parser!(PathBuf)))
 }
 
 /// A figure of either table.
