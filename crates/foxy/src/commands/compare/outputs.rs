@@ -96,7 +96,7 @@ pub fn with_results(mut records: Vec<Record>) -> Vec<Record> {
     records
 }
 
-/// Makes the reports: a page, Markdown, and a test report. Gives the bars that were missed, a line each.
+/// Makes the reports: a page, Markdown, and a test report, each whole or as it was before. Gives the bars that were missed, a line each.
 ///
 /// # Errors
 /// When a file cannot be written. When a bar is on something that was not measured: page and Markdown are there then.
@@ -106,8 +106,12 @@ pub fn report<'a>(
     bars: impl Iterator<Item = &'a Bar>,
 ) -> Result<Vec<String>, Failure> {
     let write = |name: &str, text: String| {
-        let path = folder.join(name);
-        std::fs::write(&path, text).map_err(|error| failed(&path, &error))
+        let (path, part) = (folder.join(name), folder.join(format!("{name}.part")));
+        let written = std::fs::write(&part, text).and_then(|()| std::fs::rename(&part, &path));
+        written.map_err(|error| {
+            let _half_a_report = std::fs::remove_file(&part);
+            failed(&path, &error)
+        })
     };
     write("report.html", comparison::page(records))?;
     write("summary.md", comparison::markdown(records))?;
@@ -165,6 +169,20 @@ mod tests {
             let text = std::fs::read_to_string(folder.path().join(name)).expect("written");
             assert!(text.contains("errors"), "{name}: {text}");
         }
+    }
+
+    #[test]
+    fn a_report_that_does_not_fit_the_disk_leaves_no_file_and_the_old_one_as_it_was() {
+        let folder = tempfile::tempdir().expect("a folder");
+        std::fs::write(folder.path().join("report.html"), "of before").expect("written");
+        std::os::unix::fs::symlink("/dev/full", folder.path().join("report.html.part")).expect("linked");
+        let refused = report(folder.path(), &[measured(1)], std::iter::empty()).expect_err("no room");
+        assert!(refused.to_string().contains("report.html: cannot be written: No space left"), "{refused}");
+        let text = std::fs::read_to_string(folder.path().join("report.html")).expect("there");
+        assert_eq!(
+            (text.as_str(), std::fs::read_dir(folder.path()).expect("there").count()),
+            ("of before", 1)
+        );
     }
 
     #[test]
