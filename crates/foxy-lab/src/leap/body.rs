@@ -55,7 +55,9 @@ impl BodyDigest {
     /// the bytes as they came.
     #[must_use]
     pub fn new(headers: &Headers) -> Self {
-        let coding = match headers.get_str("content-encoding").map(str::to_ascii_lowercase).as_deref() {
+        let one =
+            headers.get_str("content-encoding").filter(|_| headers.get_all("content-encoding").count() == 1);
+        let coding = match one.map(str::to_ascii_lowercase).as_deref() {
             Some("gzip" | "x-gzip") => Coding::Gzip(MultiGzDecoder::new(Sink::default())),
             Some("deflate") => Coding::Deflate,
             _ => Coding::None(Sink::default()),

@@ -2,6 +2,7 @@
 
 use super::body::BodyDigest;
 use super::carried::{self, Copying};
+use super::failure::Failure;
 use super::message;
 use super::relay::{Piece, Tap};
 use super::{Answer, Asked, LeapRun, Path};
@@ -18,60 +19,6 @@ use tokio::time::timeout;
 const FIRST_READ: usize = 16 << 10;
 /// Bytes asked of the socket at a time when there are more.
 const READ: usize = 64 << 10;
-
-/// Why there is no whole answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Failure {
-    /// No connection.
-    NoConnection,
-    /// The proxy opened no tunnel.
-    NoTunnel,
-    /// The certificate shown is of nobody trusted, or for another name.
-    Certificate,
-    /// What answers speaks no TLS, or not what is to be spoken within.
-    Handshake,
-    /// The connection was closed before anything came.
-    Unanswered,
-    /// It ended within the answer.
-    Closed,
-    /// The stream of HTTP/2 was reset.
-    Reset,
-    /// What came is not HTTP.
-    NotHttp,
-    /// Not whole within the time limit.
-    Timeout,
-}
-
-impl Failure {
-    /// Every failure, in the order of a report's counts.
-    pub const ALL: [Self; 9] = [
-        Self::NoConnection,
-        Self::NoTunnel,
-        Self::Certificate,
-        Self::Handshake,
-        Self::Unanswered,
-        Self::Closed,
-        Self::Reset,
-        Self::NotHttp,
-        Self::Timeout,
-    ];
-
-    /// Its name in tables and records.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::NoConnection => "no_connection",
-            Self::NoTunnel => "no_tunnel",
-            Self::Certificate => "tls_certificate",
-            Self::Handshake => "tls_handshake",
-            Self::Unanswered => "unanswered",
-            Self::Closed => "closed_early",
-            Self::Reset => "stream_reset",
-            Self::NotHttp => "not_http",
-            Self::Timeout => "timeout",
-        }
-    }
-}
 
 /// What an exchange took.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -121,7 +68,12 @@ pub async fn ask(run: &LeapRun, path: &Path, asked: &Asked, number: u64, tap: Op
     let outcome = outcome.and_then(|()| reading.answer(number).ok_or(Failure::NotHttp));
     let mut held = false;
     if let Some(mut tap) = tap {
-        tap.give(outcome.as_ref().map_or_else(|failure| Piece::Failed(*failure), |_| Piece::End)).await;
+        // What comes behind a whole answer is not the client's trouble.
+        let end = match &outcome {
+            Ok(_) | Err(Failure::Surplus) => Piece::End,
+            Err(failure) => Piece::Failed(*failure),
+        };
+        tap.give(end).await;
         held = tap.held;
     }
     Copied { times, bytes, outcome, held }
@@ -172,7 +124,7 @@ impl Reading {
         let (mut input, mut room) = (BytesMut::new(), FIRST_READ);
         loop {
             if self.advance(&mut decoder, &mut input).await? {
-                return Ok(());
+                return nothing_behind(stream, &mut input).await;
             }
             input.reserve(room);
             let read = self.within(stream.read_buf(&mut input)).await?;
@@ -239,6 +191,16 @@ impl Reading {
     }
 }
 
+/// Looks whether more than the answer has come by now; nobody waits for it.
+async fn nothing_behind(stream: &mut (impl AsyncRead + Unpin), input: &mut BytesMut) -> Result<(), Failure> {
+    if input.is_empty() {
+        input.reserve(1);
+        // Whether the connection is still open, closed or reset is no matter any more.
+        let _nothing_yet = timeout(Duration::ZERO, stream.read_buf(input)).await;
+    }
+    if input.is_empty() { Ok(()) } else { Err(Failure::Surplus) }
+}
+
 /// Whether an answer to request `number` was stored: the verifying origin repeats the number of the request that reached it;
 /// else what the proxy says itself.
 fn hit(headers: &Headers, number: u64) -> Option<bool> {
@@ -256,6 +218,8 @@ fn hit(headers: &Headers, number: u64) -> Option<bool> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::leap::tests::{honest, run_of, server, whole};
+    use crate::leap::{Manner, Verdict};
 
     #[test]
     fn a_hit_is_known_by_the_origins_number_or_by_what_the_proxy_says() {
@@ -270,5 +234,19 @@ mod tests {
         check("X-Cache", "HIT from wume1", Some(true));
         check("X-Cache", "MISS from wume1", Some(false));
         check("Age", "5", None);
+    }
+
+    #[test]
+    fn a_proxy_that_answers_twice_or_sends_more_than_its_answer_is_named() {
+        for more in [whole("", "another"), b"x".to_vec()] {
+            let liar = server(move |_| Some([whole("", "one"), more.clone()].concat()));
+            let run = run_of(&[("direct", honest(), Manner::Direct), ("liar", liar, Manner::Reverse)]);
+            let asked = || Asked::get("o.test".into(), "/a".into(), Duration::ZERO);
+            let mut one = std::iter::once(asked());
+            let report = crate::leap::run(&run, &asked(), &mut one, &mut |_| {}, &mut |_| {}).expect("run");
+            let [direct, liar] = &report.paths[..] else { panic!("two paths") };
+            assert_eq!((direct.answers, liar.failures[Failure::Surplus as usize]), (1, 1));
+            assert_eq!(liar.count(Verdict::Incomplete), 1);
+        }
     }
 }

@@ -6,11 +6,16 @@ use super::relay::Tap;
 use super::{Answer, Asked, LeapRun, Manner, Path};
 use crate::alarm::Alarm;
 use crate::numbers;
-use foxy_base::{WallTime, clock};
+use foxy_base::{Instant, WallTime, clock};
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::io;
 use std::rc::Rc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+
+/// How long at most until a signal is noticed between two copies.
+const TICK: Duration = Duration::from_millis(50);
 
 /// What came of one request.
 #[derive(Debug)]
@@ -48,6 +53,18 @@ impl Means {
             noise: RefCell::new(Noise(vec![BTreeSet::new(); paths])),
             alarm: Alarm::new()?,
         })
+    }
+
+    /// Waits until a copy is due; once the run is interrupted, what is left to send is sent at once.
+    async fn pause(&self, due: Instant) {
+        loop {
+            let now = clock::monotonic();
+            let left = due.since(now);
+            if left.is_zero() || self.run.interrupted.load(Relaxed) {
+                break;
+            }
+            self.alarm.until(now + left.min(TICK)).await;
+        }
     }
 }
 
@@ -92,7 +109,7 @@ pub async fn ask(means: Rc<Means>, (asked, number): (Asked, u64), mut client: Op
             let tap = client.take_if(|(its, _)| *its == path).map(|(_, tap)| tap);
             tokio::task::spawn_local(async move {
                 let run = &means.run;
-                means.alarm.until(begun + run.stagger * place).await;
+                means.pause(begun + run.stagger * place).await;
                 exchange::ask(run, &run.paths[path], &asked, means.numbers.copy(number, path), tap).await
             })
         })
@@ -212,6 +229,9 @@ pub fn reference(paths: &[Path], group: &Group, noise: &Noise) -> Option<(usize,
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::leap::tests::{honest, run_of};
+    use std::sync::Arc;
+    use std::sync::atomic::AtomicU64;
 
     #[test]
     fn lesson_8_every_path_has_every_place_and_of_two_each_is_first_equally_often() {
@@ -240,5 +260,22 @@ mod tests {
             assert_eq!(numbers.path(numbers.second_asking(number)), None);
         }
         assert!((0..3).flat_map(|path| numbers.probes(path)).all(|probe| numbers.path(probe).is_none()));
+    }
+
+    #[test]
+    fn a_signal_ends_the_pauses_between_copies() {
+        let (one, other) = (honest(), honest());
+        let run = run_of(&[("a", one, Manner::Reverse), ("b", other, Manner::Reverse)]);
+        let run = LeapRun { stagger: Duration::from_secs(3600), ..run };
+        let (flag, begun) = (Arc::clone(&run.interrupted), AtomicU64::new(0));
+        let asked = || Asked::get("o.test".into(), "/a".into(), Duration::ZERO);
+        // Begun, its second copy would be sent in an hour.
+        let mut progress = |requests| {
+            begun.store(requests, Relaxed);
+            flag.store(true, Relaxed);
+        };
+        let mut one = std::iter::once(asked());
+        let report = crate::leap::run(&run, &asked(), &mut one, &mut |_| {}, &mut progress).expect("run");
+        assert_eq!((begun.into_inner(), report.requests), (1, 1));
     }
 }

@@ -7,6 +7,7 @@ mod carried;
 mod class;
 mod differences;
 mod exchange;
+mod failure;
 pub mod fields;
 mod front;
 mod group;
@@ -31,7 +32,8 @@ pub mod verdict;
 
 pub use class::Class;
 pub use differences::{Meaning, NoiseFloor, PairedDifference, noise_floor, noise_floor_of};
-pub use exchange::{Failure, Times};
+pub use exchange::Times;
+pub use failure::Failure;
 pub use front::{ClientReport, Front, Refusal, serve};
 pub use group::Numbers;
 pub use line::Line;

@@ -2,7 +2,7 @@
 
 use super::class::Class;
 use super::differences::{PairedDifference, noise_floor_of};
-use super::exchange::Failure;
+use super::failure::Failure;
 use super::front::Refusal;
 use super::report::{LeapReport, PathReport};
 use super::verdict::Verdict;

@@ -1,6 +1,7 @@
 //! What a replay counts for each path, and what the paths differ by.
 
-use super::exchange::{Copied, Failure};
+use super::exchange::Copied;
+use super::failure::Failure;
 use super::front::ClientReport;
 use super::group::{Group, direct};
 use super::verdict::{Finding, Verdict};

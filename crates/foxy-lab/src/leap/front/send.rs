@@ -163,7 +163,7 @@ async fn fail(mut out: Sending<'_>, failure: Failure) -> Next {
         Failure::Handshake => (502, "tls_protocol_error"),
         Failure::Unanswered => (502, "connection_terminated"),
         Failure::Closed | Failure::Reset => (502, "http_response_incomplete"),
-        Failure::NotHttp => (502, "http_protocol_error"),
+        Failure::NotHttp | Failure::Surplus => (502, "http_protocol_error"),
     };
     let name = &out.hall.means.run.paths[out.hall.path].name;
     let text = format!("foxy leap: no answer from {name}: {}\n", failure.name());

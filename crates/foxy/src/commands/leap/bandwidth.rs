@@ -2,50 +2,65 @@
 
 use super::parent::PASSTHROUGH;
 use foxy_lab::collector::CollectorReport;
-use foxy_lab::leap::LeapReport;
+use foxy_lab::leap::{LeapReport, PathReport};
 use foxy_lab::origin::Sent;
 use foxy_report::{Measure, Record, Table};
 
 /// What was fetched.
 #[derive(Default)]
 pub struct Bandwidth {
-    /// By path: its name, and bytes.
-    paths: Vec<(String, u64)>,
+    paths: Vec<Fetched>,
     /// What the bytes are.
     pub what: &'static str,
     /// What was fetched for no request of a path: a proxy asked by itself.
     unasked: Option<Sent>,
 }
 
+/// What one path fetched.
+struct Fetched {
+    name: String,
+    bytes: u64,
+    /// Answers that the path gave: one that fails a request saves nothing by it.
+    answers: u64,
+}
+
 impl Bandwidth {
     /// From the Collector, heads too.
-    pub fn of_collector(report: &CollectorReport) -> Self {
-        let named = report.proxies.iter().filter(|proxy| !proxy.name.is_empty());
-        let paths = named.map(|proxy| (proxy.name.clone(), proxy.bytes)).collect();
+    pub fn of_collector(report: &LeapReport, collected: &CollectorReport) -> Self {
+        let fetched = |path: &PathReport| {
+            let proxy = collected.proxies.iter().find(|proxy| proxy.name == path.name)?;
+            Some(Fetched { name: path.name.clone(), bytes: proxy.bytes, answers: path.answers })
+        };
+        let paths = report.paths.iter().filter_map(fetched).collect();
         Self { paths, what: "bytes fetched from the Collector, heads too", unasked: None }
     }
 
     /// From the origin, which counted what it sent for each path, and last what it sent for requests without a number.
     pub fn of_origin(report: &LeapReport, sent: &[Sent]) -> Self {
-        let paths = report.paths.iter().zip(sent).map(|(path, sent)| (path.name.clone(), sent.bytes));
+        let paths = report.paths.iter().zip(sent).map(|(path, sent)| Fetched {
+            name: path.name.clone(),
+            bytes: sent.bytes,
+            answers: path.answers,
+        });
         let unasked = sent.get(report.paths.len()).copied().filter(|sent| sent.answers > 0);
         Self { paths: paths.collect(), what: "bytes of bodies that the origin sent", unasked }
     }
 
     /// The pass-through proxy, or without one the direct path, which stores nothing either.
-    fn base(&self) -> Option<&(String, u64)> {
-        [PASSTHROUGH, "direct"]
-            .iter()
-            .find_map(|name| self.paths.iter().find(|(path, bytes)| path == name && *bytes > 0))
+    fn base(&self) -> Option<&Fetched> {
+        let fetched = |name: &&str| self.paths.iter().find(|path| path.name == **name && path.bytes > 0);
+        [PASSTHROUGH, "direct"].iter().find_map(fetched)
     }
 
     /// For people; none when there is nothing to compare with.
     pub fn table(&self) -> Option<Table> {
-        let (base, _) = self.base()?;
-        let mut table = Table::new(&["bandwidth", "bytes", &format!("of {base}")]);
-        for (name, bytes) in &self.paths {
-            let share = format!("{:.1} %", self.share(*bytes) * 100.0);
-            table.row(&[name.clone(), bytes.to_string(), share]);
+        let base = self.base()?;
+        let of = format!("an answer, of {}", base.name);
+        let mut table = Table::new(&["bandwidth", "answers", "bytes", &of]);
+        for path in &self.paths {
+            let share =
+                share(path, base).map_or_else(|| "–".into(), |share| format!("{:.1} %", share * 100.0));
+            table.row(&[path.name.clone(), path.answers.to_string(), path.bytes.to_string(), share]);
         }
         Some(table)
     }
@@ -59,13 +74,18 @@ impl Bandwidth {
     /// As run records.
     #[expect(clippy::cast_precision_loss, reason = "bytes of a run are far below 2^53")]
     pub fn records(&self) -> Vec<Record> {
-        let Some((base, _)) = self.base() else { return Vec::new() };
-        let share = format!("bandwidth_share_of_{base}");
-        let of_path = |(name, bytes): &(String, u64)| {
-            let values = [("bandwidth_bytes", *bytes as f64, "bytes"), (&share, self.share(*bytes), "share")];
-            values.map(|(what, value, unit)| Record::Measure(Measure::once(what, name, value, unit)))
-        };
-        let mut records: Vec<Record> = self.paths.iter().flat_map(of_path).collect();
+        let Some(base) = self.base() else { return Vec::new() };
+        let of_base = format!("bandwidth_share_of_{}", base.name);
+        let mut records = Vec::new();
+        for path in &self.paths {
+            let mut add = |what: &str, value, unit| {
+                records.push(Record::Measure(Measure::once(what, &path.name, value, unit)));
+            };
+            add("bandwidth_bytes", path.bytes as f64, "bytes");
+            if let Some(share) = share(path, base) {
+                add(&of_base, share, "share");
+            }
+        }
         if let Some(Sent { answers, bytes }) = self.unasked {
             for (name, value, unit) in
                 [("unasked_answers", answers as f64, "answers"), ("unasked_bytes", bytes as f64, "bytes")]
@@ -75,9 +95,25 @@ impl Bandwidth {
         }
         records
     }
+}
 
-    #[expect(clippy::cast_precision_loss, reason = "bytes of a run are far below 2^53")]
-    fn share(&self, bytes: u64) -> f64 {
-        bytes as f64 / self.base().map_or(1.0, |(_, base)| *base as f64)
+/// What a path fetched for each of its answers, of what another did; none without answers.
+#[expect(clippy::cast_precision_loss, reason = "bytes of a run are far below 2^53")]
+fn share(path: &Fetched, base: &Fetched) -> Option<f64> {
+    let each = |path: &Fetched| (path.answers > 0).then(|| path.bytes as f64 / path.answers as f64);
+    Some(each(path)? / each(base)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_that_fails_requests_saves_no_bandwidth_by_it() {
+        let fetched = |name: &str, bytes, answers| Fetched { name: name.into(), bytes, answers };
+        let base = fetched("direct", 4000, 40);
+        assert_eq!(share(&fetched("fails", 2900, 29), &base), Some(1.0));
+        assert_eq!(share(&fetched("stores", 2000, 40), &base), Some(0.5));
+        assert_eq!(share(&fetched("dead", 0, 0), &base), None);
     }
 }

@@ -83,7 +83,7 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     drop(passthrough);
     let collected = collector.map(Collector::stop);
     let bandwidth = match (&collected, &own_origin) {
-        (Some(collected), _) => Bandwidth::of_collector(collected),
+        (Some(collected), _) => Bandwidth::of_collector(&report, collected),
         (None, Some(origin)) => Bandwidth::of_origin(&report, &origin.tallied()),
         (None, None) => Bandwidth::default(),
     };
