@@ -32,6 +32,7 @@ mod message;
 mod parse;
 mod response;
 mod scan;
+mod scheme;
 mod syntax;
 mod target;
 
@@ -47,4 +48,5 @@ pub use headers::{Headers, InvalidHeader};
 pub use limits::Limits;
 pub use message::{Method, RequestHead, ResponseHead, Version, reason_phrase};
 pub use response::{NotReusable, ResponseDecoder, ResponseEvent};
+pub use scheme::Scheme;
 pub use target::{Authority, Target, TargetForm};

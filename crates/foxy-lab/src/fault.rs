@@ -8,6 +8,8 @@ use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 pub enum Phase {
     /// Nothing has gone wrong yet.
     Before,
+    /// It is being made or mended: what falls into that may have met it or not, and counts for nothing.
+    Turning,
     /// It goes wrong now.
     During,
     /// All is well again.
@@ -15,7 +17,7 @@ pub enum Phase {
 }
 
 impl Phase {
-    const ALL: [Self; 3] = [Self::Before, Self::During, Self::After];
+    const ALL: [Self; 4] = [Self::Before, Self::Turning, Self::During, Self::After];
 }
 
 /// The fault of one run: who makes it says in which phase it is, the load's clients ask.
@@ -38,7 +40,7 @@ impl Fault {
 /// What was counted around a fault.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AroundFault {
-    /// Requests that began during it.
+    /// Requests that began during it, but for those that were answered when it was over: they did without it.
     pub begun: u64,
     /// Of these, those that were answered whole and right.
     pub answered: u64,
@@ -49,10 +51,11 @@ pub struct AroundFault {
 impl AroundFault {
     /// Counts a request that began and ended in these phases.
     pub(crate) fn count(&mut self, began: Phase, ended: Phase, failed: bool) {
-        let within = began == Phase::During;
+        let within = began == Phase::During && (failed || ended == Phase::During);
         self.begun += u64::from(within);
         self.answered += u64::from(within && !failed);
-        self.unexcused += u64::from(failed && began == ended && !within);
+        let untouched = began == ended && matches!(began, Phase::Before | Phase::After);
+        self.unexcused += u64::from(failed && untouched);
     }
 
     pub(crate) const fn merge(&mut self, other: Self) {
@@ -64,7 +67,7 @@ impl AroundFault {
 
 #[cfg(test)]
 mod tests {
-    use super::Phase::{After, Before, During};
+    use super::Phase::{After, Before, During, Turning};
     use super::*;
 
     #[test]
@@ -77,7 +80,15 @@ mod tests {
         for (began, ended) in [(Before, Before), (After, After)] {
             assert!(unexcused(began, ended), "{began:?} to {ended:?}");
         }
-        for (began, ended) in [(Before, During), (Before, After), (During, During), (During, After)] {
+        for (began, ended) in [
+            (Before, Turning),
+            (Before, During),
+            (Before, After),
+            (Turning, Turning),
+            (Turning, After),
+            (During, During),
+            (During, After),
+        ] {
             assert!(!unexcused(began, ended), "{began:?} to {ended:?}");
         }
     }
@@ -85,10 +96,15 @@ mod tests {
     #[test]
     fn who_is_answered_during_a_fault_is_a_share_of_those_who_asked_then() {
         let mut around = AroundFault::default();
-        for (began, failed) in [(Before, false), (During, false), (During, true), (After, false)] {
+        for (began, failed) in [(Before, false), (Turning, false), (During, false), (During, true)] {
             around.count(began, During, failed);
         }
         assert_eq!(around, AroundFault { begun: 2, answered: 1, unexcused: 0 });
+        // What outlived it was answered without it, unless it failed.
+        for (ended, failed) in [(Turning, false), (After, false), (After, true)] {
+            around.count(During, ended, failed);
+        }
+        assert_eq!(around, AroundFault { begun: 3, answered: 1, unexcused: 0 });
     }
 
     #[test]

@@ -21,7 +21,6 @@ pub mod peak;
 pub mod plan;
 pub mod robots;
 pub mod schedule;
-mod scheme;
 pub mod sim;
 pub mod store_bench;
 mod streams;
@@ -29,10 +28,10 @@ pub mod tls;
 mod wanted;
 pub mod wpb;
 
+pub use foxy_http::Scheme;
 pub use load::{LoadOptions, Mode, Pace, Protocol, Stop, run};
 pub use origin::{Origin, OriginOptions};
 pub use outcome::{ErrorCause, LoadReport, Tally};
-pub use scheme::Scheme;
 pub use wanted::Wanted;
 
 /// The header by which a reply's request is known: the origin repeats the number of the request that reached it, so a

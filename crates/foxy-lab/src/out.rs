@@ -1,4 +1,4 @@
-//! Where an answer goes: text on a connection, or frames of a stream.
+//! Where an answer goes: text on a connection, or frames of a stream; and the answers that are the lab's own.
 
 use crate::streams::Frames;
 use crate::tls::inbound::Inbound;
@@ -6,6 +6,24 @@ use bytes::BytesMut;
 use foxy_http::{ResponseHead, encode};
 use std::io;
 use tokio::io::AsyncWriteExt;
+
+/// The head of an answer of the lab's own, which says something in plain text and is not to be kept.
+pub fn own(status: u16, text: &str) -> ResponseHead {
+    let mut head = ResponseHead::new(status);
+    head.headers.append("Content-Type", "text/plain");
+    head.headers.append("Content-Length", text.len().to_string());
+    head.headers.append("Cache-Control", "no-store");
+    head.headers.append("Connection", "close");
+    head
+}
+
+/// An answer as text.
+pub fn as_text((head, text): &(ResponseHead, String)) -> BytesMut {
+    let mut output = BytesMut::new();
+    encode::response_head(head, &mut output);
+    output.extend_from_slice(text.as_bytes());
+    output
+}
 
 /// One of them.
 #[derive(Debug)]

@@ -108,12 +108,12 @@ fn target(head: &RequestHead, over: Scheme, mode: &Mode) -> Result<(Origin, Vec<
     let path = head.origin_form().ok_or(ErrorReason::BadAuthority)?;
     let text = head.authority().unwrap_or_default();
     match (mode, head.target.form()) {
-        (_, TargetForm::Absolute { scheme, .. }) if Scheme::parse(scheme).is_none() => {
+        (_, TargetForm::Absolute { scheme, .. }) if Scheme::named(scheme).is_none() => {
             Err(ErrorReason::UnsupportedScheme)
         }
         (Mode::Reverse { origin }, _) => Ok((origin.origin(), cache_key(over.as_str(), text, &path))),
         (Mode::Forward, TargetForm::Absolute { scheme, .. }) => {
-            let scheme = Scheme::parse(scheme).ok_or(ErrorReason::UnsupportedScheme)?;
+            let scheme = Scheme::named(scheme).ok_or(ErrorReason::UnsupportedScheme)?;
             let authority = Authority::parse(text).ok_or(ErrorReason::BadAuthority)?;
             let port = authority.port.unwrap_or(scheme.default_port());
             let origin = Origin::new(scheme, authority.host, port, ChosenBy::Client);

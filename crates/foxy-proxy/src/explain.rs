@@ -63,7 +63,7 @@ impl Purger {
     pub async fn explain(&self, url: &str, fields: &[(String, String)]) -> Explanation {
         match read(url, fields) {
             Ok(head) => {
-                let scheme = url.split_once("://").and_then(|(scheme, _)| Scheme::parse(scheme.as_bytes()));
+                let scheme = url.split_once("://").and_then(|(scheme, _)| Scheme::named(scheme.as_bytes()));
                 self.explain_request(&head, BodyLength::None, scheme.unwrap_or_default()).await
             }
             Err(reason) => settled(Vec::new(), Step::Refused(reason), Outcome::Refuse(reason)),

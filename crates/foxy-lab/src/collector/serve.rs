@@ -9,14 +9,14 @@ use super::reply::{self, Role, Sent};
 use super::request::{self, Came, Refused, Request, read};
 use super::shared::Shared;
 use super::table::{self, Decision, Slot};
-use crate::out::Out;
+use crate::out::{self, Out};
 use crate::streams::Frames;
 use crate::tls::entrance::{After, House, OPENED, Within};
 use crate::tls::inbound::{self, Inbound};
 use crate::tls::{Certificates, NotEntered};
 use bytes::BytesMut;
 use foxy_base::{Instant, clock};
-use foxy_http::{RequestDecoder, ResponseHead, encode};
+use foxy_http::{RequestDecoder, ResponseHead};
 use h2::RecvStream;
 use std::io;
 use std::net::IpAddr;
@@ -248,18 +248,10 @@ fn log_refused(shared: &Shared, proxy: ProxyId, refused: &Refused, size: usize) 
 
 /// The answer that says why there is none, as text.
 pub fn refusal(reason: Refusal) -> BytesMut {
-    let ((head, text), mut output) = (own(reason), BytesMut::new());
-    encode::response_head(&head, &mut output);
-    output.extend_from_slice(text.as_bytes());
-    output
+    out::as_text(&own(reason))
 }
 
 fn own(reason: Refusal) -> (ResponseHead, String) {
     let text = format!("foxy collector: {}\n", reason.description());
-    let mut head = ResponseHead::new(reason.status());
-    head.headers.append("Content-Type", "text/plain");
-    head.headers.append("Content-Length", text.len().to_string());
-    head.headers.append("Cache-Control", "no-store");
-    head.headers.append("Connection", "close");
-    (head, text)
+    (out::own(reason.status(), &text), text)
 }

@@ -3,13 +3,13 @@
 use super::exchange::Reading;
 use super::{Asked, Failure, LeapRun, Path};
 use crate::streams::{fields, fields_of};
+use crate::tls::outbound::Channel;
 use crate::{REQUEST_ID, Scheme};
 use bytes::Bytes;
 use foxy_base::clock;
 use foxy_http::{BodyLength, ResponseHead, framing};
 use h2::client::Builder;
 use std::future::poll_fn;
-use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::task::JoinHandle;
 
@@ -29,23 +29,17 @@ pub struct Copying<'a> {
 }
 
 /// Asks on a connection that is there.
-pub async fn ask(reading: &mut Reading, mut stream: TcpStream, copying: Copying<'_>) -> Result<(), Failure> {
+pub async fn ask(reading: &mut Reading, stream: TcpStream, copying: Copying<'_>) -> Result<(), Failure> {
     let Copying { run, path, asked, text, .. } = copying;
-    let http2 = run.outgoing.is_http2(path);
-    if asked.scheme == Scheme::Https {
-        let mut stream = reading.within(run.outgoing.secure(stream, path, asked)).await??;
-        reading.connected = Some(clock::monotonic());
-        return if http2 {
-            converse(reading, stream, copying).await
-        } else {
-            reading.converse(&mut stream, asked, text).await
-        };
-    }
+    let mut channel = match asked.scheme {
+        Scheme::Http => Channel::Left(stream),
+        Scheme::Https => reading.within(run.outgoing.secure(stream, path, asked)).await??,
+    };
     reading.connected = Some(clock::monotonic());
-    if http2 {
-        converse(reading, stream, copying).await
+    if run.outgoing.is_http2(path) {
+        converse(reading, channel, copying).await
     } else {
-        reading.converse(&mut stream, asked, text).await
+        reading.converse(&mut channel, asked, text).await
     }
 }
 
@@ -58,11 +52,7 @@ impl Drop for Driver {
     }
 }
 
-async fn converse(
-    reading: &mut Reading,
-    stream: impl AsyncRead + AsyncWrite + Unpin + 'static,
-    copying: Copying<'_>,
-) -> Result<(), Failure> {
+async fn converse(reading: &mut Reading, stream: Channel, copying: Copying<'_>) -> Result<(), Failure> {
     let message = &copying.asked.message;
     let request = head(copying).ok_or(Failure::NotHttp)?;
     let mut builder = Builder::new();

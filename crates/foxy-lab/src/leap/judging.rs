@@ -26,7 +26,7 @@ impl Judging {
     pub fn new(run: &LeapRun) -> io::Result<Self> {
         let means = Rc::new(Means::new(run)?);
         let driver = Rc::clone(&means);
-        // It ends with the runtime; should the kernel take the timer back, waits are over at once.
+        // It ends with the runtime, unless the kernel takes a timer back that it gave, which it does not.
         tokio::task::spawn_local(async move { driver.alarm.run().await });
         let process = u64::from(std::process::id());
         Ok(Self { report: LeapReport::new(run), past: Past::default(), process, means })

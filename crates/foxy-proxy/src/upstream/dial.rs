@@ -7,6 +7,7 @@ use crate::upstream::error::{ConnectError, ResolveError, TlsError};
 use crate::upstream::resolve::Lookups;
 use crate::upstream::tls::OriginTls;
 use crate::upstream::transport::Transport;
+use foxy_http::Scheme;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use std::net::{IpAddr, SocketAddr};
 use std::rc::Rc;
@@ -19,44 +20,6 @@ const STAGGER: Duration = Duration::from_millis(250);
 
 /// Addresses tried of one name.
 const ADDRESSES: usize = 16;
-
-/// What is spoken with an origin, by the scheme of its URLs.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Scheme {
-    /// HTTP over TCP.
-    #[default]
-    Http,
-    /// HTTP over TLS, the certificate verified.
-    Https,
-}
-
-impl Scheme {
-    /// As it stands in a URL.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Http => "http",
-            Self::Https => "https",
-        }
-    }
-
-    /// The port of a URL that names none.
-    #[must_use]
-    pub const fn default_port(self) -> u16 {
-        match self {
-            Self::Http => 80,
-            Self::Https => 443,
-        }
-    }
-
-    /// Reads it, in any case.
-    #[must_use]
-    pub fn parse(text: &[u8]) -> Option<Self> {
-        [Self::Http, Self::Https]
-            .into_iter()
-            .find(|scheme| scheme.as_str().as_bytes().eq_ignore_ascii_case(text))
-    }
-}
 
 /// A place that answers requests. Two are the same if all of this is.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

@@ -1,8 +1,8 @@
 //! What a pool gives back, and what it closes.
 
 use super::*;
+use crate::upstream::Scheme;
 use crate::upstream::destination::ChosenBy;
-use crate::upstream::dial::Scheme;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 

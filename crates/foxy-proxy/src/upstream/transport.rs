@@ -1,7 +1,7 @@
 //! A connection's bytes, with or without TLS around them: the one type that both sides read from and write to. It knows
 //! no HTTP and decides nothing about certificates.
 
-use crate::upstream::dial::Scheme;
+use crate::upstream::Scheme;
 use std::cell::RefCell;
 use std::io::{self, IoSlice};
 use std::pin::Pin;

@@ -61,10 +61,12 @@ impl<'a> Staged<'a> {
         let passed = now.since(self.begun);
         match self.fault.phase() {
             Phase::Before if passed >= self.third => {
-                self.fault.enter(Phase::During);
+                self.fault.enter(Phase::Turning);
                 self.make();
+                self.fault.enter(Phase::During);
             }
             Phase::During if passed >= 2 * self.third => {
+                self.fault.enter(Phase::Turning);
                 self.mend();
                 self.fault.enter(Phase::After);
             }

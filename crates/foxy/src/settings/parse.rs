@@ -133,7 +133,7 @@ fn origin(text: &str) -> Result<OriginUrl, String> {
     let refuse = |what: &str| format!("{text:?} {what}; write one such as http://127.0.0.1:8080");
     let (scheme, rest) = text
         .split_once("://")
-        .and_then(|(scheme, rest)| Some((Scheme::parse(scheme.as_bytes())?, rest)))
+        .and_then(|(scheme, rest)| Some((Scheme::named(scheme.as_bytes())?, rest)))
         .ok_or_else(|| refuse("does not start with http:// or https://"))?;
     let authority = rest.strip_suffix('/').unwrap_or(rest);
     if authority.contains(['/', '?', '#', '@', ' ']) {

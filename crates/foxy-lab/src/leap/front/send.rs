@@ -4,7 +4,7 @@ use super::{Hall, Refusal, admission};
 use crate::REQUEST_ID;
 use crate::leap::Failure;
 use crate::leap::relay::Piece;
-use crate::out::Out;
+use crate::out::{self, Out};
 use bytes::{Bytes, BytesMut};
 use foxy_http::{BodyLength, Headers, ResponseHead, Version, encode, framing, strip_hop_by_hop};
 use std::io;
@@ -155,7 +155,7 @@ fn dressed(
 }
 
 /// Says that the path has no answer.
-async fn fail(mut out: Sending<'_>, failure: Failure) -> Next {
+async fn fail(mut sending: Sending<'_>, failure: Failure) -> Next {
     let (status, known) = match failure {
         Failure::Timeout => (504, "http_response_timeout"),
         Failure::NoConnection | Failure::NoTunnel => (502, "connection_refused"),
@@ -165,11 +165,12 @@ async fn fail(mut out: Sending<'_>, failure: Failure) -> Next {
         Failure::Closed | Failure::Reset => (502, "http_response_incomplete"),
         Failure::NotHttp | Failure::Surplus => (502, "http_protocol_error"),
     };
-    let name = &out.hall.means.run.paths[out.hall.path].name;
+    let name = &sending.hall.means.run.paths[sending.hall.path].name;
     let text = format!("foxy leap: no answer from {name}: {}\n", failure.name());
-    let head = own(status, &text, Some(known));
+    let mut head = out::own(status, &text);
+    head.headers.append("Proxy-Status", format!("foxy-leap; error={known}"));
     // A client that does not take even that is counted there.
-    let _ = out.whole(&head, &text).await;
+    let _ = sending.whole(&head, &text).await;
     Next::Close
 }
 
@@ -182,26 +183,10 @@ pub async fn refuse(hall: &Hall, out: Out<'_>, reason: Refusal) {
 
 /// The text that says why a request is refused.
 pub fn refusal(reason: Refusal) -> BytesMut {
-    let ((head, text), mut output) = (refused(reason), BytesMut::new());
-    encode::response_head(&head, &mut output);
-    output.extend_from_slice(text.as_bytes());
-    output
+    out::as_text(&refused(reason))
 }
 
 fn refused(reason: Refusal) -> (ResponseHead, String) {
     let text = format!("foxy leap: {}\n", reason.description());
-    (own(reason.status(), &text, None), text)
-}
-
-/// The head of an answer of our own.
-fn own(status: u16, text: &str, proxy_status: Option<&str>) -> ResponseHead {
-    let mut head = ResponseHead::new(status);
-    head.headers.append("Content-Type", "text/plain");
-    head.headers.append("Content-Length", text.len().to_string());
-    head.headers.append("Cache-Control", "no-store");
-    if let Some(error) = proxy_status {
-        head.headers.append("Proxy-Status", format!("foxy-leap; error={error}"));
-    }
-    head.headers.append("Connection", "close");
-    head
+    (out::own(reason.status(), &text), text)
 }

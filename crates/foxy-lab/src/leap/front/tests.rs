@@ -70,7 +70,9 @@ fn a_client_keeps_its_connection_and_gets_the_origins_copy_while_a_liar_is_named
     assert_eq!((report.requests, report.paths[0].count(Verdict::Ok)), (2, 2));
     assert_eq!(report.paths[1].count(Verdict::BodyMismatch), 2);
     assert_eq!(report.clients.map(|clients| (clients.connections, clients.gone)), Some((1, 0)));
-    assert_eq!((lines.len(), lines[3].url.as_str()), (4, "http://o.test/b"));
+    // In which order the two are judged is left open.
+    let of_the_second = lines.iter().filter(|line| line.url == "http://o.test/b").count();
+    assert_eq!((lines.len(), of_the_second), (4, 2));
 }
 
 #[test]

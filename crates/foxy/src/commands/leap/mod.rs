@@ -70,7 +70,7 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     if let (Some(collector), Some(direct)) = (&collector, replay.paths.first_mut()) {
         direct.address = collector.addresses()[0];
     }
-    if let (Some(origin), Some(numbers)) = (&own_origin, replay.numbers) {
+    if let (Some(origin), Some(numbers), None) = (&own_origin, replay.numbers, &collector) {
         let unasked = replay.paths.len();
         origin.tally(unasked + 1, move |number| number.map_or(Some(unasked), |number| numbers.path(number)));
     }

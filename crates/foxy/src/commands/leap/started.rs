@@ -4,19 +4,17 @@
 use super::arguments::Named;
 use crate::failure::Failure;
 use crate::lab::arguments::{option, switch};
-use crate::lab::peers::process::Running;
-use crate::lab::peers::single::bring_up;
+use crate::lab::peers::up::{Up, Used};
 use crate::lab::peers::{Description, Holding, Peer, choice, ready};
 use crate::lab::temporary::Temporary;
 use crate::terminal::{self, Level};
 use clap::{Arg, ArgMatches, value_parser};
 use foxy_base::ByteSize;
 use foxy_lab::leap;
-use foxy_report::{Measure, Record, Table};
+use foxy_report::{Record, Table};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::time::Duration;
 
 /// Requests of a quick run.
 pub const QUICK: u64 = 4000;
@@ -83,13 +81,6 @@ pub struct Started {
     _folder: Temporary,
 }
 
-struct Up {
-    name: String,
-    running: Running,
-    /// What it had used of the processor when it was up.
-    before: Duration,
-}
-
 /// What all have alike.
 struct Ground<'a> {
     folder: &'a Path,
@@ -121,13 +112,13 @@ impl Started {
         let (mut up, mut found, mut failed) = (Vec::new(), Vec::new(), Vec::new());
         for (one, &place) in chosen.iter().zip(places) {
             match ground.start(one, place) {
-                Ok((address, running, subject)) => {
+                Ok((proxy, set_up)) => {
                     proxies
                         .iter_mut()
                         .filter(|known| known.name == one.name)
-                        .for_each(|known| known.address = address);
-                    up.push(Up { name: one.name.clone(), running, before: Duration::ZERO });
-                    found.push(subject);
+                        .for_each(|known| known.address = proxy.address);
+                    up.push(proxy);
+                    found.push(set_up);
                 }
                 Err(_) if interrupted.load(Relaxed) => {
                     return Err(Failure::Failed("leap: stopped by a signal; nothing was measured".into()));
@@ -143,42 +134,31 @@ impl Started {
         if up.is_empty() {
             return Err(Failure::Failed("leap: no proxy came up; what each said last stands above".into()));
         }
-        for proxy in &mut up {
-            proxy.before = proxy.processor();
-        }
+        up.iter_mut().for_each(Up::begin);
         Ok(Self { up, found, failed, _folder: folder })
     }
 
     /// Ends them; what there is to say of them for people, after `requests` requests to each.
     pub fn end(mut self, requests: u64) -> Ended {
         let mut used = Vec::new();
-        for proxy in &mut self.up {
-            let name = &proxy.name;
-            if let Some(status) = proxy.running.ended() {
-                let why = format!("{name} ended in the middle ({status}): {}", proxy.running.last_words());
-                terminal::report(Level::Warning, &format!("leap: {why}"));
-                self.found.push(Record::FailedRun { subject: name.clone(), reason: why.clone() });
-                self.failed.push(why);
-            } else if let Some(usage) = proxy.running.usage() {
-                let processor = usage.processor.saturating_sub(proxy.before);
-                used.push(Used { name: name.clone(), processor, resident: usage.resident });
+        for proxy in self.up {
+            let name = proxy.name.clone();
+            match proxy.end() {
+                Ok(proxy) => used.push(proxy),
+                Err(why) => {
+                    terminal::report(Level::Warning, &format!("leap: {why}"));
+                    self.found.push(Record::FailedRun { subject: name, reason: why.clone() });
+                    self.failed.push(why);
+                }
             }
         }
-        for used in &used {
-            self.found.extend(used.records(requests).map(Record::Measure));
-        }
+        self.found.extend(used.iter().flat_map(|used| used.records(requests)));
         Ended { records: self.found, used, requests, failed: self.failed }
     }
 }
 
-impl Up {
-    fn processor(&mut self) -> Duration {
-        self.running.usage().unwrap_or_default().processor
-    }
-}
-
 impl Ground<'_> {
-    fn start(&self, chosen: &Chosen, origin: SocketAddr) -> Result<(SocketAddr, Running, Record), String> {
+    fn start(&self, chosen: &Chosen, origin: SocketAddr) -> Result<(Up, Record), String> {
         let Chosen { name, peer, program } = chosen;
         let description = Description {
             folder: self.folder.join(name),
@@ -190,8 +170,7 @@ impl Ground<'_> {
             cores: std::thread::available_parallelism().map_or(1, usize::from),
         };
         let (whose, what) = ((peer, &**program, &**name), (self.host, self.workload));
-        let (running, set_up) = bring_up(whose, &description, what, self.folder, self.interrupted)?;
-        Ok((description.listen, running, set_up))
+        Up::start(whose, &description, what, self.folder, self.interrupted)
     }
 }
 
@@ -203,28 +182,6 @@ pub struct Ended {
     pub failed: Vec<String>,
     used: Vec<Used>,
     requests: u64,
-}
-
-/// What a proxy used for the whole run.
-struct Used {
-    name: String,
-    processor: Duration,
-    resident: u64,
-}
-
-impl Used {
-    #[expect(clippy::cast_precision_loss, reason = "requests of a run are far below 2^53")]
-    fn each(&self, requests: u64) -> f64 {
-        self.processor.as_secs_f64() * 1e6 / requests.max(1) as f64
-    }
-
-    #[expect(clippy::cast_precision_loss, reason = "bytes of memory are far below 2^53")]
-    fn records(&self, requests: u64) -> [Measure; 2] {
-        [
-            Measure::once("cpu_us_per_request", &self.name, self.each(requests), "us"),
-            Measure::once("resident_bytes", &self.name, self.resident as f64, "B"),
-        ]
-    }
 }
 
 impl Ended {

@@ -105,7 +105,7 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
         (start_origin(matches, &workload)?, None)
     };
     let whom = match &started {
-        Some(single) => (single.address, true),
+        Some(single) => (single.address(), true),
         None => (*matches.get_one("proxy").expect("required"), matches.get_flag("reverse")),
     };
     let options = wire(matches, whom, workload, origin.as_ref())?;
@@ -125,7 +125,7 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     let sections = robots::run(&options, robots, &mut plan, &mut |_| {}).map_err(failed)?;
     let (finder, report) = (plan.finder, &sections[0]);
     let given = matches.get_one::<String>("subject").expect("has a default").clone();
-    let subject = started.as_ref().map_or(given, |single| single.name.to_owned());
+    let subject = started.as_ref().map_or(given, |single| single.name().to_owned());
     let (mut more, lost) = started.map_or_else(Default::default, |single| single.end(report.asked()));
     more.extend(lost.iter().map(|why| Record::FailedRun { subject: subject.clone(), reason: why.clone() }));
     let written =

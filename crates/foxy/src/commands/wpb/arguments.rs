@@ -119,12 +119,12 @@ pub fn plan(matches: &ArgMatches, clients: Vec<u32>, started: Option<(&Single, S
     let pareto = matches.get_one::<String>("sizes").is_some_and(|sizes| sizes == "pareto");
     Plan {
         target: started
-            .map_or_else(|| *matches.get_one("proxy").expect("required"), |(single, _)| single.address),
+            .map_or_else(|| *matches.get_one("proxy").expect("required"), |(single, _)| single.address()),
         origin: started.map(|(_, origin)| origin).or_else(|| matches.get_one("origin").copied()),
         reverse: started.is_some() || matches.get_flag("reverse"),
         subject: started.map_or_else(
             || matches.get_one::<String>("subject").expect("has a default").clone(),
-            |(single, _)| single.name.to_owned(),
+            |(single, _)| single.name().to_owned(),
         ),
         clients,
         knobs: Wpb {

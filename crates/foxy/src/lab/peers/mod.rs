@@ -13,6 +13,7 @@ pub mod single;
 mod squid;
 pub mod system_calls;
 mod trafficserver;
+pub mod up;
 pub mod usage;
 mod varnish;
 

@@ -1,12 +1,12 @@
-//! The two schemes that the lab asks for (RFC 9110 §4.2).
+//! The two schemes that HTTP is spoken under (RFC 9110 §4.2): over TCP, and over TLS.
 
 /// A scheme.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Scheme {
-    /// `http`
+    /// `http`: over TCP.
     #[default]
     Http,
-    /// `https`
+    /// `https`: over TLS.
     Https,
 }
 
@@ -19,7 +19,7 @@ impl Scheme {
             .find(|scheme| scheme.as_str().as_bytes().eq_ignore_ascii_case(name))
     }
 
-    /// Its name.
+    /// Its name, as it stands in a URL.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {

@@ -1,0 +1,92 @@
+//! A proxy that is up, from its start to its end: how it was set up, and what it used meanwhile.
+
+use super::process::Running;
+use super::{Description, Peer, ready, set_up};
+use foxy_report::{Measure, Record};
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+/// One that is up; dropped, it is ended.
+pub struct Up {
+    /// What it is called.
+    pub name: String,
+    /// Where it listens.
+    pub address: SocketAddr,
+    running: Running,
+    /// What it had used of the processor when it began to be measured.
+    before: Duration,
+}
+
+/// What it used while it was measured.
+pub struct Used {
+    /// What it is called.
+    pub name: String,
+    processor: Duration,
+    /// Its memory at the end, in bytes.
+    pub resident: u64,
+}
+
+impl Up {
+    /// Starts a proxy called `name` as described and waits until it gives an object of the origin `host`; the record is how it was set up.
+    ///
+    /// # Errors
+    /// Why it does not come up, in one line.
+    pub fn start(
+        (peer, program, name): (&Peer, &Path, &str),
+        description: &Description,
+        (host, workload): (SocketAddr, &str),
+        folder: &Path,
+        interrupted: &AtomicBool,
+    ) -> Result<(Self, Record), String> {
+        let plan = (peer.plan)(description);
+        let mut running = Running::start(peer, program, description, &plan, None)?;
+        ready::wait_until_ready(&mut running, name, (description.listen, host), interrupted)?;
+        let folders = [&*description.folder, folder];
+        let subject = set_up::record((peer, program), (name, workload), &plan, &folders);
+        let (name, address) = (name.to_owned(), description.listen);
+        Ok((Self { name, address, running, before: Duration::ZERO }, Record::Subject(subject)))
+    }
+
+    /// It is measured from now on.
+    pub fn begin(&mut self) {
+        self.before = self.running.usage().unwrap_or_default().processor;
+    }
+
+    /// Ends it; what it used.
+    ///
+    /// # Errors
+    /// When it had ended before, in one line.
+    pub fn end(mut self) -> Result<Used, String> {
+        if let Some(status) = self.running.ended() {
+            return Err(format!(
+                "{} ended in the middle ({status}): {}",
+                self.name,
+                self.running.last_words()
+            ));
+        }
+        let usage = self.running.usage();
+        let usage = usage.ok_or_else(|| format!("{} ended before it was known what it used", self.name))?;
+        let processor = usage.processor.saturating_sub(self.before);
+        Ok(Used { name: self.name, processor, resident: usage.resident })
+    }
+}
+
+impl Used {
+    /// Microseconds of the processor for each of so many requests.
+    #[expect(clippy::cast_precision_loss, reason = "requests of a run are far below 2^53")]
+    pub fn each(&self, requests: u64) -> f64 {
+        self.processor.as_secs_f64() * 1e6 / requests.max(1) as f64
+    }
+
+    /// As run records, after so many requests.
+    #[expect(clippy::cast_precision_loss, reason = "bytes of memory are far below 2^53")]
+    pub fn records(&self, requests: u64) -> [Record; 2] {
+        let measure = |name, value, unit| Record::Measure(Measure::once(name, &self.name, value, unit));
+        [
+            measure("cpu_us_per_request", self.each(requests), "us"),
+            measure("resident_bytes", self.resident as f64, "B"),
+        ]
+    }
+}
