@@ -53,6 +53,7 @@ fn replay_compares_hits_with_their_misses_in_each_case() {
         assert!(value(subject, "hit_minus_miss_median_ms").is_some(), "{subject}: {out}");
         assert!(value(subject, "hit_minus_miss_p90_ms").is_some(), "{subject}: {out}");
     }
+    assert!(value("origin", "origin_twice_p90_ms").is_some(), "{out}");
     assert!(out.contains("not run: no condition, old, confirmed"), "{out}");
 }
 

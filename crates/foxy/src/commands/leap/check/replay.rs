@@ -1,5 +1,6 @@
 //! Whether a hit at the Collector costs what its miss cost (the paper's §3.3, R116, R119): the same request to two places of one Collector, in
-//! each case of conditions, as one packet and as many, while the first is under way and after it.
+//! each case of conditions, as one packet and as many, while the first is under way and after it. What comes after it is asked of the
+//! origin twice as well, in the same minutes: by how much that differs is the machine's doing and the origin's, not the Collector's.
 
 use super::{Findings, Setting, failed};
 use crate::failure::Failure;
@@ -9,6 +10,7 @@ use foxy_lab::collector::{Collector, CollectorOptions, Listen};
 use foxy_lab::leap::{Asked, LeapReport, LeapRun, Manner, Message, Pace};
 use foxy_report::statistics::distribution_distance;
 use foxy_report::{Measure, Record, Table};
+use std::fmt;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -16,8 +18,8 @@ use std::time::Duration;
 
 /// How long an answer is held at least; beyond it is asked about.
 const HELD: Duration = Duration::from_secs(181);
-/// After how long the second request is surely after the first answer.
-const LATER: Duration = Duration::from_millis(60);
+/// After how long the next request is surely after the answer before it.
+const LATER: Duration = Duration::from_millis(40);
 /// Bytes that go in one packet, and bytes that do not.
 const SIZES: [(&str, u64); 2] = [("one packet", 500), ("100 kB", 100_000)];
 
@@ -58,17 +60,35 @@ impl Line {
         format!("{}, {}, {}", self.case.name(), self.body, self.second)
     }
 
-    /// Asks for all of it on both places.
+    /// Asks for all of it at both places, and later of the origin twice.
     fn measure(
         &self,
         setting: &Setting<'_>,
-        collector: &Collector,
+        (collector, origin): (&Collector, SocketAddr),
         label: &str,
     ) -> Result<LeapReport, Failure> {
         let [one, other] = [0, 1].map(|place: usize| collector.addresses()[place]);
-        let paths = [("one", one, Manner::Reverse), ("other", other, Manner::Reverse)];
-        let run = setting.of(&paths, Pace::Closed(1), setting.seed);
+        let paths = [("one", one), ("other", other), ("origin", origin), ("origin again", origin)];
+        let paths = paths.map(|(name, address)| (name, address, Manner::Reverse));
+        let asked = if self.stagger.is_zero() { &paths[..2] } else { &paths };
+        let run = setting.of(asked, Pace::Closed(1), setting.seed);
         setting.measure(label, &LeapRun { stagger: self.stagger, ..run }, self.asked.clone())
+    }
+
+    /// The times of the two answers of the origin itself, where it was asked.
+    fn of_the_origin(&self, report: &LeapReport) -> Vec<[f64; 2]> {
+        if self.stagger.is_zero() { Vec::new() } else { report.as_sent((2, 3)) }
+    }
+
+    fn cells(&self, count: usize, found: &Apart, of_the_origin: &[[f64; 2]]) -> Vec<String> {
+        let mut cells = [self.case.name(), self.body, self.second].map(str::to_owned).to_vec();
+        cells.push(count.to_string());
+        cells.extend([found.median, found.p90].map(|value| format!("{value:.3}")));
+        let apart = format!("apart by {:.2}", found.distance);
+        cells.push(if found.distance < 1.0 { "alike".into() } else { apart });
+        let twice = (!of_the_origin.is_empty()).then(|| format!("{:.3}", Apart::of(of_the_origin).p90));
+        cells.push(twice.unwrap_or_else(|| "–".into()));
+        cells
     }
 }
 
@@ -81,39 +101,49 @@ pub fn run(setting: &Setting<'_>) -> Result<Findings, Failure> {
     let collector = Collector::start(options).map_err(|error| failed("replay", &error.to_string()))?;
     let mut findings = Findings {
         setting: format!(
-            "{count} requests a case, each to two places of one Collector, the second at once or {} ms later; an origin that takes 1 to 10 ms",
+            "{count} requests a case, each to two places of one Collector, the second at once or from {} ms on later, which the origin is then \
+             asked twice too; it takes 1 to 10 ms",
             LATER.as_millis()
         ),
         ..Findings::default()
     };
-    let heads = ["case", "body", "second", "requests", "|hit − miss| median", "p90", "distributions"];
-    let (mut table, mut all) = (Table::new(&heads), Vec::new());
+    let heads = [
+        "case",
+        "body",
+        "second",
+        "requests",
+        "|hit − miss| median",
+        "p90",
+        "distributions",
+        "origin twice, p90",
+    ];
+    let (mut table, mut all, mut twice) = (Table::new(&heads), Vec::new(), Vec::new());
+    let places = (&collector, origin.address());
     let lines = lines(setting, count, &origin.address().to_string());
     for line in lines.iter().filter(|line| line.case == Case::Confirmed) {
-        line.measure(setting, &collector, "replay, to be held")?;
+        line.measure(setting, places, "replay, to be held")?;
     }
     let held = clock::monotonic();
     for line in &lines {
         if line.case == Case::Confirmed {
             grow_old(setting, held)?;
         }
-        let report = line.measure(setting, &collector, &format!("replay, {}", line.name()))?;
-        let pairs = report.as_sent((0, 1));
+        let report = line.measure(setting, places, &format!("replay, {}", line.name()))?;
+        let (pairs, of_the_origin) = (report.as_sent((0, 1)), line.of_the_origin(&report));
         let found = Apart::of(&pairs);
-        let mut cells = vec![line.case.name().to_owned(), line.body.to_owned(), line.second.to_owned()];
-        cells.push(pairs.len().to_string());
-        cells.extend([found.median, found.p90].map(|value| format!("{value:.3}")));
-        let apart = format!("apart by {:.2}", found.distance);
-        cells.push(if found.distance < 1.0 { "alike".into() } else { apart });
-        table.row(&cells);
+        table.row(&line.cells(pairs.len(), &found, &of_the_origin));
         found.record(&line.name(), &mut findings.records);
         all.extend(pairs);
+        twice.extend(of_the_origin);
     }
-    let found = Apart::of(&all);
-    found.record("collector", &mut findings.records);
     findings.tables.push(("|hit − miss| at the Collector in ms, as its proxies see it", table));
-    let (median, p90) = (found.median, found.p90);
-    findings.conclusions.push(format!("|hit − miss| over all: median {median:.3} ms, p90 {p90:.3} ms"));
+    let (found, twice) = (Apart::of(&all), Apart::of(&twice));
+    found.record("collector", &mut findings.records);
+    findings.records.extend(twice.measures("origin", ["origin_twice_median_ms", "origin_twice_p90_ms"]));
+    findings.conclusions.push(format!("|hit − miss| over all: {found}"));
+    findings.conclusions.push(format!(
+        "the origin itself, asked twice: {twice}; what hits differ by within that is not the Collector's doing"
+    ));
     if !setting.full {
         let (name, seconds) = (Case::Confirmed.name(), HELD.as_secs());
         findings.conclusions.push(format!("not run: {name}; it takes {seconds} s to grow old; --full does"));
@@ -181,6 +211,12 @@ struct Apart {
     distance: f64,
 }
 
+impl fmt::Display for Apart {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "median {:.3} ms, p90 {:.3} ms", self.median, self.p90)
+    }
+}
+
 impl Apart {
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a share of a length is one")]
     fn of(pairs: &[[f64; 2]]) -> Self {
@@ -193,13 +229,13 @@ impl Apart {
     }
 
     fn record(&self, subject: &str, records: &mut Vec<Record>) {
-        let values = [
-            ("hit_minus_miss_median_ms", self.median, "ms"),
-            ("hit_minus_miss_p90_ms", self.p90, "ms"),
-            ("hit_and_miss_distribution_distance", self.distance, "times"),
-        ];
-        records.extend(
-            values.map(|(name, value, unit)| Record::Measure(Measure::once(name, subject, value, unit))),
-        );
+        records.extend(self.measures(subject, ["hit_minus_miss_median_ms", "hit_minus_miss_p90_ms"]));
+        let distance = Measure::once("hit_and_miss_distribution_distance", subject, self.distance, "times");
+        records.push(Record::Measure(distance));
+    }
+
+    fn measures(&self, subject: &str, [median, p90]: [&str; 2]) -> [Record; 2] {
+        [(median, self.median), (p90, self.p90)]
+            .map(|(name, value)| Record::Measure(Measure::once(name, subject, value, "ms")))
     }
 }
