@@ -1,9 +1,11 @@
-//! The figures that are measured on real file systems, beside those on the model: the table of them, and what they share.
+//! The figures that are measured on real file systems and real proxies, beside those on the model: the table of them, and what
+//! they share.
 
 mod d1;
 mod figure_2;
 mod run;
 mod table_2;
+mod table_3;
 mod wpb;
 
 use foxy_lab::figures::{Extent, Figure, Lab};
@@ -70,6 +72,11 @@ pub const MEASURED: &[MeasuredEntry] = &[
         make: table_2::table_2,
     },
     MeasuredEntry {
+        name: "001-fig18",
+        title: "Figs 18, 19 and 20: Table 3's load on foxy's schemes and on Squid",
+        make: table_3::figures,
+    },
+    MeasuredEntry {
         name: "003-wpb",
         title: "the Wisconsin Proxy Benchmark on reference architectures",
         make: wpb::figures,
@@ -99,6 +106,16 @@ fn judged(row: FigureRow, quoted: f64, band: &RangeInclusive<f64>) -> FigureRow 
     let few = if row.seeds < RUNS { "; too few runs to call it reproduced" } else { "" };
     let note = format!("short runs, reads from the page cache, writes synced inside the timing{few}");
     FigureRow { verdict, ..row }.with_note(note)
+}
+
+/// What a measured value comes to beside the quoted one: too few runs show its shape at best.
+fn judged_by_value(row: FigureRow, quoted: f64, band: RangeInclusive<f64>) -> FigureRow {
+    let row = row.against(quoted, band);
+    if row.verdict == Verdict::Reproduced && row.seeds < RUNS {
+        FigureRow { verdict: Verdict::ShapeOnly, ..row }.with_note("too few runs to call it reproduced")
+    } else {
+        row
+    }
 }
 
 #[cfg(test)]

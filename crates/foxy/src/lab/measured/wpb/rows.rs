@@ -1,22 +1,12 @@
 //! What the reference architectures' latencies, hits and errors come to beside what seed 003 shows or says of them.
 
-use super::super::RUNS;
+use super::super::judged_by_value as judged;
 use super::{LATENCY, Measured, at};
 use foxy_lab::wpb::Part;
-use foxy_report::figure::{FigureRow, Place, Verdict, within};
+use foxy_report::figure::{FigureRow, Place, within};
 
 fn row(figure: &str, name: &str, unit: &str, values: &[f64]) -> FigureRow {
     FigureRow::of(figure, name, unit, values).from_place(Place::Measured)
-}
-
-/// What a value that is quoted comes to; too few runs show its shape at best.
-fn judged(row: FigureRow, quoted: f64, band: std::ops::RangeInclusive<f64>) -> FigureRow {
-    let row = row.against(quoted, band);
-    if row.verdict == Verdict::Reproduced && row.seeds < RUNS {
-        FigureRow { verdict: Verdict::ShapeOnly, ..row }.with_note("too few runs to call it reproduced")
-    } else {
-        row
-    }
 }
 
 /// All rows.
@@ -84,6 +74,7 @@ fn proxy_n(small: &Measured, large: &Measured) -> Vec<FigureRow> {
 mod tests {
     use super::*;
     use foxy_lab::wpb::{PartReport, PointReport};
+    use foxy_report::figure::Verdict;
     use std::time::Duration;
 
     /// A run in which the parts take so many milliseconds in the mean, point by point.

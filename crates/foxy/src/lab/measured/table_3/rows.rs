@@ -1,0 +1,178 @@
+//! What Figures 18, 19 and 20 come to beside what seed 001 says of Squid and Foxy, and their pictures.
+
+use super::super::judged_by_value;
+use super::{FOXY, Measured, Point, SQUID};
+use foxy_lab::figures::picture::{Picture, Series, Style};
+use foxy_report::figure::{FigureRow, Place, within};
+
+const THROUGHPUT: &str = "001-fig18";
+const RESPONSE: &str = "001-fig19";
+const BANDWIDTH: &str = "001-fig20";
+/// The highest rate that the seed measured its proxy at, and the one at which it compares what both fetch.
+const HIGHEST: f64 = 340.0;
+const COMPARED: f64 = 110.0;
+/// What the seed says of either at its best: requests a second.
+const QUOTED: [(&str, f64); 2] = [(SQUID, 90.0), (FOXY, HIGHEST)];
+
+/// All rows.
+pub fn rows(all: &[Measured]) -> Vec<FigureRow> {
+    let mut rows: Vec<FigureRow> = all.iter().flat_map(Measured::rows).collect();
+    let pair = |name: &str| {
+        all.iter().find(|measured| measured.name == name).and_then(|found| found.runs.as_ref().ok())
+    };
+    if let (Some(squid), Some(foxy)) = (pair(SQUID), pair(FOXY)) {
+        let over = |above: &[Vec<Point>], below: &[Vec<Point>], of: fn(&[Point]) -> f64| -> Vec<f64> {
+            above.iter().zip(below).map(|(above, below)| of(above) / of(below)).collect()
+        };
+        let fetched = over(squid, foxy, |run| at(run, COMPARED).map_or(f64::NAN, |point| point.fetched));
+        let fetched = row(BANDWIDTH, "Squid over Foxy, bytes fetched at 110/s", "times", &fetched);
+        rows.push(judged_by_value(fetched, 1.45, within(1.45)).gain());
+        // Of two that answered all that was offered nobody knows which is better.
+        if squid.iter().all(|run| run.iter().any(|point| !point.good)) {
+            let peaks = row(THROUGHPUT, "Foxy over Squid, at their best", "times", &over(foxy, squid, best));
+            rows.push(judged_by_value(peaks, 3.8, within(3.8)).gain());
+        }
+    }
+    rows
+}
+
+fn row(figure: &str, name: &str, unit: &str, values: &[f64]) -> FigureRow {
+    FigureRow::of(figure, name, unit, values).from_place(Place::Measured)
+}
+
+/// The most that was answered a second.
+fn best(run: &[Point]) -> f64 {
+    run.iter().map(|point| point.answered).fold(0.0, f64::max)
+}
+
+/// The highest rate that it was good to.
+fn good_to(run: &[Point]) -> f64 {
+    run.iter().filter(|point| point.good).map(|point| point.rate).fold(0.0, f64::max)
+}
+
+fn at(run: &[Point], rate: f64) -> Option<&Point> {
+    run.iter().find(|point| point.rate == rate)
+}
+
+impl Measured {
+    fn rows(&self) -> Vec<FigureRow> {
+        let quoted = QUOTED.iter().find(|(name, _)| *name == self.name).map(|&(_, rate)| rate);
+        let runs = match &self.runs {
+            Ok(runs) => runs,
+            Err(why) => {
+                let name = format!("{}, at its best", self.name);
+                return vec![FigureRow::impossible(THROUGHPUT, &name, "1/s", quoted, why)];
+            }
+        };
+        let values = |of: &dyn Fn(&[Point]) -> f64| runs.iter().map(|run| of(run)).collect::<Vec<f64>>();
+        let at_rate = |rate: f64, of: fn(&Point) -> f64| values(&|run| at(run, rate).map_or(f64::NAN, of));
+        let most = row(THROUGHPUT, &format!("{}, at its best", self.name), "1/s", &values(&best));
+        let most = match quoted {
+            Some(quoted) => judged_by_value(most, quoted, within(quoted)),
+            None => most,
+        };
+        let highest = runs.iter().flatten().map(|point| point.rate).fold(0.0, f64::max);
+        vec![
+            most.with_note(format!(
+                "offered up to {highest:.0}/s; load, origin and proxy share this machine"
+            )),
+            row(THROUGHPUT, &format!("{}, good to", self.name), "1/s", &values(&good_to)),
+            self.response(&at_rate(HIGHEST, |point| point.response)),
+            row(
+                BANDWIDTH,
+                &format!("{}, hits shed at 110/s", self.name),
+                "share",
+                &at_rate(COMPARED, |point| point.shed),
+            ),
+            row(
+                BANDWIDTH,
+                &format!("{}, fetched for each byte asked for at 110/s", self.name),
+                "B",
+                &at_rate(COMPARED, |point| point.fetched),
+            ),
+        ]
+    }
+
+    /// The seed's proxy answers within 0.7 s at its highest rate: less than the second that each miss waits.
+    fn response(&self, values: &[f64]) -> FigureRow {
+        let found = row(RESPONSE, &format!("{}, mean response at 340/s", self.name), "ms", values);
+        if self.name == FOXY {
+            found
+                .against(700.0, within(700.0))
+                .with_note("hits that wait for a miss under way take up to a second")
+        } else {
+            found
+        }
+    }
+}
+
+/// The three figures, of the first run of each.
+pub fn pictures(all: &[Measured]) -> Vec<Picture> {
+    let picture = |title: &str, y: &str, of: fn(&Point) -> f64| Picture::Plot {
+        title: title.into(),
+        x: "requests offered a second".into(),
+        y: y.into(),
+        style: Style::Lines,
+        series: all.iter().filter_map(|measured| measured.series(of)).collect(),
+    };
+    vec![
+        picture("Fig 18: throughput under Table 3's load", "requests answered a second", |point| {
+            point.answered
+        }),
+        picture("Fig 19: mean response time under Table 3's load", "ms", |point| point.response),
+        picture(
+            "Fig 20: what is fetched under Table 3's load",
+            "origin's bytes for each asked for",
+            |point| point.fetched,
+        ),
+    ]
+}
+
+impl Measured {
+    fn series(&self, of: fn(&Point) -> f64) -> Option<Series> {
+        let run = self.runs.as_ref().ok()?.first()?;
+        Some(Series {
+            name: self.name.into(),
+            points: run.iter().map(|point| (point.rate, of(point))).collect(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use foxy_report::figure::Verdict;
+
+    fn run(points: &[(f64, f64, bool)]) -> Vec<Point> {
+        let point = |&(rate, answered, good)| Point {
+            rate,
+            answered,
+            good,
+            response: 800.0,
+            fetched: rate / 100.0,
+            shed: 0.5,
+        };
+        points.iter().map(point).collect()
+    }
+
+    #[test]
+    fn a_proxy_is_good_to_the_highest_rate_that_it_kept_up_with() {
+        let measured = Measured {
+            name: SQUID,
+            runs: Ok(vec![run(&[(110.0, 110.0, true), (340.0, 200.0, false), (700.0, 150.0, false)])]),
+        };
+        let rows = rows(&[measured]);
+        let of = |name: &str| rows.iter().find(|row| row.row == name).and_then(|row| row.ours);
+        assert_eq!((of("Squid, at its best"), of("Squid, good to")), (Some(200.0), Some(110.0)));
+        assert_eq!(of("Squid, fetched for each byte asked for at 110/s"), Some(1.1));
+    }
+
+    #[test]
+    fn one_that_is_not_there_leaves_the_others_rows_standing() {
+        let missing = Measured { name: SQUID, runs: Err("not installed".into()) };
+        let rows = rows(&[missing, Measured { name: FOXY, runs: Ok(vec![run(&[(340.0, 340.0, true)])]) }]);
+        assert_eq!(rows[0].verdict, Verdict::NotPossibleHere);
+        assert!(rows.iter().any(|row| row.row == format!("{FOXY}, good to") && row.ours == Some(340.0)));
+        assert!(!rows.iter().any(|row| row.row.contains("over")), "{rows:?}");
+    }
+}
