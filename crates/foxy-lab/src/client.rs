@@ -11,11 +11,12 @@ use crate::outcome::ErrorCause;
 use crate::tls::outbound::Channel;
 use bytes::{Bytes, BytesMut};
 use foxy_base::WallTime;
-use foxy_http::{Limits, ResponseDecoder, ResponseEvent};
+use foxy_http::{Limits, NotReusable, ResponseDecoder, ResponseEvent};
 use foxy_workload::polymix::exchange::{Side, breaks_off};
 use foxy_workload::{Content, Request};
 use h2::client::SendRequest;
 use reading::Reading;
+use std::io;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::timeout;
 pub use wire::Wire;
@@ -118,8 +119,8 @@ impl Client {
         match result {
             Ok(answer) if answer.status >= 500 && excuse(request, number, None) => Err(Unanswered::BrokenOff),
             Ok(answer) => Ok(answer),
-            Err(Broken { cause: Unanswered::Failed(ErrorCause::Incomplete), head })
-                if excuse(request, number, head) =>
+            Err(Broken { cause: Unanswered::Failed(cause), head })
+                if cause.is_loss() && excuse(request, number, head) =>
             {
                 Err(Unanswered::BrokenOff)
             }
@@ -135,7 +136,7 @@ impl Client {
         match self.attempt(request, number, now).await {
             // The proxy may close an idle connection at any time; a request on a new one decides (RFC 9112 §9.3.1).
             // The origin keeps no state, so that a POST is safe to send again too.
-            Err(Broken { cause: Unanswered::Failed(ErrorCause::Incomplete), head: None }) if reused => {
+            Err(Broken { cause: Unanswered::Failed(cause), head: None }) if reused && cause.is_loss() => {
                 self.connection = None;
                 self.attempt(request, number, now).await
             }
@@ -167,8 +168,10 @@ impl Client {
             }
             Connection::Http1(connection) => {
                 let answer = connection.ask(&self.text, request, &mut reading).await?;
-                if connection.decoder.reusable(&connection.input).is_err() {
-                    self.connection = None;
+                match connection.decoder.reusable(&connection.input) {
+                    Ok(()) => {}
+                    Err(NotReusable::ExtraBytes) => return Err(ErrorCause::Surplus.into()),
+                    Err(NotReusable::Unfinished | NotReusable::Closing(_)) => self.connection = None,
                 }
                 Ok(answer)
             }
@@ -183,8 +186,9 @@ impl Http1 {
         request: &Request,
         reading: &mut Reading,
     ) -> Result<Answered, Broken> {
-        self.stream.write_all(text.as_bytes()).await.map_err(|_| ErrorCause::Incomplete)?;
-        self.stream.flush().await.map_err(|_| ErrorCause::Incomplete)?;
+        let unsent = |error: io::Error| ErrorCause::of_loss(Some(&error), false);
+        self.stream.write_all(text.as_bytes()).await.map_err(unsent)?;
+        self.stream.flush().await.map_err(unsent)?;
         self.decoder.expect(&wire::method(request.manner));
         loop {
             let read = self.advance(reading);
@@ -192,9 +196,11 @@ impl Http1 {
                 return Ok(answer);
             }
             self.input.reserve(READ);
-            if self.stream.read_buf(&mut self.input).await.unwrap_or(0) == 0 {
-                let ended = self.decoder.eof().ok().flatten();
-                let cause = Unanswered::Failed(ErrorCause::Incomplete);
+            let begun = reading.head().is_some() || !self.input.is_empty();
+            let read = self.stream.read_buf(&mut self.input).await;
+            if !matches!(read, Ok(1..)) {
+                let ended = self.decoder.eof().ok().flatten().filter(|_| read.is_ok());
+                let cause = Unanswered::Failed(ErrorCause::of_loss(read.as_ref().err(), begun));
                 let head = reading.head();
                 return ended.and_then(|_| reading.finish()).ok_or(Broken { cause, head });
             }

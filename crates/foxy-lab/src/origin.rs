@@ -41,6 +41,7 @@ struct Shared {
     requests: AtomicU64,
     body_bytes: AtomicU64,
     connections: AtomicU64,
+    not_accepted: AtomicU64,
     mood: SharedMood,
     tally: OnceLock<Tally>,
     stopping: AtomicBool,
@@ -147,6 +148,12 @@ impl Origin {
         self.shared.requests.load(Ordering::Relaxed)
     }
 
+    /// How often a connection could not be accepted so far, mostly for want of open files; it waits then.
+    #[must_use]
+    pub fn not_accepted(&self) -> u64 {
+        self.shared.not_accepted.load(Ordering::Relaxed)
+    }
+
     /// Body bytes sent so far.
     #[must_use]
     pub fn body_bytes(&self) -> u64 {
@@ -190,7 +197,10 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>, tls: Option<TlsAccep
                         let _ = greet(stream, tls, &shared).await;
                     });
                 }
-                Err(_) => tokio::time::sleep(PAUSE).await,
+                Err(_) => {
+                    shared.not_accepted.fetch_add(1, Ordering::Relaxed);
+                    tokio::time::sleep(PAUSE).await;
+                }
             },
         }
     }

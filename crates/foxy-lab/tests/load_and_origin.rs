@@ -119,6 +119,46 @@ fn short_answers_and_other_statuses_are_errors_with_their_cause() {
     }
 }
 
+/// A server that answers the first request on each connection with this, and ends the connection: resets it, or closes it.
+fn ending(with: &'static [u8], reset: bool) -> SocketAddr {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a free port");
+    let address = listener.local_addr().expect("bound");
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.expect("a connection");
+            // What was not read makes the kernel reset the connection.
+            let mut buffer = [0; 4096];
+            let read = stream.read(&mut buffer[..if reset { 1 } else { 4096 }]);
+            read.and_then(|_| stream.write_all(with)).expect("a request, and an answer");
+        }
+    });
+    address
+}
+
+#[test]
+fn a_lost_connection_is_named_by_how_it_was_lost() {
+    let workload = Workload::find("memory-hit").expect("known");
+    let check = |with, reset, expected: ErrorCause| {
+        let options =
+            LoadOptions { workload: workload.clone(), clients: 1, ..options(ending(with, reset), 2) };
+        let report = run(&options, &mut |_| {}).expect("load runs");
+        assert_eq!((report.errors[expected as usize], report.failed()), (2, 2), "{}", expected.name());
+    };
+    check(b"", false, ErrorCause::Closed);
+    check(b"", true, ErrorCause::Reset);
+    check(b"HTTP/1.1 200 OK\r\nContent-Length: 1024\r\n\r\n", false, ErrorCause::Incomplete);
+    check(b"HTTP/1.1 200 OK\r\nContent-Le", false, ErrorCause::Incomplete);
+}
+
+#[test]
+fn bytes_behind_an_answer_are_an_error() {
+    let address = scripted(|_| [answer(&body_of_first_object()), b"more!".to_vec()].concat());
+    let workload = Workload::find("memory-hit").expect("known");
+    let report =
+        run(&LoadOptions { workload, clients: 1, ..options(address, 2) }, &mut |_| {}).expect("load runs");
+    assert_eq!((report.errors[ErrorCause::Surplus as usize], report.answers), (2, 0));
+}
+
 #[test]
 fn open_loop_latency_counts_from_the_intended_start() {
     let address = scripted(|number| {

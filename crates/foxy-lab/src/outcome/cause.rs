@@ -1,14 +1,27 @@
 //! What a request can fail of.
 
+use rustix::io::Errno;
+use std::io;
+
 /// Why a request did not end in a whole, right answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ErrorCause {
     /// No connection to the proxy.
     Connect,
+    /// No connection, because this machine has no port left for it.
+    NoPort,
+    /// No connection, because this process may have no more open files.
+    NoDescriptor,
     /// No answer, or not all of it, within the time limit.
     Timeout,
-    /// The connection broke before the answer was complete.
+    /// The connection was closed before a byte of the answer had come.
+    Closed,
+    /// The connection was reset before the answer was complete.
+    Reset,
+    /// The connection was closed within the answer.
     Incomplete,
+    /// More than the answer came: bytes behind it that nobody asked for (RFC 9112 §9.2).
+    Surplus,
     /// The answer is not HTTP.
     Protocol,
     /// A status that does not answer the request.
@@ -37,10 +50,15 @@ pub enum ErrorCause {
 
 impl ErrorCause {
     /// Every cause, in the order of `LoadReport::errors`.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 20] = [
         Self::Connect,
+        Self::NoPort,
+        Self::NoDescriptor,
         Self::Timeout,
+        Self::Closed,
+        Self::Reset,
         Self::Incomplete,
+        Self::Surplus,
         Self::Protocol,
         Self::Status,
         Self::Length,
@@ -60,8 +78,13 @@ impl ErrorCause {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Connect => "connect",
+            Self::NoPort => "no_port",
+            Self::NoDescriptor => "no_descriptor",
             Self::Timeout => "timeout",
+            Self::Closed => "closed",
+            Self::Reset => "reset",
             Self::Incomplete => "incomplete",
+            Self::Surplus => "surplus",
             Self::Protocol => "protocol",
             Self::Status => "status",
             Self::Length => "length",
@@ -74,6 +97,29 @@ impl ErrorCause {
             Self::Tunnel => "tunnel_refused",
             Self::Certificate => "tls_certificate",
             Self::Handshake => "tls_handshake",
+        }
+    }
+
+    /// Whether the connection was lost, in whichever way, before the answer was complete.
+    pub(crate) const fn is_loss(self) -> bool {
+        matches!(self, Self::Closed | Self::Reset | Self::Incomplete)
+    }
+
+    /// Why there is no connection.
+    pub(crate) fn of_connect(error: &io::Error) -> Self {
+        match error.raw_os_error().map(Errno::from_raw_os_error) {
+            Some(Errno::ADDRNOTAVAIL) => Self::NoPort,
+            Some(Errno::MFILE | Errno::NFILE) => Self::NoDescriptor,
+            _ => Self::Connect,
+        }
+    }
+
+    /// How a connection was lost: with an error or, where there is none, closed; `begun` when some of the answer had come.
+    pub(crate) fn of_loss(error: Option<&io::Error>, begun: bool) -> Self {
+        match error.map(io::Error::kind) {
+            Some(io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe) => Self::Reset,
+            _ if begun => Self::Incomplete,
+            _ => Self::Closed,
         }
     }
 }

@@ -4,11 +4,16 @@ use crate::failure::Failure;
 use crate::lab::arguments::{option, path};
 use crate::serve::process::raise_open_files;
 use crate::signals;
-use crate::terminal;
+use crate::terminal::{self, Level};
 use clap::{ArgMatches, Command, value_parser};
 use foxy_lab::{Origin, OriginOptions};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+
+/// How long a signal may go unseen.
+const LOOK: Duration = Duration::from_millis(50);
 
 /// Its arguments.
 pub fn command() -> Command {
@@ -69,7 +74,22 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     terminal::print(&format!(
         "origin: serving at {scheme}://{address}/   try: curl -v{trusting} {scheme}://{address}/o/1/100/1"
     ));
-    signals::wait_for_stop().map_err(|error| Failure::Failed(format!("origin: no signal handler: {error}")))
+    serve(&origin)
+}
+
+/// Until a signal; says once when clients have to wait for want of open files.
+fn serve(origin: &Origin) -> Result<(), Failure> {
+    let stop = signals::interrupted()?;
+    let mut said = false;
+    while !stop.load(Relaxed) {
+        if !said && origin.not_accepted() > 0 {
+            said = true;
+            let why = "origin: connections cannot be accepted and have to wait: this process may have no more open files; raise ulimit -n";
+            terminal::report(Level::Warning, why);
+        }
+        std::thread::sleep(LOOK);
+    }
+    Ok(())
 }
 
 fn write(file: &Path, certificate: &str) -> Result<(), Failure> {

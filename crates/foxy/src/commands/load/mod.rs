@@ -16,6 +16,7 @@ use foxy_lab::{ErrorCause, LoadReport, Origin, REQUEST_ID, Tally};
 use foxy_report::{Measure, Record, Setup, Table};
 use foxy_workload::polymix::ROBOT_CONNECTIONS;
 use foxy_workload::{Model, Workload};
+use std::io::ErrorKind;
 use std::net::TcpStream;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
@@ -71,7 +72,20 @@ fn look(options: &LoadOptions) -> Result<(), Failure> {
 /// What requests failed of, if any did.
 fn trouble(options: &LoadOptions, report: &LoadReport) -> Option<String> {
     let (cause, failed, asked) = (report.main_cause()?.name(), report.failed(), report.asked());
-    Some(format!("{}: {failed} of {asked} requests failed, most of them by {cause}", options.target))
+    let advice = report.main_cause().and_then(of_this_machine).map(|what| format!(": {what}"));
+    let advice = advice.unwrap_or_default();
+    Some(format!("{}: {failed} of {asked} requests failed, most of them by {cause}{advice}", options.target))
+}
+
+/// What to do about a cause that is this machine's and not the proxy's.
+const fn of_this_machine(cause: ErrorCause) -> Option<&'static str> {
+    match cause {
+        ErrorCause::NoPort => Some(
+            "this machine has no port left for a connection; wait, use connections again, or widen net.ipv4.ip_local_port_range",
+        ),
+        ErrorCause::NoDescriptor => Some("this process may have no more open files; raise ulimit -n"),
+        _ => None,
+    }
 }
 
 /// Why a run came to nothing, or to less than it should, if it did.
@@ -82,7 +96,9 @@ fn failure(options: &LoadOptions, report: &LoadReport) -> Option<String> {
         Some(nothing_answered(options, report.main_cause()))
     } else {
         let trouble = trouble(options, report)?;
-        let gone = TcpStream::connect_timeout(&options.target, PATIENCE).is_err();
+        let look = TcpStream::connect_timeout(&options.target, PATIENCE);
+        let gone = look
+            .is_err_and(|error| matches!(error.kind(), ErrorKind::ConnectionRefused | ErrorKind::TimedOut));
         gone.then(|| format!("{trouble}; nobody listens there any more, so what was measured is incomplete"))
     }
 }
@@ -106,7 +122,7 @@ pub fn nothing_answered(options: &LoadOptions, cause: Option<ErrorCause>) -> Str
             | ErrorCause::Foreign
             | ErrorCause::Protocol,
         ) => "what answers there is not the origin's object; is it a proxy that may reach the origin?",
-        _ => "is the proxy running there?",
+        _ => cause.and_then(of_this_machine).unwrap_or("is the proxy running there?"),
     };
     let cause = cause.map(|cause| format!(" ({})", cause.name())).unwrap_or_default();
     format!("{}: no request was answered rightly{cause}; {advice}", options.target)
