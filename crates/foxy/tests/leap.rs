@@ -90,6 +90,34 @@ fn two_names_for_one_proxy_give_tables_records_a_page_a_log_and_a_noise_floor() 
 }
 
 #[test]
+fn kept_connections_are_said_to_cost_nothing() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let proxy = proxy(&folder.path().join("store"));
+    let named = format!("p={}", proxy.address);
+    let file = |name: &str| folder.path().join(name).to_str().expect("UTF-8").to_owned();
+    let (json, html) = (file("json"), file("html"));
+    let kept = ["--connections", "kept", "--requests", "20", "--json", &json, "--html", &html];
+    let (code, out, err) = leap(&[&["--proxy", &named, "--passthrough"], &kept[..]].concat());
+    assert_eq!(code, Some(0), "{out}{err}");
+    let said = "a kept connection costs nothing to connect";
+    assert!(out.contains(said) && std::fs::read_to_string(&html).expect("a page").contains(said), "{out}");
+    let records = records(Path::new(&json));
+    let value = |path: &str, name: &str| {
+        let of_it = |record: &&Value| record["subject"] == path && record["name"] == name;
+        records.iter().find(of_it).and_then(|record| record["value"].as_f64()).expect(name)
+    };
+    for path in ["direct", "passthrough"] {
+        let found = ["kept_connections", "verdict_ok", "connect_p50_us"].map(|name| value(path, name));
+        assert_eq!(found, [20.0, 20.0, 0.0], "{path}: {out}");
+        assert_eq!(value(path, "kept_connections_with_surplus_bytes"), 0.0, "{path}: {out}");
+    }
+    // It closes each without saying so, which is not held against it.
+    let found = ["kept_connections", "verdict_ok", "errors"].map(|name| value("p", name));
+    assert_eq!(found, [0.0, 20.0, 0.0], "{out}");
+    assert!(value("p", "connect_p50_us") > 0.0, "{out}");
+}
+
+#[test]
 fn a_proxy_that_lies_is_named_and_misses_the_bar_and_a_full_disk_stops_the_log_alone() {
     let proxy = format!("liar={}", same_for_all().0);
     let (code, out, err) = leap(&[
@@ -222,5 +250,8 @@ fn what_cannot_be_used_is_refused_in_one_line() {
     refused(&["--proxy", one, "--collector", "127.0.0.1:65535"], 2, "each proxy has a port after this one");
     let far = ["--proxy", one, "--direct", "192.0.2.1:80", "--collector", "127.0.0.1:1"];
     refused(&far, 2, "must have a loopback or private address");
+    let kept = ["--proxy", one, "--connections", "kept", "--protocol", "2"];
+    refused(&kept, 2, "--connections kept: with --protocol 2 each copy has a connection of its own");
+    refused(&["--check", "overhead", "--connections", "kept"], 2, "--connections");
     refused(&["--proxy", one, "--requests", "2"], 3, "no proxy answered any request");
 }

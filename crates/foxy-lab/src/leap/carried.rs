@@ -1,47 +1,19 @@
-//! A copy that does not go out as plain HTTP/1: over TLS, or as HTTP/2 (RFC 9113) on a connection of its own, with one stream.
+//! A copy that goes out as HTTP/2 (RFC 9113), on a connection of its own with one stream.
 
-use super::exchange::Reading;
-use super::{Asked, Failure, LeapRun, Path};
+use super::Failure;
+use super::exchange::{Copying, Reading};
+use crate::REQUEST_ID;
 use crate::streams::{fields, fields_of};
 use crate::tls::outbound::Channel;
-use crate::{REQUEST_ID, Scheme};
 use bytes::Bytes;
 use foxy_base::clock;
 use foxy_http::{BodyLength, ResponseHead, framing};
 use h2::client::Builder;
 use std::future::poll_fn;
-use tokio::net::TcpStream;
 use tokio::task::JoinHandle;
 
 /// Bytes of an answer that may be under way before they were digested.
 const WINDOW: u32 = 1 << 20;
-
-/// A request as it is copied.
-#[derive(Clone, Copy)]
-pub struct Copying<'a> {
-    pub run: &'a LeapRun,
-    pub path: &'a Path,
-    pub asked: &'a Asked,
-    /// The number of this copy.
-    pub number: u64,
-    /// It as text.
-    pub text: &'a [u8],
-}
-
-/// Asks on a connection that is there.
-pub async fn ask(reading: &mut Reading, stream: TcpStream, copying: Copying<'_>) -> Result<(), Failure> {
-    let Copying { run, path, asked, text, .. } = copying;
-    let mut channel = match asked.scheme {
-        Scheme::Http => Channel::Left(stream),
-        Scheme::Https => reading.within(run.outgoing.secure(stream, path, asked)).await??,
-    };
-    reading.connected = Some(clock::monotonic());
-    if run.outgoing.is_http2(path) {
-        converse(reading, channel, copying).await
-    } else {
-        reading.converse(&mut channel, asked, text).await
-    }
-}
 
 /// What carries a connection; it ends with the exchange.
 struct Driver(JoinHandle<()>);
@@ -52,7 +24,8 @@ impl Drop for Driver {
     }
 }
 
-async fn converse(reading: &mut Reading, stream: Channel, copying: Copying<'_>) -> Result<(), Failure> {
+/// Asks on a connection that is there.
+pub async fn converse(reading: &mut Reading, stream: Channel, copying: Copying<'_>) -> Result<(), Failure> {
     let message = &copying.asked.message;
     let request = head(copying).ok_or(Failure::NotHttp)?;
     let mut builder = Builder::new();
@@ -88,13 +61,13 @@ async fn converse(reading: &mut Reading, stream: Channel, copying: Copying<'_>) 
 }
 
 /// The head of a copy.
-fn head(Copying { run, asked, number, .. }: Copying<'_>) -> Option<http::Request<()>> {
+fn head(Copying { means, asked, number, .. }: Copying<'_>) -> Option<http::Request<()>> {
     let message = &asked.message;
     let mut request =
         http::Request::builder().method(message.method.as_str()).uri(asked.url()).body(()).ok()?;
     let map = request.headers_mut();
     *map = fields_of(&message.fields);
-    if run.numbers.is_some() {
+    if means.run.numbers.is_some() {
         map.insert(http::HeaderName::from_bytes(REQUEST_ID.as_bytes()).ok()?, number.into());
     }
     if let Some(body) = &message.body {

@@ -1,15 +1,19 @@
-//! One copy of a request: a connection of its own, timed, the body digested as it comes (R109, R110).
+//! One copy of a request: timed, on a connection of its own or on a kept one, the body digested as it comes (R109, R110).
 
 use super::body::BodyDigest;
-use super::carried::{self, Copying};
+use super::carried;
 use super::failure::Failure;
+use super::group::Means;
+use super::hit::hit;
+use super::kept::{Carriage, may_keep};
 use super::message;
 use super::relay::{Piece, Tap};
-use super::{Answer, Asked, LeapRun, Path};
-use crate::{REQUEST_ID, Scheme};
+use super::{Answer, Asked, Path};
+use crate::Scheme;
+use crate::tls::outbound::Channel;
 use bytes::{Bytes, BytesMut};
 use foxy_base::{Instant, clock};
-use foxy_http::{BodyLength, Headers, Limits, ResponseDecoder, ResponseEvent, ResponseHead};
+use foxy_http::{BodyLength, Limits, ResponseDecoder, ResponseEvent, ResponseHead};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -23,7 +27,7 @@ const READ: usize = 64 << 10;
 /// What an exchange took.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Times {
-    /// Until the connection was there.
+    /// Until the connection was there; zero for a kept one.
     pub connect: Duration,
     /// Until the first byte of the answer, with the connection.
     pub first_byte: Duration,
@@ -50,21 +54,35 @@ pub struct Copied {
     pub outcome: Result<Answer, Failure>,
     /// Whether the client that got it held it back, so that its times say nothing about the path.
     pub held: bool,
+    /// What it went out on.
+    pub carriage: Carriage,
 }
 
-/// Asks, as request `number`; a client whose answer it is gets it through `tap` as it comes.
-pub async fn ask(run: &LeapRun, path: &Path, asked: &Asked, number: u64, tap: Option<Tap>) -> Copied {
-    let mut reading = Reading::new(run.time_limit, tap);
-    let text = message::text(run, path, asked, number);
-    let outcome = reading.exchange(Copying { run, path, asked, number, text: &text }).await;
-    let now = clock::monotonic();
+/// A request as it is copied.
+#[derive(Clone, Copy)]
+pub struct Copying<'a> {
+    pub means: &'a Means,
+    /// The place of its path among those of the run.
+    pub place: usize,
+    pub path: &'a Path,
+    pub asked: &'a Asked,
+    /// The number of this copy.
+    pub number: u64,
+}
+
+/// Asks on a path, as request `number`; a client whose answer it is gets it through `tap` as it comes.
+pub async fn ask(means: &Means, place: usize, asked: &Asked, number: u64, tap: Option<Tap>) -> Copied {
+    let mut reading = Reading::new(means.run.time_limit, tap);
+    let path = &means.run.paths[place];
+    let outcome = reading.exchange(Copying { means, place, path, asked, number }).await;
+    let now = reading.last.unwrap_or_else(clock::monotonic);
     let first = reading.first.unwrap_or(now);
     let times = Times {
         connect: reading.connected.unwrap_or(now).since(reading.begun),
         first_byte: first.since(reading.begun),
         transfer: now.since(first),
     };
-    let (bytes, tap) = (reading.bytes, reading.tap.take());
+    let (bytes, carriage, tap) = (reading.bytes, reading.carriage, reading.tap.take());
     let outcome = outcome.and_then(|()| reading.answer(number).ok_or(Failure::NotHttp));
     let mut held = false;
     if let Some(mut tap) = tap {
@@ -76,7 +94,7 @@ pub async fn ask(run: &LeapRun, path: &Path, asked: &Asked, number: u64, tap: Op
         tap.give(end).await;
         held = tap.held;
     }
-    Copied { times, bytes, outcome, held }
+    Copied { times, bytes, outcome, held, carriage }
 }
 
 pub struct Reading {
@@ -84,36 +102,79 @@ pub struct Reading {
     limit: Duration,
     pub connected: Option<Instant>,
     pub first: Option<Instant>,
+    last: Option<Instant>,
     head: Option<(ResponseHead, BodyDigest)>,
     bytes: u64,
     tap: Option<Tap>,
+    carriage: Carriage,
 }
 
 impl Reading {
     fn new(limit: Duration, tap: Option<Tap>) -> Self {
         let begun = clock::monotonic();
-        Self { begun, limit, connected: None, first: None, head: None, bytes: 0, tap }
+        Self {
+            begun,
+            limit,
+            connected: None,
+            first: None,
+            last: None,
+            head: None,
+            bytes: 0,
+            tap,
+            carriage: Carriage::New,
+        }
     }
 
     async fn exchange(&mut self, copying: Copying<'_>) -> Result<(), Failure> {
-        let Copying { run, path, asked, text, .. } = copying;
-        let address = path.address_for(asked).ok_or(Failure::NoConnection)?;
-        let connected = self.within(TcpStream::connect(address)).await?;
-        let mut stream = connected.map_err(|_| Failure::NoConnection)?;
-        stream.set_nodelay(true).map_err(|_| Failure::NoConnection)?;
-        if asked.scheme == Scheme::Https || run.outgoing.is_http2(path) {
-            return Box::pin(carried::ask(self, stream, copying)).await;
+        let Copying { means, place, path, asked, number } = copying;
+        if means.run.outgoing.is_http2(path) {
+            let channel = self.connect(copying).await?;
+            return Box::pin(carried::converse(self, channel, copying)).await;
         }
-        self.connected = Some(clock::monotonic());
-        self.converse(&mut stream, asked, text).await
+        let text = message::text(&means.run, path, asked, number);
+        let keep = may_keep(&means.run, asked);
+        let mut kept = keep.then(|| means.kept.take(place, (path, asked))).flatten();
+        loop {
+            let mut channel = match kept.take() {
+                Some(channel) => {
+                    (self.carriage, self.connected) = (Carriage::Kept, Some(self.begun));
+                    channel
+                }
+                None => self.connect(copying).await?,
+            };
+            let ended = self.converse(&mut channel, (asked, keep), &text).await;
+            match ended {
+                // It was closed while it waited, or as the request came: nobody's fault, and nothing is done yet.
+                Err(Failure::Unanswered) if self.carriage == Carriage::Kept && self.first.is_none() => {
+                    self.carriage = Carriage::KeptThenNew;
+                }
+                Ok(true) => return means.kept.put(place, (path, asked), channel),
+                ended => return ended.map(|_| ()),
+            }
+        }
     }
 
-    pub async fn converse(
+    /// A new connection, with TLS where that is asked for.
+    async fn connect(&mut self, Copying { means, path, asked, .. }: Copying<'_>) -> Result<Channel, Failure> {
+        let address = path.address_for(asked).ok_or(Failure::NoConnection)?;
+        let connected = self.within(TcpStream::connect(address)).await?;
+        let stream = connected.map_err(|_| Failure::NoConnection)?;
+        stream.set_nodelay(true).map_err(|_| Failure::NoConnection)?;
+        let channel = match asked.scheme {
+            Scheme::Http => Channel::Left(stream),
+            Scheme::Https => Box::pin(self.within(means.run.outgoing.secure(stream, path, asked))).await??,
+        };
+        self.connected = Some(clock::monotonic());
+        Ok(channel)
+    }
+
+    /// Asks in HTTP/1; whether the connection is to be kept, and can take another request.
+    async fn converse(
         &mut self,
         stream: &mut (impl AsyncRead + AsyncWrite + Unpin),
-        asked: &Asked,
+        (asked, keep): (&Asked, bool),
         text: &[u8],
-    ) -> Result<(), Failure> {
+    ) -> Result<bool, Failure> {
         let sent = async {
             stream.write_all(text).await?;
             stream.flush().await
@@ -124,14 +185,19 @@ impl Reading {
         let (mut input, mut room) = (BytesMut::new(), FIRST_READ);
         loop {
             if self.advance(&mut decoder, &mut input).await? {
-                return nothing_behind(stream, &mut input).await;
+                self.last = Some(clock::monotonic());
+                // One that is kept is looked at again before it waits, and before it is used.
+                if keep && decoder.reusable(&input).is_ok() {
+                    return Ok(true);
+                }
+                return nothing_behind(stream, &mut input).await.map(|()| false);
             }
             input.reserve(room);
             let read = self.within(stream.read_buf(&mut input)).await?;
             let ended = if self.first.is_some() { Failure::Closed } else { Failure::Unanswered };
             let read = read.map_err(|_| ended)?;
             if read == 0 {
-                return decoder.eof().ok().flatten().map(|_| ()).ok_or(ended);
+                return decoder.eof().ok().flatten().map(|_| false).ok_or(ended);
             }
             if read >= room {
                 room = READ;
@@ -191,7 +257,7 @@ impl Reading {
     }
 }
 
-/// Looks whether more than the answer has come by now; nobody waits for it.
+/// Looks whether more than the answer comes within the millisecond that is the runtime's shortest wait; it is no part of the answer.
 async fn nothing_behind(stream: &mut (impl AsyncRead + Unpin), input: &mut BytesMut) -> Result<(), Failure> {
     if input.is_empty() {
         input.reserve(1);
@@ -201,40 +267,11 @@ async fn nothing_behind(stream: &mut (impl AsyncRead + Unpin), input: &mut Bytes
     if input.is_empty() { Ok(()) } else { Err(Failure::Surplus) }
 }
 
-/// Whether an answer to request `number` was stored: the verifying origin repeats the number of the request that reached it;
-/// else what the proxy says itself.
-fn hit(headers: &Headers, number: u64) -> Option<bool> {
-    if let Some(answered) = headers.get_str(REQUEST_ID).and_then(|id| id.parse::<u64>().ok()) {
-        return Some(answered != number);
-    }
-    if let Some(status) = headers.get_str("cache-status") {
-        // The last cache is the one nearest to us (RFC 9211 §2).
-        let nearest = status.rsplit(',').next().unwrap_or(status);
-        return Some(nearest.split(';').any(|part| part.trim() == "hit"));
-    }
-    headers.get_str("x-cache").map(|cache| cache.trim().to_ascii_uppercase().starts_with("HIT"))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::leap::tests::{honest, run_of, server, whole};
     use crate::leap::{Manner, Verdict};
-
-    #[test]
-    fn a_hit_is_known_by_the_origins_number_or_by_what_the_proxy_says() {
-        let check = |name: &str, value: &str, expected| {
-            let headers: Headers = [(name, value.as_bytes())].into_iter().collect();
-            assert_eq!(hit(&headers, 7), expected, "{name}: {value}");
-        };
-        check(REQUEST_ID, "7", Some(false));
-        check(REQUEST_ID, "6", Some(true));
-        check("Cache-Status", "far; hit, near; fwd=uri-miss; stored", Some(false));
-        check("Cache-Status", "near; hit; ttl=5", Some(true));
-        check("X-Cache", "HIT from wume1", Some(true));
-        check("X-Cache", "MISS from wume1", Some(false));
-        check("Age", "5", None);
-    }
 
     #[test]
     fn a_proxy_that_answers_twice_or_sends_more_than_its_answer_is_named() {

@@ -2,6 +2,7 @@
 //! are learned to be noise.
 
 use foxy_http::Headers;
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::fmt;
 
@@ -72,12 +73,17 @@ impl fmt::Display for Difference {
     }
 }
 
+/// Whether it is one of these names, in any case.
+fn is_one_of(name: &str, mut known: impl Iterator<Item = &'static str>) -> bool {
+    known.any(|known| known.eq_ignore_ascii_case(name))
+}
+
 fn may_differ(name: &str) -> bool {
-    MAY_DIFFER.iter().any(|(known, _)| *known == name)
+    is_one_of(name, MAY_DIFFER.iter().map(|(known, _)| *known))
 }
 
 fn steers(name: &str) -> bool {
-    STEERING.contains(&name)
+    is_one_of(name, STEERING.iter().copied())
 }
 
 fn names(headers: &Headers) -> BTreeSet<String> {
@@ -85,31 +91,44 @@ fn names(headers: &Headers) -> BTreeSet<String> {
 }
 
 /// The values of a field as one list: several lines mean what one line with commas means (RFC 9110 §5.3).
-fn value(headers: &Headers, name: &str) -> Vec<u8> {
-    let values: Vec<&[u8]> = headers.get_all(name).collect();
-    let joined = values.join(&b", "[..]);
+fn value<'a>(headers: &'a Headers, name: &'a str) -> Cow<'a, [u8]> {
+    let mut values = headers.get_all(name);
+    let first = values.next().unwrap_or_default();
+    let rest: Vec<&[u8]> = values.collect();
+    if !rest.is_empty() {
+        return Cow::Owned([&[first][..], &rest].concat().join(&b", "[..]));
+    }
     // A transformation makes a strong tag weak; the body is compared itself.
-    if name == "etag" { joined.strip_prefix(b"W/").map_or(joined.clone(), <[u8]>::to_vec) } else { joined }
+    let weak = first.strip_prefix(b"W/").filter(|_| name.eq_ignore_ascii_case("etag"));
+    Cow::Borrowed(weak.unwrap_or(first))
 }
 
-/// The first difference that matters; `ignored` says of a name in lower case that it does not.
+/// The first difference that matters, in the order of names; `ignored` says of a name in lower case that it does not. Two that do not
+/// differ, as most do not, cost no memory.
 #[must_use]
 pub fn difference(
     reference: &Headers,
     answer: &Headers,
     ignored: &dyn Fn(&str) -> bool,
 ) -> Option<Difference> {
-    let counts = |name: &String| !may_differ(name) && !ignored(name);
-    for name in names(reference).into_iter().filter(counts) {
-        if !answer.contains(&name) {
-            return Some(Difference::Missing(name));
-        }
-        if value(reference, &name) != value(answer, &name) && !MAY_CHANGE.contains(&name.as_str()) {
-            return Some(Difference::Changed(name));
-        }
-    }
-    let added = names(answer).into_iter().filter(counts);
-    added.into_iter().find(|name| steers(name) && !reference.contains(name)).map(Difference::Added)
+    let matters = |name: &str| {
+        let name = name.to_ascii_lowercase();
+        (!may_differ(&name) && !ignored(&name)).then_some(name)
+    };
+    let lost = reference.iter().filter_map(|(name, _)| {
+        let how: fn(String) -> Difference = if !answer.contains(name) {
+            Difference::Missing
+        } else if value(reference, name) == value(answer, name) || is_one_of(name, MAY_CHANGE.iter().copied())
+        {
+            return None;
+        } else {
+            Difference::Changed
+        };
+        Some((matters(name)?, how))
+    });
+    let lost = lost.min_by(|(one, _), (other, _)| one.cmp(other)).map(|(name, how)| how(name));
+    let added = answer.iter().filter(|(name, _)| steers(name) && !reference.contains(name));
+    lost.or_else(|| added.filter_map(|(name, _)| matters(name)).min().map(Difference::Added))
 }
 
 /// Whose two answers are compared to learn what is noise.

@@ -2,6 +2,7 @@
 
 use super::exchange::{self, Copied};
 use super::fields::{self, Learned};
+use super::kept::Kept;
 use super::relay::Tap;
 use super::{Answer, Asked, LeapRun, Manner, Path};
 use crate::alarm::Alarm;
@@ -38,6 +39,8 @@ pub struct Means {
     pub noise: RefCell<Noise>,
     /// When copies and requests are due; it must be running.
     pub alarm: Alarm,
+    /// The connections that wait for a request.
+    pub kept: Kept,
 }
 
 impl Means {
@@ -52,6 +55,7 @@ impl Means {
             numbers: run.numbers.unwrap_or_else(|| Numbers::new(paths)),
             noise: RefCell::new(Noise(vec![BTreeSet::new(); paths])),
             alarm: Alarm::new()?,
+            kept: Kept::new(paths, run.most_in_flight),
         })
     }
 
@@ -108,9 +112,8 @@ pub async fn ask(means: Rc<Means>, (asked, number): (Asked, u64), mut client: Op
             let place = place(number, path, count);
             let tap = client.take_if(|(its, _)| *its == path).map(|(_, tap)| tap);
             tokio::task::spawn_local(async move {
-                let run = &means.run;
-                means.pause(begun + run.stagger * place).await;
-                exchange::ask(run, &run.paths[path], &asked, means.numbers.copy(number, path), tap).await
+                means.pause(begun + means.run.stagger * place).await;
+                exchange::ask(&means, path, &asked, means.numbers.copy(number, path), tap).await
             })
         })
         .collect();
@@ -124,7 +127,7 @@ pub async fn ask(means: Rc<Means>, (asked, number): (Asked, u64), mut client: Op
     let again = match direct {
         Some(direct) => {
             let number = numbers.second_asking(number);
-            Some(exchange::ask(run, &run.paths[direct], &asked, number, None).await)
+            Some(exchange::ask(&means, direct, &asked, number, None).await)
         }
         None => None,
     };

@@ -37,6 +37,9 @@ impl Judging {
         let mut report = self.report;
         report.noise =
             self.means.noise.borrow().0.iter().map(|names| names.iter().cloned().collect()).collect();
+        for (path, surplus) in report.paths.iter_mut().zip(self.means.kept.surplus()) {
+            path.late_surplus = surplus;
+        }
         report
     }
 
@@ -49,10 +52,9 @@ impl Judging {
             let (means, probe) = (Rc::clone(&self.means), probe.clone());
             let [first, second] = means.numbers.probes(path);
             tokio::task::spawn_local(async move {
-                let run = &means.run;
-                let first = exchange::ask(run, &run.paths[path], &probe, first, None).await;
+                let first = exchange::ask(&means, path, &probe, first, None).await;
                 let first = first.outcome.ok()?;
-                let second = exchange::ask(run, &run.paths[path], &probe, second, None).await;
+                let second = exchange::ask(&means, path, &probe, second, None).await;
                 Some((first, second.outcome.ok()?))
             })
         };

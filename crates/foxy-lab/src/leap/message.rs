@@ -1,5 +1,6 @@
 //! What a request is besides its URL, and the text of one copy of it.
 
+use super::kept::may_keep;
 use super::requests::Asked;
 use super::{LeapRun, Manner, Path};
 use crate::{REQUEST_ID, Scheme};
@@ -73,7 +74,9 @@ pub fn text(run: &LeapRun, path: &Path, asked: &Asked, number: u64) -> BytesMut 
     let first = format!("{} {host}{target} {}\r\n", message.method, message.version.as_str());
     let mut text = BytesMut::from(first.as_bytes());
     encode::header_line("Host", authority.as_bytes(), &mut text);
-    encode::header_line("Connection", b"close", &mut text);
+    if !may_keep(run, asked) {
+        encode::header_line("Connection", b"close", &mut text);
+    }
     if run.numbers.is_some() {
         encode::header_line(REQUEST_ID, number.to_string().as_bytes(), &mut text);
     }

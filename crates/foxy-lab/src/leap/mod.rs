@@ -11,9 +11,13 @@ mod failure;
 pub mod fields;
 mod front;
 mod group;
+mod hit;
 #[cfg(test)]
 mod http2_tests;
 mod judging;
+mod kept;
+#[cfg(test)]
+mod kept_tests;
 pub mod line;
 mod message;
 mod multiply;
@@ -36,6 +40,7 @@ pub use exchange::Times;
 pub use failure::Failure;
 pub use front::{ClientReport, Front, Refusal, serve};
 pub use group::Numbers;
+pub use kept::{Carriage, Connections};
 pub use line::Line;
 pub use message::Message;
 pub use multiply::run;
@@ -118,6 +123,8 @@ pub struct LeapRun {
     pub numbers: Option<Numbers>,
     /// How copies go out for what is asked for over TLS.
     pub outgoing: Outgoing,
+    /// On which connections.
+    pub connections: Connections,
     /// Seed of the intervals.
     pub seed: u64,
     /// Pairs of paths, by their places, whose proxies are the same program set up alike: what they differ by is noise, as with one

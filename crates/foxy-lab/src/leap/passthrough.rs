@@ -3,7 +3,7 @@
 
 use super::front::{Front, serve};
 use super::report::LeapReport;
-use super::{LeapRun, Manner, Outgoing, Pace, Path};
+use super::{Connections, LeapRun, Manner, Outgoing, Pace, Path};
 use crate::tls::Certificates;
 use std::io;
 use std::net::SocketAddr;
@@ -28,6 +28,7 @@ pub fn passing_through(parent: Option<SocketAddr>, interrupted: Arc<AtomicBool>)
         most_in_flight: 1024,
         numbers: None,
         outgoing: Outgoing::default(),
+        connections: Connections::New,
         seed: 1,
         alike: Vec::new(),
         wanted: None,

@@ -4,6 +4,7 @@ use super::class::Class;
 use super::differences::{PairedDifference, noise_floor_of};
 use super::failure::Failure;
 use super::front::Refusal;
+use super::kept::{Carriage, Connections};
 use super::report::{LeapReport, PathReport};
 use super::verdict::Verdict;
 use crate::tls::NotEntered;
@@ -15,6 +16,9 @@ impl LeapReport {
     #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
     pub fn records(&self, differences: &[PairedDifference]) -> Vec<Record> {
         let mut records: Vec<Record> = self.paths.iter().flat_map(of_path).collect();
+        if self.connections == Connections::Kept {
+            records.extend(self.paths.iter().flat_map(of_connections));
+        }
         for pair in differences {
             let (first, second) = (&self.paths[pair.paths.0].name, &self.paths[pair.paths.1].name);
             let of = of_class(pair.class);
@@ -74,6 +78,18 @@ fn of_class(class: Option<Class>) -> String {
     class.map(|class| format!("_of_{}", class.name())).unwrap_or_default()
 }
 
+/// What the copies of a path went out on, where connections are kept.
+#[expect(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
+fn of_connections(path: &PathReport) -> impl Iterator<Item = Record> + '_ {
+    let surplus = ("kept_connections_with_surplus_bytes", path.late_surplus, "connections");
+    let carriages =
+        Carriage::ALL.map(|carriage| (carriage.name(), path.carriages[carriage as usize], "requests"));
+    carriages
+        .into_iter()
+        .chain([surplus])
+        .map(|(name, count, unit)| Record::Measure(Measure::once(name, &path.name, count as f64, unit)))
+}
+
 #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
 fn of_path(path: &PathReport) -> Vec<Record> {
     let mut values = vec![
@@ -85,9 +101,8 @@ fn of_path(path: &PathReport) -> Vec<Record> {
     for (name, quantile) in [("p50", 0.5), ("p90", 0.9), ("p99", 0.99)] {
         values.push((format!("latency_{name}_us"), path.latencies.at(quantile) as f64, "us"));
     }
-    for (name, latencies) in
-        [("connect", &path.connect), ("first_byte", &path.first_byte), ("transfer", &path.transfer)]
-    {
+    values.push(("connect_p50_us".into(), path.connect_median() as f64, "us"));
+    for (name, latencies) in [("first_byte", &path.first_byte), ("transfer", &path.transfer)] {
         values.push((format!("{name}_p50_us"), latencies.at(0.5) as f64, "us"));
     }
     if let Some((hits, bytes)) = path.hit_ratios() {

@@ -4,6 +4,7 @@ use super::exchange::Copied;
 use super::failure::Failure;
 use super::front::ClientReport;
 use super::group::{Group, direct};
+use super::kept::{Carriage, Connections};
 use super::verdict::{Finding, Verdict};
 use super::{Asked, LeapRun, Path};
 use foxy_report::Latencies;
@@ -56,7 +57,7 @@ pub struct PathReport {
     pub latencies: Latencies,
     /// Response times with those of failed exchanges, until they failed.
     pub with_errors: Latencies,
-    /// Times until the connection was there, of whole answers.
+    /// Times until the connection was there, of whole answers on new ones.
     pub connect: Latencies,
     /// Times until the first byte, of whole answers.
     pub first_byte: Latencies,
@@ -78,6 +79,10 @@ pub struct PathReport {
     pub unjudged: u64,
     /// Counts by failure.
     pub failures: [u64; Failure::ALL.len()],
+    /// Counts of what copies went out on, by [`Carriage`].
+    pub carriages: [u64; Carriage::ALL.len()],
+    /// Kept connections on which something came behind an answer that had been taken as whole.
+    pub late_surplus: u64,
     /// The first few of each verdict but OK.
     pub examples: Vec<Example>,
 }
@@ -106,10 +111,21 @@ impl PathReport {
                 Some(false) => self.of_misses.add(copy.times.whole()),
                 None => {}
             }
-            self.connect.add(copy.times.connect);
+            if copy.carriage != Carriage::Kept {
+                self.connect.add(copy.times.connect);
+            }
             self.first_byte.add(copy.times.first_byte);
             self.transfer.add(copy.times.transfer);
         }
+    }
+
+    /// Microseconds until the connection was there, in the median of whole answers: nothing where it was a kept one.
+    #[must_use]
+    #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
+    pub fn connect_median(&self) -> u64 {
+        let (all, new) = (self.latencies.count() as f64, self.connect.count() as f64);
+        let quantile = 1.0 - all / 2.0 / new.max(1.0);
+        if quantile < 0.0 || new == 0.0 { 0 } else { self.connect.at(quantile) }
     }
 
     /// Failed exchanges.
@@ -142,6 +158,8 @@ pub struct LeapReport {
     pub elapsed: Duration,
     /// CPU time of the replay's thread.
     pub generator: Duration,
+    /// What copies went out on.
+    pub connections: Connections,
     /// Fields learned to be noise, by path.
     pub noise: Vec<Vec<String>>,
     pub(super) targets: Vec<Path>,
@@ -169,6 +187,7 @@ impl LeapReport {
             late: Latencies::default(),
             elapsed: Duration::ZERO,
             generator: Duration::ZERO,
+            connections: run.connections,
             noise: Vec::new(),
             targets: run.paths.clone(),
             alike: run.alike.clone(),
@@ -209,6 +228,7 @@ impl LeapReport {
         finding: Option<&Finding>,
     ) {
         let report = &mut self.paths[path];
+        report.carriages[copy.carriage as usize] += 1;
         if timed {
             report.time(copy);
         }

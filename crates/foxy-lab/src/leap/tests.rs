@@ -73,6 +73,7 @@ pub(crate) fn run_of(paths: &[(&str, SocketAddr, Manner)]) -> LeapRun {
         most_in_flight: 64,
         numbers: None,
         outgoing: Outgoing::default(),
+        connections: Connections::New,
         seed: 1,
         alike: Vec::new(),
         wanted: None,

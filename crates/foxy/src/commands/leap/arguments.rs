@@ -16,7 +16,7 @@ use std::str::FromStr;
 
 const LONG: &str = "Sends each request of a workload or a trace to every proxy, and to the origin itself, and judges the answers beside \
 each other: LEAP's Multiplier (Davison and Wu) as a replay. The order turns from request to request, the copies are sent a little \
-after each other, each on a connection of its own. Verdicts: OK, STATUS_CODE_MISMATCH, HEADER_MISMATCH, BODY_MISMATCH, INCOMPLETE, \
+after each other, each on a connection of its own unless --connections says otherwise. Verdicts: OK, STATUS_CODE_MISMATCH, HEADER_MISMATCH, BODY_MISMATCH, INCOMPLETE, \
 TIMEOUT, STALE, by the origin's own answer; with --origin, by what more than half of the proxies agree about.\n\n\
 Without --origin and --direct an origin is started here; a trace's URLs are then objects of the recorded sizes at it, so that nothing \
 goes to the network. A proxy must let clients reach 127.0.0.1 (foxy: --allow-destination 127.0.0.0/8). --live asks for what the \

@@ -192,6 +192,7 @@ fn replay_of(
         most_in_flight: usize::try_from(most).unwrap_or(usize::MAX),
         numbers,
         outgoing: Outgoing::default(),
+        connections: secure::connections(matches),
         seed: seed::of(matches),
         alike: Vec::new(),
         wanted: None,

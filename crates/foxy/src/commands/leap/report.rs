@@ -15,6 +15,8 @@ use foxy_report::{Measure, Page, Place, Record, Setup};
 const BUSY: f64 = 0.9;
 /// From how many microseconds on one request in a hundred began late.
 const LATE: u64 = 10_000;
+/// What a table of kept connections is.
+const KEPT: &str = "Requests by what their copies went out on; a kept connection costs nothing to connect";
 
 /// A replay that has ended.
 pub struct Outcome<'a> {
@@ -74,6 +76,9 @@ impl Outcome<'_> {
             format!("{}\n{}\n{}\n", self.setting(), self.times().render(), self.verdicts().render());
         for table in [self.errors(), self.examples()].into_iter().flatten() {
             text.push_str(&format!("{}\n", table.render()));
+        }
+        if let Some(table) = self.connections() {
+            text.push_str(&format!("{KEPT}:\n{}\n", table.render()));
         }
         text.push_str(&format!("{}\n{}\n", self.pairs().render(), self.floor()));
         text.push_str(&format!("\n{}\n", self.hits_and_misses().render()));
@@ -161,6 +166,12 @@ impl Outcome<'_> {
                 readable(report.ceiling())
             ));
         }
+        for path in report.paths.iter().filter(|path| path.late_surplus > 0) {
+            warnings.push(format!(
+                "{}: on {} kept connections something came behind an answer that had been taken as whole, and no request had asked for it",
+                path.name, path.late_surplus
+            ));
+        }
         let late = report.late.at(0.99);
         if late >= LATE {
             warnings.push(format!("1 % of the requests began more than {late} us late; lower --rate"));
@@ -183,6 +194,9 @@ impl Outcome<'_> {
         }
         if let Some(examples) = self.examples() {
             page.table("Examples", &examples);
+        }
+        if let Some(table) = self.connections() {
+            page.table(KEPT, &table);
         }
         page.table(
             "Paired differences of response times in milliseconds, with bootstrap intervals",

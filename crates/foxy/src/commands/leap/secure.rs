@@ -1,19 +1,21 @@
-//! What of `foxy leap` is spoken over TLS or in HTTP/2: its arguments, and what they mean for the origin, the copies and who is started
-//! here.
+//! What `foxy leap` speaks with whom: over TLS or not, in which version of HTTP, on which connections. The arguments, and what they mean
+//! for the origin, the copies and who is started here.
 
 use crate::failure::Failure;
 use crate::lab::arguments::{option, switch};
 use crate::lab::{certificates, trust};
 use clap::{Arg, ArgMatches};
 use foxy_lab::Scheme;
-use foxy_lab::leap::Outgoing;
+use foxy_lab::leap::{Connections, Outgoing};
 use foxy_lab::tls::Trust;
 
 /// What `--protocol` can be besides HTTP/1.1.
 const HTTP2: &str = "2";
+/// What `--connections` can be besides new.
+const KEPT: &str = "kept";
 
 /// The arguments.
-pub fn arguments() -> [Arg; 4] {
+pub fn arguments() -> [Arg; 5] {
     [
         switch(
             "tls",
@@ -29,14 +31,27 @@ pub fn arguments() -> [Arg; 4] {
         )
         .value_parser(["1.1", HTTP2])
         .default_value("1.1"),
+        option(
+            "connections",
+            "WHICH",
+            "What copies go out on: new, a connection for each, which it pays for; kept, one that an earlier copy left, which costs nothing \
+             to connect",
+        )
+        .value_parser(["new", KEPT])
+        .default_value("new"),
     ]
 }
 
 /// Arguments that do not go together.
 ///
 /// # Errors
-/// When somebody who is started here has to end TLS and there is no authority.
+/// When somebody who is started here has to end TLS and there is no authority; when connections of HTTP/2 are to be kept.
 pub fn check(matches: &ArgMatches) -> Result<(), Failure> {
+    if is_http2(matches) && connections(matches) == Connections::Kept {
+        return Err(Failure::Unusable(
+            "--connections kept: with --protocol 2 each copy has a connection of its own; leave one of the two out".into(),
+        ));
+    }
     if !matches.get_flag("tls") || matches.contains_id("ca-dir") {
         return Ok(());
     }
@@ -55,10 +70,17 @@ pub fn scheme(matches: &ArgMatches) -> Scheme {
     if matches.get_flag("tls") { Scheme::Https } else { Scheme::Http }
 }
 
+fn is_http2(matches: &ArgMatches) -> bool {
+    matches.get_one::<String>("protocol").is_some_and(|protocol| protocol == HTTP2)
+}
+
 /// How copies go out that trust these.
 pub fn outgoing(matches: &ArgMatches, trust: &Trust) -> Outgoing {
-    match matches.get_one::<String>("protocol") {
-        Some(protocol) if protocol == HTTP2 => Outgoing::http2(trust),
-        _ => Outgoing::new(trust),
-    }
+    if is_http2(matches) { Outgoing::http2(trust) } else { Outgoing::new(trust) }
+}
+
+/// On which connections copies go out.
+pub fn connections(matches: &ArgMatches) -> Connections {
+    let kept = matches.get_one::<String>("connections").is_some_and(|which| which == KEPT);
+    if kept { Connections::Kept } else { Connections::New }
 }

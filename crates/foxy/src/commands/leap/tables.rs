@@ -2,7 +2,9 @@
 
 use super::report::Outcome;
 use foxy_base::ByteSize;
-use foxy_lab::leap::{Class, Failure, PairedDifference, Verdict, noise_floor, noise_floor_of};
+use foxy_lab::leap::{
+    Carriage, Class, Connections, Failure, PairedDifference, Verdict, noise_floor, noise_floor_of,
+};
 use foxy_report::number::readable;
 use foxy_report::{Interval, Latencies, Table};
 
@@ -25,7 +27,7 @@ impl Outcome<'_> {
                 at(&path.latencies, 0.5),
                 at(&path.latencies, 0.9),
                 at(&path.latencies, 0.99),
-                at(&path.connect, 0.5),
+                if path.answers == 0 { "–".into() } else { milliseconds(path.connect_median() as f64) },
                 at(&path.first_byte, 0.5),
                 at(&path.transfer, 0.5),
                 share(hits.map(|(requests, _)| requests)),
@@ -59,6 +61,22 @@ impl Outcome<'_> {
             }
         }
         any.then_some(table)
+    }
+
+    /// What copies went out on; none where each had a connection of its own.
+    pub fn connections(&self) -> Option<Table> {
+        if self.report.connections == Connections::New {
+            return None;
+        }
+        let mut table =
+            Table::new(&["path", "on new connections", "on kept ones", "closed, so on new ones", "surplus"]);
+        for path in &self.report.paths {
+            let mut row = vec![path.name.clone()];
+            row.extend(Carriage::ALL.map(|carriage| path.carriages[carriage as usize].to_string()));
+            row.push(path.late_surplus.to_string());
+            table.row(&row);
+        }
+        Some(table)
     }
 
     /// Answers that were not OK; none when all were.

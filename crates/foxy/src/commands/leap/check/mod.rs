@@ -14,7 +14,9 @@ use crate::serve::process::raise_open_files;
 use crate::signals::interrupted;
 use crate::terminal::{self, Level};
 use clap::{Arg, ArgMatches};
-use foxy_lab::leap::{Asked, LeapReport, LeapRun, Manner, Numbers, Outgoing, Pace, Path, run as leap_run};
+use foxy_lab::leap::{
+    Asked, Connections, LeapReport, LeapRun, Manner, Numbers, Outgoing, Pace, Path, run as leap_run,
+};
 use foxy_report::figure::FigureRow;
 use foxy_report::{Page, Record, Table, figure};
 use std::net::SocketAddr;
@@ -29,8 +31,19 @@ const CHECKS: [(&str, Check); 3] =
 
 /// The arguments that only checks have.
 pub fn arguments() -> [Arg; 3] {
-    let others =
-        ["proxy", "start", "listen", "direct", "origin", "collector", "trace", "live", "passthrough", "log"];
+    let others = [
+        "proxy",
+        "start",
+        "listen",
+        "direct",
+        "origin",
+        "collector",
+        "trace",
+        "live",
+        "passthrough",
+        "log",
+        "connections",
+    ];
     [
         option(
             "check",
@@ -81,6 +94,7 @@ impl Setting<'_> {
             most_in_flight: 1024,
             numbers: Some(Numbers::new(paths.len())),
             outgoing: Outgoing::default(),
+            connections: Connections::New,
             seed,
             alike: Vec::new(),
             wanted: None,
