@@ -1,5 +1,7 @@
 //! Why a path gave no whole answer: the reasons that tables, records and clients name.
 
+use std::io;
+
 /// Why there is no whole answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Failure {
@@ -15,30 +17,46 @@ pub enum Failure {
     Unanswered,
     /// It ended within the answer.
     Closed,
+    /// The connection was reset, before the answer or within it.
+    ConnectionReset,
     /// The stream of HTTP/2 was reset.
     Reset,
     /// What came is not HTTP.
     NotHttp,
     /// The answer was whole, and more came behind it: a second answer, or bytes of none.
     Surplus,
+    /// Behind the answer to HEAD there was a body, which such an answer never has (RFC 9110 §9.3.2).
+    BodyToHead,
     /// Not whole within the time limit.
     Timeout,
 }
 
 impl Failure {
     /// Every failure, in the order of a report's counts.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 12] = [
         Self::NoConnection,
         Self::NoTunnel,
         Self::Certificate,
         Self::Handshake,
         Self::Unanswered,
         Self::Closed,
+        Self::ConnectionReset,
         Self::Reset,
         Self::NotHttp,
         Self::Surplus,
+        Self::BodyToHead,
         Self::Timeout,
     ];
+
+    /// How a connection was lost: with an error or, where there is none, closed; `begun` when some of the answer had come.
+    #[must_use]
+    pub fn of_loss(error: Option<&io::Error>, begun: bool) -> Self {
+        match error.map(io::Error::kind) {
+            Some(io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe) => Self::ConnectionReset,
+            _ if begun => Self::Closed,
+            _ => Self::Unanswered,
+        }
+    }
 
     /// Its name in tables and records.
     #[must_use]
@@ -50,9 +68,11 @@ impl Failure {
             Self::Handshake => "tls_handshake",
             Self::Unanswered => "unanswered",
             Self::Closed => "closed_early",
+            Self::ConnectionReset => "connection_reset",
             Self::Reset => "stream_reset",
             Self::NotHttp => "not_http",
             Self::Surplus => "surplus_bytes",
+            Self::BodyToHead => "body_to_head",
             Self::Timeout => "timeout",
         }
     }

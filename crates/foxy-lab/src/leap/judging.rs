@@ -95,6 +95,9 @@ impl Judging {
             {
                 finding.detail = Detail::BodyOf(owner.to_owned());
             }
+            if let (Some(finding), Some(error)) = (&mut finding, copy.broken) {
+                finding.detail = Detail::NotHttp(error);
+            }
             self.report.take(path, &group.asked, (copy, timed), finding.as_ref());
             let own = copy.outcome.as_ref().map_or(0, |answer| answer.status);
             let expected = right.as_ref().map_or(0, |(_, reference)| reference.answer.status);

@@ -19,6 +19,8 @@ mod kept;
 #[cfg(test)]
 mod kept_tests;
 pub mod line;
+#[cfg(test)]
+mod lost_tests;
 mod message;
 mod multiply;
 mod outgoing;

@@ -2,6 +2,7 @@
 
 use super::fields::{self, Difference};
 use super::{Answer, Failure};
+use foxy_http::DecodeError;
 use std::fmt;
 
 /// What comes of one answer. The names are those of the paper's log (002, Fig 3), and three more.
@@ -83,6 +84,8 @@ pub enum Detail {
     None,
     /// How the exchange ended.
     Failed(Failure),
+    /// What of it is not HTTP.
+    NotHttp(DecodeError),
     /// The reference's status, and the answer's.
     Status(u16, u16),
     /// Which field differs, and how.
@@ -104,6 +107,7 @@ impl fmt::Display for Detail {
         match self {
             Self::None => Ok(()),
             Self::Failed(failure) => f.write_str(failure.name()),
+            Self::NotHttp(error) => write!(f, "{}: {}", Failure::NotHttp.name(), error.description()),
             Self::Status(expected, found) => write!(f, "{found} instead of {expected}"),
             Self::Field(difference) => difference.fmt(f),
             Self::Body(expected, found) if expected == found => {

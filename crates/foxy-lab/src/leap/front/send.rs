@@ -162,8 +162,8 @@ async fn fail(mut sending: Sending<'_>, failure: Failure) -> Next {
         Failure::Certificate => (502, "tls_certificate_error"),
         Failure::Handshake => (502, "tls_protocol_error"),
         Failure::Unanswered => (502, "connection_terminated"),
-        Failure::Closed | Failure::Reset => (502, "http_response_incomplete"),
-        Failure::NotHttp | Failure::Surplus => (502, "http_protocol_error"),
+        Failure::Closed | Failure::ConnectionReset | Failure::Reset => (502, "http_response_incomplete"),
+        Failure::NotHttp | Failure::Surplus | Failure::BodyToHead => (502, "http_protocol_error"),
     };
     let name = &sending.hall.means.run.paths[sending.hall.path].name;
     let text = format!("foxy leap: no answer from {name}: {}\n", failure.name());
