@@ -17,6 +17,7 @@ mod numbers;
 pub mod origin;
 mod out;
 pub mod outcome;
+mod patience;
 pub mod peak;
 pub mod plan;
 pub mod robots;

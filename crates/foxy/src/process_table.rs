@@ -12,6 +12,8 @@ pub struct Process {
     /// Whether it has ended, and only its parent has not yet been told.
     pub ended: bool,
     parent: u32,
+    /// The number of its group.
+    group: u32,
     /// User and system time in clock ticks: its own, and that of its children that have ended.
     own_ticks: u64,
     children_ticks: u64,
@@ -45,6 +47,7 @@ impl Process {
             id,
             ended: fields.first() == Some(&"Z"),
             parent: u32::try_from(number(4)?).ok()?,
+            group: u32::try_from(number(5)?).ok()?,
             own_ticks: number(14)?.checked_add(number(15)?)?,
             children_ticks: number(16)?.checked_add(number(17)?)?,
             started: number(22)?,
@@ -70,11 +73,26 @@ impl Process {
 
 /// A process and all below it, itself first; none when there is no such process.
 pub fn family(id: u32) -> Vec<Process> {
+    family_in(&all(), id)
+}
+
+/// What is left of the group of a process that has ended and been waited for; none when its number is another's by now.
+pub fn left_of_group(id: u32) -> Vec<Process> {
+    left_of_group_in(&all(), id)
+}
+
+fn left_of_group_in(all: &[Process], id: u32) -> Vec<Process> {
+    if all.iter().any(|process| process.id == id) {
+        return Vec::new();
+    }
+    all.iter().filter(|process| process.group == id).copied().collect()
+}
+
+fn all() -> Vec<Process> {
     let folders = std::fs::read_dir("/proc").into_iter().flatten().flatten();
     let numbered =
         folders.filter(|entry| entry.file_name().as_encoded_bytes().iter().all(u8::is_ascii_digit));
-    let all: Vec<Process> = numbered.filter_map(|entry| Process::read(&entry.path())).collect();
-    family_in(&all, id)
+    numbered.filter_map(|entry| Process::read(&entry.path())).collect()
 }
 
 fn family_in(all: &[Process], id: u32) -> Vec<Process> {
@@ -111,6 +129,7 @@ mod tests {
             id: 42,
             ended: false,
             parent: 7,
+            group: 42,
             own_ticks: 15,
             children_ticks: 5,
             started: 9,
@@ -130,6 +149,7 @@ mod tests {
             id,
             ended: false,
             parent,
+            group: id,
             own_ticks: 1,
             children_ticks: 2,
             started: 0,

@@ -20,6 +20,7 @@ use std::rc::Rc;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
+use tokio::task::yield_now;
 use tokio::time::timeout;
 
 /// Bytes asked of an origin at a time.
@@ -93,6 +94,8 @@ impl Exchange<'_> {
                     ResponseEvent::Interim(_) | ResponseEvent::Trailers(_) => {}
                 }
             }
+            // An origin that sends faster than this can be taken would leave nobody else a turn.
+            yield_now().await;
             input.reserve(READ);
             let read = timeout(self.shared.options.time_limit, stream.read_buf(&mut input)).await;
             let silent = if begun { Failure::Hung } else { Failure::AnswerTimeout };
@@ -248,6 +251,7 @@ pub async fn failed(
     head.headers.append("Content-Type", "text/plain");
     head.headers.append("Proxy-Status", format!("foxy-collector; error={}", failure.proxy_status()));
     let length = BodyLength::Length(text.len() as u64);
+    framing::set_body_length(&mut head.headers, length);
     let (depends, confirms, failure) = (Vec::new(), false, Some(failure));
     let start = Start { head, length, depends, first_byte, at, origin, failure, confirms };
     answer.change(|progress| progress.start = Some(Rc::new(start)));

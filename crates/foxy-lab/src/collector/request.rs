@@ -4,6 +4,7 @@ use super::LARGEST_REQUEST;
 use super::key::{Asked, Destination};
 use super::reasons::Refusal;
 use super::shared::Shared;
+use crate::patience::Patience;
 use crate::streams::{self, NotWhole};
 use crate::tls::entrance::{self, Within};
 use crate::tls::inbound::Inbound;
@@ -13,8 +14,7 @@ use foxy_http::{BodyLength, Method, RequestDecoder, RequestEvent, RequestHead, e
 use h2::RecvStream;
 use std::io;
 use std::rc::Rc;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::time::timeout;
+use tokio::io::AsyncWriteExt;
 use xxhash_rust::xxh3::{Xxh3, xxh3_128};
 
 /// Bytes asked of a proxy at a time.
@@ -65,6 +65,8 @@ pub async fn read(
     within: &Within,
 ) -> io::Result<Option<Result<Came, Refused>>> {
     let (mut head, mut body, mut digest) = (None, BytesMut::new(), Xxh3::new());
+    let limit = shared.options.time_limit;
+    let mut patience = Patience::new(limit, limit);
     loop {
         match decoder.next(input) {
             Err(_) => return Ok(Some(Err(Refused::unread(Refusal::NotHttp)))),
@@ -96,9 +98,7 @@ pub async fn read(
                 ));
             }
             Ok(None) => {
-                input.reserve(READ);
-                let read = timeout(shared.options.time_limit, client.read_buf(input)).await;
-                if !matches!(read, Ok(Ok(1..))) {
+                if !patience.read(client, (input, head.is_some()), READ).await {
                     return Ok(None);
                 }
             }

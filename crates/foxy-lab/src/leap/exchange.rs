@@ -17,6 +17,7 @@ use foxy_http::{BodyLength, DecodeError, Limits, Method, ResponseDecoder, Respon
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
+use tokio::task::yield_now;
 use tokio::time::timeout;
 
 /// Bytes asked of the socket at first: most answers are smaller, and memory that is not touched costs nothing.
@@ -211,6 +212,8 @@ impl Reading {
                 return decoder.eof().ok().flatten().map(|_| false).ok_or(Failure::of_loss(None, begun));
             }
             if read >= room {
+                // One that sends faster than this can be taken would leave nobody else a turn.
+                yield_now().await;
                 room = READ;
             }
             self.first.get_or_insert_with(clock::monotonic);
@@ -221,6 +224,10 @@ impl Reading {
     pub async fn within<T>(&self, work: impl Future<Output = T>) -> Result<T, Failure> {
         let waited = self.tap.as_ref().map_or(Duration::ZERO, |tap| tap.waited);
         let left = (self.limit + waited).saturating_sub(clock::monotonic().since(self.begun));
+        // What is ready at once is never too late for `timeout`.
+        if left.is_zero() {
+            return Err(Failure::Timeout);
+        }
         timeout(left, work).await.map_err(|_| Failure::Timeout)
     }
 

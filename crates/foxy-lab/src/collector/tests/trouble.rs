@@ -32,6 +32,7 @@ fn check(found: (Got, CollectorReport), failure: Failure, status: u16) {
     assert!(got.text().contains(failure.description()), "{}", got.text());
     let said = got.field("Proxy-Status").unwrap_or_default();
     assert!(said.contains(failure.proxy_status()), "{}", got.head);
+    assert_eq!(got.field("Content-Length"), Some(got.text().len().to_string()), "{}", got.head);
 }
 
 #[test]

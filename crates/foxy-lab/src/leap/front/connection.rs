@@ -8,6 +8,7 @@ use crate::collector::key::Destination;
 use crate::leap::relay::{Piece, tap};
 use crate::leap::{Asked, group};
 use crate::out::Out;
+use crate::patience::Patience;
 use crate::streams::Frames;
 use crate::tls::entrance::{self, After, House, OPENED, Within};
 use crate::tls::inbound::{self, Inbound};
@@ -30,7 +31,7 @@ use tokio::time::{sleep, timeout};
 const READ: usize = 16 << 10;
 /// Bytes of a request's body that are held.
 pub const LARGEST_BODY: usize = 1 << 20;
-/// How long a client may say nothing.
+/// How long a client may say nothing, and take over a request at most.
 const IDLE: Duration = Duration::from_secs(60);
 
 /// A request that has come whole, and its place among those under way.
@@ -157,6 +158,7 @@ async fn read<P>(
     place: impl Fn(&Rc<Hall>) -> P,
 ) -> io::Result<Option<Result<Came<P>, Refusal>>> {
     let (mut begun, mut body): (Option<(Taken<P>, bool)>, _) = (None, BytesMut::new());
+    let mut patience = Patience::new(IDLE, IDLE.min(hall.means.run.time_limit));
     loop {
         match decoder.next(input) {
             Err(_) => return Ok(Some(Err(Refusal::NotHttp))),
@@ -190,8 +192,7 @@ async fn read<P>(
                 return Ok(Some(Ok(Came::Request(taken))));
             }
             Ok(None) => {
-                input.reserve(READ);
-                if !matches!(timeout(IDLE, stream.read_buf(input)).await, Ok(Ok(1..))) {
+                if !patience.read(stream, (input, begun.is_some()), READ).await {
                     return Ok(None);
                 }
             }

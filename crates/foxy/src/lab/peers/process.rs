@@ -4,7 +4,7 @@
 use super::memory_limit::MemoryLimit;
 use super::usage::{self, Usage};
 use super::{Description, Peer, Plan};
-use crate::process_table::{Process, family};
+use crate::process_table::{Process, family, left_of_group};
 use rustix::process::{Pid, Signal, geteuid, kill_process, kill_process_group};
 use std::fs::{File, Permissions};
 use std::io::{self, Read, Seek, SeekFrom};
@@ -102,7 +102,8 @@ impl Running {
 
     /// Asks it to end, waits, and ends what is left of it.
     pub fn stop(&mut self) {
-        self.family = family(self.child.id());
+        let seen = std::mem::replace(&mut self.family, family(self.child.id()));
+        self.family.extend(seen);
         let group = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw);
         if self.ended().is_none() {
             if let Some(group) = group {
@@ -119,6 +120,8 @@ impl Running {
             }
             let _reaped = self.child.wait();
         }
+        // Those that outlived it have another parent by now, and still its group.
+        self.family.extend(left_of_group(self.child.id()));
         for process in self.family.iter().filter(|process| process.still_runs()) {
             if let Some(process) = i32::try_from(process.id).ok().and_then(Pid::from_raw) {
                 let _gone_meanwhile = kill_process(process, Signal::KILL);
@@ -209,28 +212,47 @@ mod tests {
         Running::start(&peer, Path::new("/bin/sh"), &described(folder), &plan, None)
     }
 
-    #[test]
-    fn what_a_proxy_started_ends_with_it() {
-        let folder = tempfile::tempdir().expect("a folder");
-        std::fs::set_permissions(folder.path(), Permissions::from_mode(0o755)).expect("readable");
-        let mut running = shell("sleep 600 & echo $! >child; wait", folder.path()).expect("started");
-        let file = folder.path().join("proxy/child");
+    /// A proxy that has started another process.
+    fn with_child(folder: &Path) -> (Running, Process) {
+        std::fs::set_permissions(folder, Permissions::from_mode(0o755)).expect("readable");
+        let running = shell("sleep 600 & echo $! >child; wait", folder).expect("started");
+        let file = folder.join("proxy/child");
         let child = loop {
             match std::fs::read_to_string(&file).ok().and_then(|text| text.trim().parse::<u32>().ok()) {
                 Some(child) => break child,
                 None => std::thread::sleep(TICK),
             }
         };
-        let child = Process::find(child).expect("it runs");
-        assert!(running.usage().is_some_and(|usage| usage.resident > 0));
-        running.stop();
-        assert!(running.ended().is_some());
+        (running, Process::find(child).expect("it runs"))
+    }
+
+    fn check_that_it_ends(child: &Process) {
         let mut looks = 0;
         while child.still_runs() && looks < 500 {
             std::thread::sleep(TICK);
             looks += 1;
         }
         assert!(!child.still_runs(), "{child:?} still runs");
+    }
+
+    #[test]
+    fn what_a_proxy_started_ends_with_it() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (mut running, child) = with_child(folder.path());
+        assert!(running.usage().is_some_and(|usage| usage.resident > 0));
+        running.stop();
+        assert!(running.ended().is_some());
+        check_that_it_ends(&child);
+    }
+
+    #[test]
+    fn what_a_proxy_leaves_behind_that_was_killed_ends_too() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (mut running, child) = with_child(folder.path());
+        running.child.kill().and_then(|()| running.child.wait()).expect("killed");
+        assert!(child.still_runs());
+        running.stop();
+        check_that_it_ends(&child);
     }
 
     #[test]
