@@ -4,6 +4,7 @@ use super::geometry::{LogName, Segment, Sequence};
 use super::index::Tag;
 use super::stage::Staged;
 use crate::contract::{Key, Record};
+use foxy_base::Instant;
 use foxy_device::IoBuffer;
 use std::collections::HashMap;
 
@@ -90,12 +91,21 @@ pub struct Batch {
     pub bytes: usize,
 }
 
-/// A record of a batch, and where it is now if it is copied from an older segment.
+/// Where a record of a batch comes from.
+#[derive(Clone, Copy, Debug)]
+pub enum Origin {
+    /// It is carried over from this place.
+    Copied(u64),
+    /// It was put at this time.
+    Put(Instant),
+}
+
+/// A record of a batch.
 pub struct Item {
     /// The record.
     pub staged: Staged,
     /// Its tag.
     pub tag: Tag,
-    /// Where it is, if it is carried over.
-    pub old: Option<u64>,
+    /// Where it comes from.
+    pub origin: Origin,
 }

@@ -88,16 +88,16 @@ impl Stage {
         true
     }
 
-    /// Takes the next in turn until they have that many bytes.
-    pub fn take(&mut self, bytes: usize) -> Vec<Staged> {
+    /// Takes the next in turn until they have that many bytes, each with when it came.
+    pub fn take(&mut self, bytes: usize) -> Vec<(Staged, Instant)> {
         let (mut taken, mut sum) = (Vec::new(), 0);
         while sum < bytes {
-            let Some((turn, key, _)) = self.order.pop_front() else { break };
+            let Some((turn, key, since)) = self.order.pop_front() else { break };
             if self.records.get(&key).is_some_and(|waiting| waiting.turn == turn) {
                 let Waiting { record, uses, .. } = self.records.remove(&key).expect("just seen");
                 self.bytes -= record.len();
                 sum += record.len();
-                taken.push(Staged { key, record, uses });
+                taken.push((Staged { key, record, uses }, since));
             }
         }
         self.drop_lost_turns();
@@ -105,11 +105,11 @@ impl Stage {
     }
 
     /// Gives back one that was taken, in front of all others.
-    pub fn give_back(&mut self, Staged { key, record, uses }: Staged, now: Instant) {
+    pub fn give_back(&mut self, Staged { key, record, uses }: Staged, since: Instant) {
         self.turns += 1;
         self.bytes += record.len();
         self.records.insert(key, Waiting { turn: self.turns, record, uses });
-        self.order.push_front((self.turns, key, now));
+        self.order.push_front((self.turns, key, since));
     }
 
     fn drop_lost_turns(&mut self) {
@@ -141,7 +141,7 @@ mod tests {
         assert_eq!((stage.len(), stage.bytes(), stage.oldest()), (3, 60, Some(Instant(2))));
         assert!(stage.remove(key(2)) && !stage.remove(key(2)));
         assert!(stage.get(key(1)).is_some() && stage.get(key(2)).is_none());
-        let taken: Vec<_> = stage.take(31).into_iter().map(|staged| (staged.key, staged.uses)).collect();
+        let taken: Vec<_> = stage.take(31).into_iter().map(|(staged, _)| (staged.key, staged.uses)).collect();
         assert_eq!(taken, [(key(3), 0), (key(1), 1)]);
         assert!(stage.is_empty() && stage.bytes() == 0 && stage.oldest().is_none());
     }
@@ -150,11 +150,12 @@ mod tests {
     fn what_is_given_back_comes_first_again() {
         let mut stage = Stage::default();
         for n in 1..=4 {
-            stage.insert(staged(n, 10), Instant::ZERO);
+            stage.insert(staged(n, 10), Instant(u64::from(n)));
         }
         let mut taken = stage.take(30);
-        taken.split_off(1).into_iter().rev().for_each(|staged| stage.give_back(staged, Instant::ZERO));
-        let next: Vec<_> = stage.take(100).into_iter().map(|staged| staged.key.0[0]).collect();
+        taken.split_off(1).into_iter().rev().for_each(|(staged, since)| stage.give_back(staged, since));
+        assert_eq!(stage.oldest(), Some(Instant(2)), "it has waited since it came");
+        let next: Vec<_> = stage.take(100).into_iter().map(|(staged, _)| staged.key.0[0]).collect();
         assert_eq!(next, [2, 3, 4]);
     }
 }

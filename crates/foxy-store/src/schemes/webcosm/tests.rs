@@ -75,6 +75,25 @@ fn a_small_record_costs_one_read_of_one_page() {
 }
 
 #[test]
+fn records_below_a_page_cost_one_read_of_one_page_and_little_space() {
+    let settings = StoreSettings { seed: 4, ..StoreSettings::with_size(64 << 20) };
+    let mut store = open(&settings, Memory::default());
+    let mut random = Random::new(3);
+    let lengths: Vec<_> = (0..16_000).map(|_| 100 + random.below(3_900) as usize).collect();
+    for (key, &length) in (0..).zip(&lengths) {
+        assert_eq!(store.put(key, 0, length), Answer::Stored);
+    }
+    store.flush();
+    let admitted: usize = lengths.iter().map(|length| length + 16).sum();
+    let space = store.counter("written_bytes") as f64 / admitted as f64;
+    let before = store.counter("read_bytes");
+    let mut found = |key| matches!(store.driver.get(name(key)), Answer::Found(_));
+    let held = (0..16_000).filter(|&key| found(key)).count() as u64;
+    let pages = (store.counter("read_bytes") - before) as f64 / (16_000 * 4096) as f64;
+    assert!(space < 1.05 && pages <= 1.0 && held > 15_990, "{space} {pages} {held}");
+}
+
+#[test]
 fn what_was_replaced_or_removed_stays_away_across_openings() {
     let mut random = Random::new(7);
     let mut device = Memory::default();

@@ -3,11 +3,11 @@
 use super::Webcosm;
 use super::copy::Copy;
 use super::facts::Wanted;
-use super::flying::{Batch, Item};
+use super::flying::{Batch, Item, Origin};
 use super::geometry::{LogName, Position, Segment};
 use super::index::{Extent, Known, MOST_PAGES, Tag};
 use super::io::Pending;
-use super::pack::{self, Plan};
+use super::pack::{self, Measured, Plan};
 use super::packed;
 use super::stage::Staged;
 use super::state::Phase;
@@ -18,6 +18,9 @@ use crate::record::{self, HEADER};
 use crate::worth::Distance;
 use foxy_base::Instant;
 use foxy_device::{IoBuffer, IoError, IoOp};
+
+/// The share of a whole batch, as a divisor, that may be left for the next one.
+const PATIENCE: usize = 4;
 
 /// A segment that is being written.
 #[derive(Debug)]
@@ -141,19 +144,22 @@ impl Webcosm {
             let still = self.index.get(tag).is_some_and(|known| known.place == place);
             if still && !self.forgetting.awaits(tag) {
                 bytes += staged.record.len();
-                items.push(Item { staged, tag, old: Some(place) });
+                items.push(Item { staged, tag, origin: Origin::Copied(place) });
             }
         }
         let staged = self.logs[log as usize].stage.take(most.saturating_sub(bytes));
-        items.extend(staged.into_iter().map(|staged| Item { tag: self.tag(staged.key), staged, old: None }));
+        items.extend(staged.into_iter().map(|(staged, since)| {
+            let tag = self.tag(staged.key);
+            Item { staged, tag, origin: Origin::Put(since) }
+        }));
         items
     }
 
-    fn give_back(&mut self, log: LogName, items: Vec<Item>, now: Instant) {
-        for Item { staged, tag, old } in items.into_iter().rev() {
-            match old {
-                Some(place) => self.copies.give_back(Copy { staged, tag, place }),
-                None => self.logs[log as usize].stage.give_back(staged, now),
+    fn give_back(&mut self, log: LogName, items: Vec<Item>) {
+        for Item { staged, tag, origin } in items.into_iter().rev() {
+            match origin {
+                Origin::Copied(place) => self.copies.give_back(Copy { staged, tag, place }),
+                Origin::Put(since) => self.logs[log as usize].stage.give_back(staged, since),
             }
         }
     }
@@ -166,19 +172,32 @@ impl Webcosm {
         self.geometry.segment_pages.saturating_sub(open.page + summary)
     }
 
-    /// Writes as many of the records as fit the open segment, the first ones; `false` when not even one does. The others
-    /// wait again.
+    /// What laying a record out asks of it. One that came lately may wait for others that fill a page with it.
+    fn measure(&self, item: &Item, now: Instant) -> Measured {
+        let record = &item.staged.record;
+        let may_wait = match item.origin {
+            Origin::Copied(_) => false,
+            Origin::Put(since) => self.phase.serves() && since + self.settings.flush_after > now,
+        };
+        Measured { length: record.len(), cost: packed::cost(record), may_wait }
+    }
+
+    /// Writes as many of the records as fit the open segment; `false` when not even one does. The others wait again, and of a
+    /// whole batch also some that fill their pages badly.
     fn write_batch(&mut self, log: LogName, mut items: Vec<Item>, now: Instant, out: &mut Outbox) -> bool {
         let granule = usize::try_from(self.geometry.granule).expect("granules are small");
+        let length = |items: &[Item]| items.iter().map(|item| item.staged.record.len()).sum::<usize>();
+        let is_whole = length(&items) >= self.settings.page_buffer;
         while !items.is_empty() {
-            let size = |item: &Item| (item.staged.record.len(), packed::cost(&item.staged.record));
-            let plan = pack::plan(&items.iter().map(size).collect::<Vec<_>>(), granule);
-            if plan.pages() <= self.room_for(log, items.len()) {
+            let measured: Vec<_> = items.iter().map(|item| self.measure(item, now)).collect();
+            let patience = if is_whole { length(&items) / PATIENCE } else { 0 };
+            let room = self.room_for(log, items.len());
+            if let Some(plan) = pack::plan(&measured, granule, patience).within(room, &measured) {
                 self.fly(log, items, &plan, out);
                 return true;
             }
             let rest = items.split_off(items.len() / 2);
-            self.give_back(log, rest, now);
+            self.give_back(log, rest);
         }
         false
     }
@@ -218,6 +237,11 @@ impl Webcosm {
         }
         open.page += plan.pages();
         self.logs[log as usize].open = Some(open);
+        let is_left = |number: &usize| plan.left.binary_search(number).is_ok();
+        let (left, items): (Vec<_>, Vec<_>) =
+            items.into_iter().enumerate().partition(|(number, _)| is_left(number));
+        self.give_back(log, left.into_iter().map(|(_, item)| item).collect());
+        let items: Vec<_> = items.into_iter().map(|(_, item)| item).collect();
         let keys = items.iter().map(|item| item.staged.key).collect();
         let written = items.iter().map(|item| item.staged.record.len()).sum();
         let offset = self.geometry.offset(slot, first);
