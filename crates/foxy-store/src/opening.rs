@@ -13,12 +13,21 @@ use foxy_device::{FileId, IoBuffer, IoDone, IoError, IoOp, IoOutput, StorePath};
 /// Bytes of a blank file read at once.
 pub(crate) const BLANK_AT_ONCE: u64 = 1 << 20;
 
+/// When the file that is found is synced: what a killed process wrote may be readable and yet be lost when the power fails.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FirstSync {
+    /// Before anything is read.
+    Now,
+    /// By the scheme, before it writes anything.
+    Later,
+}
+
 /// What is under way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Step {
     /// The file is being opened.
     Open,
-    /// What a killed process wrote may be readable and yet be lost when the power fails, unless it is synced first.
+    /// The file is being synced.
     FirstSync,
     /// The superblocks are being read.
     Superblocks,
@@ -54,6 +63,7 @@ pub struct Opening {
     name: &'static str,
     wanted: u64,
     wish: SizeWish,
+    first_sync: FirstSync,
     file: FileId,
     size: u64,
     step: Step,
@@ -62,9 +72,14 @@ pub struct Opening {
 
 impl Opening {
     /// The opening of the file of that name, as large as the settings say if it must be created.
-    pub fn new(name: &'static str, settings: &StoreSettings, observer: &Observer) -> Self {
+    pub fn new(
+        name: &'static str,
+        settings: &StoreSettings,
+        observer: &Observer,
+        first_sync: FirstSync,
+    ) -> Self {
         let (wanted, wish, observer) = (settings.size, settings.size_wish, observer.clone());
-        Self { name, wanted, wish, file: FileId(0), size: 0, step: Step::Open, observer }
+        Self { name, wanted, wish, first_sync, file: FileId(0), size: 0, step: Step::Open, observer }
     }
 
     /// What the file is called in operations.
@@ -117,6 +132,9 @@ impl Opening {
             Ok(IoOutput::Opened { size: 0 }) => self.again(Beginning::New),
             Ok(IoOutput::Opened { size }) => {
                 self.size = size;
+                if self.first_sync == FirstSync::Later {
+                    return self.read(Step::Superblocks, 0, 2 * PAGE as u64);
+                }
                 self.step = Step::FirstSync;
                 Turn::Next(IoOp::Sync { file: self.file })
             }

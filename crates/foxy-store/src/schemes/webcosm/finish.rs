@@ -78,14 +78,21 @@ impl Webcosm {
         }
     }
 
+    /// Answers gets whose pages are still being read.
+    fn abandon_reads(&mut self, reason: AbsentReason, out: &mut Outbox) {
+        self.pending.retain(|_, pending| match pending {
+            Pending::Read(read) => {
+                out.reply(read.ticket, Answer::Absent(reason));
+                false
+            }
+            _ => true,
+        });
+        self.reads_in_flight = 0;
+    }
+
     /// Answers everything that still waits.
     fn abandon(&mut self, out: &mut Outbox) {
-        for pending in self.pending.values() {
-            if let Pending::Read(read) = pending {
-                out.reply(read.ticket, Answer::Absent(AbsentReason::Closed));
-            }
-        }
-        self.reads_in_flight = 0;
+        self.abandon_reads(AbsentReason::Closed, out);
         let committing = match self.script.take().map(Script::into_after) {
             Some(After::Committed(commit)) => commit.batch,
             _ => Vec::new(),
@@ -99,6 +106,7 @@ impl Webcosm {
     /// The store cannot be used: the proxy goes on without it.
     pub(super) fn fail(&mut self, error: OpenStoreError, out: &mut Outbox) {
         self.give_up(error);
+        self.abandon_reads(self.unable().0, out);
         self.submit(IoOp::Close { file: self.file }, Pending::CloseFile, out);
     }
 

@@ -52,7 +52,7 @@ impl Webcosm {
 
     /// Whether a segment with that place in its log may have been written in that life: in the last one only those from
     /// its beginning on, and nothing else there.
-    fn fits(&self, segment: Segment, life: u64) -> bool {
+    pub(super) fn fits(&self, segment: Segment, life: u64) -> bool {
         let begun = segment.sequence >= first_of_life(&self.superblock, segment.log);
         if begun { life == self.superblock.opens } else { life < self.superblock.opens }
     }

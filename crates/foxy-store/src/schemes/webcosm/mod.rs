@@ -47,7 +47,7 @@ pub use geometry::MOST_BYTES;
 
 use crate::contract::{Answer, Key, Lookup, Outbox, Record, Scheme, StoreRequest, Ticket};
 use crate::observe::Observer;
-use crate::opening::Opening;
+use crate::opening::{FirstSync, Opening};
 use crate::record::Secret;
 use crate::settings::StoreSettings;
 use crate::status::OpenStoreError;
@@ -122,7 +122,7 @@ impl Webcosm {
         let geometry = Geometry::of(settings.size);
         Self {
             settings: settings.clone(),
-            opening: Opening::new(FILE_NAME, settings, &observer),
+            opening: Opening::new(FILE_NAME, settings, &observer, FirstSync::Later),
             observer,
             phase: Phase::New,
             failure: None,
@@ -223,7 +223,7 @@ impl Webcosm {
 
     /// What every event may have made possible.
     fn after_event(&mut self, now: Instant, out: &mut Outbox) {
-        if self.phase == Phase::Rebuilding {
+        if self.phase.learns() {
             self.pump_rebuild(0, now, out);
         }
         if self.phase.serves() {
@@ -268,11 +268,11 @@ impl Scheme for Webcosm {
     }
 
     fn deadline(&self) -> Option<Instant> {
-        if !self.phase.serves() {
-            return None;
-        }
         if self.rebuild_is_due() {
             return Some(Instant::ZERO);
+        }
+        if !self.phase.serves() {
+            return None;
         }
         let writable = self.logs.iter().filter(|log| log.has_room() && self.flying.has_room());
         let flush = writable
@@ -284,7 +284,7 @@ impl Scheme for Webcosm {
     }
 
     fn on_deadline(&mut self, now: Instant, out: &mut Outbox) {
-        if self.phase == Phase::Rebuilding {
+        if self.phase.learns() {
             self.pump_rebuild(rebuild::LEARNED_AT_ONCE, now, out);
         }
         self.after_event(now, out);

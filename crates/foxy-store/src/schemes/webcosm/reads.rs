@@ -22,7 +22,7 @@ pub struct PendingRead {
 
 impl Webcosm {
     pub(super) fn get(&mut self, ticket: Ticket, key: Key, out: &mut Outbox) {
-        if !self.phase.serves() {
+        if !self.phase.reads() {
             return out.reply(ticket, Answer::Absent(self.unable().0));
         }
         let tag = self.tag(key);
@@ -32,8 +32,8 @@ impl Webcosm {
             return out.reply(ticket, answer);
         }
         let Some(known) = self.index.get(tag) else {
-            let rebuilding = self.phase == super::state::Phase::Rebuilding;
-            let reason = if rebuilding { AbsentReason::Recovering } else { AbsentReason::NotIndexed };
+            let reason =
+                if self.phase.learns() { AbsentReason::Recovering } else { AbsentReason::NotIndexed };
             return out.reply(ticket, Answer::Absent(reason));
         };
         if self.reads_in_flight >= self.settings.waiting_reads {

@@ -78,7 +78,7 @@ impl Webcosm {
         for log in LogName::ALL {
             known &= self.rebuild_log(log, &mut budget, out);
         }
-        if known {
+        if known && self.phase == Phase::Rebuilding {
             self.rebuild = Rebuild::default();
             self.observer.statistics.recovered.add(self.index.len());
             self.enter(Phase::Serving);
@@ -93,7 +93,7 @@ impl Webcosm {
 
     /// Whether there is more to be learned from what has been read.
     pub(super) fn rebuild_is_due(&self) -> bool {
-        self.phase == Phase::Rebuilding
+        self.phase.learns()
             && LogName::ALL.iter().any(|&log| {
                 let Progress { known, summaries, .. } = &self.rebuild.logs[log as usize];
                 *known > self.wanted_from(log) && summaries.contains_key(&(known - 1))

@@ -16,8 +16,10 @@ pub enum Phase {
     ReadingJournal,
     /// The segments written last are being looked for.
     FindingHead,
-    /// This opening is made durable.
+    /// This opening is made durable, with another size.
     Switching,
+    /// What was stored is served as it becomes known again; nothing is taken until this opening is durable.
+    Reading,
     /// A fresh superblock is being made durable: the store begins empty.
     Formatting,
     /// All is served, but records whose segment's summary has not been read yet are not known.
@@ -33,8 +35,8 @@ pub enum Phase {
 }
 
 use Phase::{
-    Closed, Closing, FindingHead, Formatting, New, Opening, ReadingJournal, Rebuilding, Serving, Switching,
-    Unusable,
+    Closed, Closing, FindingHead, Formatting, New, Opening, Reading, ReadingJournal, Rebuilding, Serving,
+    Switching, Unusable,
 };
 
 /// Every legal step from one phase to another.
@@ -42,8 +44,9 @@ pub const TRANSITIONS: &[(Phase, &[Phase])] = &[
     (New, &[Opening, Closed]),
     (Opening, &[ReadingJournal, Formatting, Unusable, Closed]),
     (ReadingJournal, &[FindingHead, Formatting, Closed]),
-    (FindingHead, &[Switching, Closed]),
+    (FindingHead, &[Switching, Reading, Closed]),
     (Switching, &[Rebuilding, Formatting, Unusable, Closed]),
+    (Reading, &[Rebuilding, Unusable, Closed]),
     (Formatting, &[Serving, Unusable, Closed]),
     (Rebuilding, &[Serving, Closing]),
     (Serving, &[Closing]),
@@ -59,10 +62,22 @@ impl Phase {
         phases::may_become(TRANSITIONS, &self, &next)
     }
 
-    /// Whether requests are answered.
+    /// Whether all requests are answered.
     #[must_use]
     pub const fn serves(self) -> bool {
         matches!(self, Rebuilding | Serving)
+    }
+
+    /// Whether gets are answered.
+    #[must_use]
+    pub const fn reads(self) -> bool {
+        matches!(self, Reading | Rebuilding | Serving)
+    }
+
+    /// Whether records become known again.
+    #[must_use]
+    pub const fn learns(self) -> bool {
+        matches!(self, Reading | Rebuilding)
     }
 }
 
@@ -79,7 +94,7 @@ impl Webcosm {
 
     pub(super) fn status(&self) -> StoreStatus {
         match self.phase {
-            Phase::Rebuilding => StoreStatus::Rebuilding,
+            Phase::Reading | Phase::Rebuilding => StoreStatus::Rebuilding,
             Phase::Serving | Phase::Closing => StoreStatus::Serving,
             Phase::Closed => StoreStatus::Closed,
             Phase::Unusable => StoreStatus::Unusable(self.failure.unwrap_or(OpenStoreError::Foreign)),

@@ -81,10 +81,10 @@ impl Webcosm {
         self.summary_read(purpose, segment, found, out);
     }
 
-    /// The life that a segment must have been written in: the one it says while the index is rebuilt, if that is over.
+    /// The life that a segment must have been written in: the one it says while the index is rebuilt, if it can be that.
     fn life_for(&self, purpose: Purpose, bytes: &[u8], segment: Segment) -> Option<u64> {
         match purpose {
-            Purpose::Rebuild => self.life_at_end(bytes, segment).filter(|&life| life < self.superblock.opens),
+            Purpose::Rebuild => self.life_at_end(bytes, segment).filter(|&life| self.fits(segment, life)),
             Purpose::Reclaim => Some(self.slots[self.geometry.slot(segment) as usize].life),
         }
     }

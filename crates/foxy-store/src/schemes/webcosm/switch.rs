@@ -1,5 +1,6 @@
-//! Making an opening durable before anything is written to the log: the summaries that were missing, then the journal's
-//! other half with what is still to be forgotten, then a superblock that counts this life from here on.
+//! Making an opening durable before anything is written to the log: what the process before left in the system's cache, the
+//! summaries that were missing, then the journal's other half with what is still to be forgotten, then a superblock that
+//! counts this life from here on. Gets need none of it and are answered meanwhile.
 
 use super::Webcosm;
 use super::geometry::LogName;
@@ -15,9 +16,11 @@ use foxy_base::Instant;
 use foxy_device::IoError;
 
 impl Webcosm {
-    /// The newest segments are known: those without a summary get one, gaps are void.
+    /// The newest segments are known: those without a summary get one, gaps are void. First of all what a killed process wrote
+    /// becomes durable, as it may be readable and yet be lost when the power fails.
     pub(super) fn heads_found(&mut self, out: &mut Outbox) {
-        self.enter(Phase::Switching);
+        let resizes = self.finding.resizing.is_some();
+        self.enter(if resizes { Phase::Switching } else { Phase::Reading });
         let mut void = std::mem::take(&mut self.finding.gaps);
         for log in LogName::ALL {
             let first = first_of_life(&self.superblock, log);
@@ -28,16 +31,17 @@ impl Webcosm {
             log.next = log.next.max(first);
         }
         void.into_iter().for_each(|segment| self.void(segment));
-        let steps: Vec<_> = self
-            .finding
-            .unsealed
-            .iter()
-            .map(|(&segment, (life, records))| {
-                let (offset, buffer) = self.summary_of(segment, *life, records, &[]);
-                Step::Summary(segment, offset, buffer)
-            })
-            .chain([Step::Sync])
-            .collect();
+        let missing = self.finding.unsealed.iter().map(|(&segment, (life, records))| {
+            let (offset, buffer) = self.summary_of(segment, *life, records, &[]);
+            Step::Summary(segment, offset, buffer)
+        });
+        let mut steps: Vec<_> = [Step::Sync].into_iter().chain(missing).collect();
+        if steps.len() > 1 {
+            steps.push(Step::Sync);
+        }
+        if !resizes {
+            self.begin_rebuild(Instant::ZERO, out);
+        }
         self.run(steps, After::Resealed, Instant::ZERO, out);
     }
 
@@ -84,7 +88,10 @@ impl Webcosm {
         self.forgetting.unwritten.clear();
         let half = self.geometry.journal[superblock.journal_half as usize];
         self.forgetting.begin(half, blocks);
+        let resized = self.phase == Phase::Switching;
         self.enter(Phase::Rebuilding);
-        self.begin_rebuild(now, out);
+        if resized {
+            self.begin_rebuild(now, out);
+        }
     }
 }

@@ -1,15 +1,51 @@
 //! What a store knows, and how soon, once it is opened again.
 
 use super::{length, new, open, settings};
-use crate::contract::Answer;
+use crate::contract::{Answer, RefusedReason};
 use crate::engine::{Ask, Engine, Wake};
 use crate::observe::Observer;
 use crate::schemes::SchemeName;
-use crate::schemes::testing::{content, name};
+use crate::schemes::testing::{Store, content, name};
 use crate::settings::StoreSettings;
 use crate::status::StoreStatus;
 use foxy_base::Instant;
-use foxy_device::Memory;
+use foxy_device::{Device, IoDone, IoId, IoOp, Memory};
+
+/// A device whose syncs do not come to an end.
+struct Unsyncing(Memory);
+
+impl Device for Unsyncing {
+    fn submit(&mut self, id: IoId, op: IoOp, now: Instant) {
+        if !matches!(op, IoOp::Sync { .. }) {
+            self.0.submit(id, op, now);
+        }
+    }
+
+    fn reap(&mut self, now: Instant, done: &mut Vec<IoDone>) {
+        self.0.reap(now, done);
+    }
+
+    fn next_completion(&self) -> Option<Instant> {
+        self.0.next_completion()
+    }
+
+    fn in_flight(&self) -> usize {
+        self.0.in_flight()
+    }
+}
+
+#[test]
+fn a_killed_store_answers_gets_before_anything_is_synced_and_takes_nothing_until_then() {
+    let mut store = new();
+    (0..120).for_each(|key| assert_eq!(store.put(key, 0, length(key)), Answer::Stored));
+    store.flush();
+    let mut store = Store::open(SchemeName::Webcosm, &settings(), Unsyncing(store.kill()));
+    assert_eq!(store.observer.status.get(), StoreStatus::Rebuilding);
+    assert!((0..120).all(|key| store.holds(key, 0, length(key))));
+    assert_eq!(store.put(500, 0, 300), Answer::Refused(RefusedReason::Recovering));
+    assert_eq!(store.driver.remove(name(5)), Answer::Refused(RefusedReason::Recovering));
+    assert!(store.holds(5, 0, length(5)));
+}
 
 #[test]
 fn a_killed_store_answers_while_it_learns_of_its_records() {
