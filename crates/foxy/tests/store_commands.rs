@@ -47,11 +47,34 @@ fn the_engine_is_measured_beside_its_bars() {
     let row = |name: &str| {
         out.lines().find(|line| line.starts_with(name)).unwrap_or_else(|| panic!("no {name} in {out}"))
     };
-    for name in ["small_object_reads_per_hit", "objects_back_share"] {
+    for name in ["small_object_reads_per_hit", "small_object_read_bytes_per_hit", "objects_back_share"] {
         assert!(row(name).contains("held"), "{out}");
     }
     assert_eq!(std::fs::read_dir(folder.path()).expect("still there").count(), 0, "nothing is left");
     let (code, _, err) = bench(&["engine", "--quick", "--folder", "/dev/null/folder"]);
     assert_eq!(code, Some(3), "{err}");
     assert!(err.contains("/dev/null/folder"), "{err}");
+}
+
+#[test]
+fn the_engine_is_measured_beside_the_disk_it_is_on() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("run.jsonl");
+    let (name, json) = (folder.path().to_str().expect("UTF-8"), file.to_str().expect("UTF-8"));
+    let (code, out, err) = bench(&["disk", "--quick", "--folder", name, "--json", json]);
+    assert_eq!(code, Some(0), "{out}{err}");
+    let records = records(&file);
+    let of = |name: &str| {
+        let found = records.iter().find(|record| record["name"] == name);
+        found.and_then(|record| record["value"].as_f64()).unwrap_or_else(|| panic!("no {name} in {out}"))
+    };
+    for name in ["fill_share_of_raw", "fill_cores", "read_p99_filled_by_idle", "read_p999_filled_by_idle"] {
+        assert!(of(name) > 0.0, "{out}");
+    }
+    assert!(of("read_hits_while_filled") > 0.5, "{out}");
+    assert_eq!(
+        std::fs::read_dir(folder.path()).expect("still there").count(),
+        1,
+        "only the records are left"
+    );
 }

@@ -1,5 +1,7 @@
 //! What the default engine is measured by, one file a measure: `foxy store bench` runs them.
 
+pub mod disk;
 pub mod engine;
 pub mod misses;
+pub mod raw;
 pub mod restart;

@@ -48,6 +48,10 @@ impl Row {
         Self { measure: Measure::once(name, "webcosm", value, unit), bar, note }
     }
 
+    pub(super) fn into_measure(self) -> Measure {
+        self.measure
+    }
+
     fn held(&self) -> bool {
         match self.bar {
             Bar::AtMost(most) => self.measure.value <= most,
@@ -75,13 +79,18 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     rows.extend(writes(scale, seed).map_err(refused)?);
     rows.extend(small_records(scale, seed).map_err(refused)?);
     rows.extend(restart::rows(matches, scale, seed)?);
+    print(&rows);
+    let found = rows.into_iter().map(|row| Record::Measure(row.into_measure())).collect();
+    records::write(matches, records::setup(seed), found, true)
+}
+
+/// Prints all rows with their bars.
+pub(super) fn print(rows: &[Row]) {
     let mut table = Table::new(&["measure", "value", "bar", "", "what was run"]);
-    for row in &rows {
+    for row in rows {
         table.row(&row.cells());
     }
     terminal::print(table.render().trim_end());
-    let found = rows.into_iter().map(|row| Record::Measure(row.measure)).collect();
-    records::write(matches, records::setup(seed), found, true)
 }
 
 #[expect(clippy::cast_precision_loss, reason = "measures")]

@@ -1,5 +1,6 @@
 //! `foxy store bench`: what the default engine is measured by, one row of the table a measure.
 
+mod disk;
 mod engine;
 mod misses;
 mod restart;
@@ -14,6 +15,7 @@ struct Entry {
 }
 
 const MEASURES: &[Entry] = &[
+    Entry { command: disk::command, run: disk::run },
     Entry { command: engine::command, run: engine::run },
     Entry { command: misses::command, run: misses::run },
 ];
