@@ -23,9 +23,25 @@ impl Fact {
     /// That a segment is not to be looked for.
     #[must_use]
     pub fn void(segment: Segment) -> Self {
+        Self::void_at(segment, 0)
+    }
+
+    /// The same, because the slot it would lie in is retired.
+    #[must_use]
+    pub fn retired(segment: Segment) -> Self {
+        Self::void_at(segment, 1)
+    }
+
+    fn void_at(segment: Segment, page: u32) -> Self {
         let mut up_to = [Position::default(); 2];
-        up_to[segment.log as usize] = Position::new(segment, 0);
+        up_to[segment.log as usize] = Position::new(segment, page);
         Self { tag: VOID, up_to }
+    }
+
+    /// Whether it says that the slot of a segment that is void is retired.
+    #[must_use]
+    pub fn retires(&self) -> bool {
+        self.voided().is_some_and(|segment| *self == Self::retired(segment))
     }
 
     /// The segment that is void, if it says that.
@@ -237,6 +253,11 @@ mod tests {
         assert_eq!(
             Fact::void(Segment { log: LogName::Main, sequence: 0 }).voided().map(|void| void.sequence),
             Some(0)
+        );
+        let retired = Fact::retired(void);
+        assert_eq!(
+            (retired.voided(), retired.retires(), Fact::void(void).retires()),
+            (Some(void), true, false)
         );
         assert_eq!((Fact::mark(marks).marked(), Fact::mark(marks).voided()), (Some(marks), None));
     }

@@ -26,6 +26,7 @@ mod reads;
 mod rebuild;
 mod reclaim;
 mod resize;
+mod retire;
 mod script;
 mod seal;
 mod shared;
@@ -65,6 +66,7 @@ use io::Pending;
 use log::Log;
 use rebuild::Rebuild;
 use reclaim::Reclaim;
+use retire::BadSlots;
 use script::Script;
 use shared::SharedIndex;
 use state::Phase;
@@ -95,6 +97,7 @@ pub struct Webcosm {
     secret: Secret,
     index: SharedIndex,
     slots: Vec<Written>,
+    bad_slots: BadSlots,
     logs: [Log; 2],
     ghost: Ghost,
     flying: Flying,
@@ -132,6 +135,7 @@ impl Webcosm {
             secret: Secret::new(0),
             index: SharedIndex::new(geometry.partition_bits),
             slots: Vec::new(),
+            bad_slots: BadSlots::default(),
             logs: LogName::ALL.map(|log| Log::new(log, &geometry)),
             ghost: Ghost::new(&geometry),
             flying: Flying::default(),

@@ -42,6 +42,7 @@ pub struct Rebuild {
     logs: [Progress; 2],
     facts: HashMap<Tag, Fact>,
     void: BTreeSet<Segment>,
+    retired: BTreeSet<Segment>,
 }
 
 impl Rebuild {
@@ -54,6 +55,9 @@ impl Rebuild {
     pub fn forget(&mut self, fact: Fact) {
         if let Some(segment) = fact.voided() {
             self.void.insert(segment);
+            if fact.retires() {
+                self.retired.insert(segment);
+            }
         } else if self.runs {
             self.facts.entry(fact.tag).or_insert(fact).join(fact);
         }
@@ -79,7 +83,8 @@ impl Webcosm {
             known &= self.rebuild_log(log, &mut budget, out);
         }
         if known && self.phase == Phase::Rebuilding {
-            self.rebuild = Rebuild::default();
+            let Rebuild { retired, .. } = std::mem::take(&mut self.rebuild);
+            retired.into_iter().for_each(|segment| self.retire(self.geometry.slot(segment)));
             self.observer.statistics.recovered.add(self.index.len());
             self.enter(Phase::Serving);
             self.read_uses(0, now, out);

@@ -81,6 +81,9 @@ impl Webcosm {
         if self.flying.writes_to(candidate) {
             return;
         }
+        if self.bad_slots.unskip(candidate) {
+            return self.log_mut(name).ready.push_back(Gone::Nothing);
+        }
         if candidate.sequence < log.seals.end {
             self.reclaim.reading = true;
             self.read_summary(Purpose::Reclaim, candidate, out);

@@ -77,8 +77,12 @@ impl Webcosm {
 
     /// Without its summary a segment's records are served, but not found again by the next opening.
     pub(super) fn summary_done(&mut self, segment: Segment, result: Result<(), IoError>) {
+        self.judge_slot(segment, result);
         match result {
-            Ok(()) => self.logs[segment.log as usize].seals.add(segment.sequence),
+            Ok(()) => {
+                self.trust_slot(segment);
+                self.logs[segment.log as usize].seals.add(segment.sequence);
+            }
             Err(_) => self.void(segment),
         }
     }
@@ -86,8 +90,9 @@ impl Webcosm {
     /// A segment has no summary and will have none.
     pub(super) fn void(&mut self, segment: Segment) {
         self.forgetting.unseal(segment);
-        self.forgetting.add(Fact::void(segment));
-        self.forgetting.unwritten.push(Fact::void(segment));
+        let fact = if self.is_retired(segment) { Fact::retired(segment) } else { Fact::void(segment) };
+        self.forgetting.add(fact);
+        self.forgetting.unwritten.push(fact);
         self.logs[segment.log as usize].seals.add(segment.sequence);
         self.observer.statistics.retired_pages.add(u64::from(self.geometry.segment_pages));
     }

@@ -1,6 +1,7 @@
 //! The scheme over memory: turning over, reopening, replacing, limits. What goes wrong is the torture tests' matter.
 
 mod restart;
+mod slots;
 
 use crate::contract::{Answer, RefusedReason};
 use crate::schemes::SchemeName;

@@ -123,6 +123,7 @@ impl Webcosm {
 
     /// Begins a segment where none is open, in the slot of one that was given up; `false` when there is none.
     fn ensure_open(&mut self, name: LogName) -> bool {
+        self.skip_retired(name);
         let log = &mut self.logs[name as usize];
         if log.open.is_some() || !log.has_room() {
             return log.open.is_some();
@@ -260,6 +261,7 @@ impl Webcosm {
         out: &mut Outbox,
     ) {
         self.flying.end(io, batch, buffer);
+        self.judge_slot(batch.segment, result);
         let log = batch.segment.log;
         let open = self.logs[log as usize].open.as_ref().map(|open| open.segment);
         if result.is_err() && open == Some(batch.segment) {
