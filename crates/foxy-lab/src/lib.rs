@@ -14,6 +14,7 @@ pub mod leap;
 pub mod live;
 pub mod load;
 mod numbers;
+mod one_stream;
 pub mod origin;
 mod out;
 pub mod outcome;

@@ -1,5 +1,7 @@
 //! One exchange with an origin, on a connection of its own (R120), asked once whatever comes of it (R121). It writes an answer;
-//! who reads that is not its business, and it goes on when nobody does.
+//! who reads that is not its business, and it goes on when nobody does. What is asked over HTTP/2 stands in `http2`.
+
+mod http2;
 
 use super::answer::{Answer, End, Start};
 use super::key::Destination;
@@ -13,7 +15,8 @@ use crate::tls::outbound::{self, Channel};
 use bytes::{Bytes, BytesMut};
 use foxy_base::{Instant, clock};
 use foxy_http::{
-    BodyLength, Limits, ResponseDecoder, ResponseEvent, ResponseHead, encode, framing, strip_hop_by_hop,
+    BodyLength, Headers, Limits, ResponseDecoder, ResponseEvent, ResponseHead, encode, framing,
+    strip_hop_by_hop,
 };
 use std::net::{IpAddr, SocketAddr};
 use std::rc::Rc;
@@ -72,6 +75,9 @@ struct Exchange<'a> {
 impl Exchange<'_> {
     async fn run(&mut self) -> Result<(), Failure> {
         let mut stream = self.connect().await?;
+        if self.shared.options.origin_http2 {
+            return Box::pin(self.run_http2(stream)).await;
+        }
         let mut decoder = ResponseDecoder::new(Limits::default());
         decoder.expect(&self.errand.request.head.method);
         self.send(&mut stream).await;
@@ -148,6 +154,22 @@ impl Exchange<'_> {
     /// Sends the request. An origin that takes it no further may have answered already, so that is not a failure by itself.
     async fn send(&self, stream: &mut Channel) {
         let request = &self.errand.request;
+        let mut headers = self.fields();
+        headers.append("Connection", "close");
+        let mut output = BytesMut::new();
+        let target = request.head.origin_form().unwrap_or_default();
+        encode::request_head(&request.head.method, &target, &headers, &mut output);
+        output.extend_from_slice(&request.body);
+        let sent = async {
+            stream.write_all(&output).await?;
+            stream.flush().await
+        };
+        let _answered_already = timeout(self.shared.options.time_limit, sent).await;
+    }
+
+    /// The fields of the request as it goes to the origin.
+    fn fields(&self) -> Headers {
+        let request = &self.errand.request;
         let mut headers = request.head.headers.clone();
         strip_hop_by_hop(&mut headers);
         headers.remove("expect");
@@ -161,16 +183,7 @@ impl Exchange<'_> {
             framing::set_body_length(&mut headers, BodyLength::Length(request.body.len() as u64));
         }
         headers.append("Via", &self.shared.via);
-        headers.append("Connection", "close");
-        let mut output = BytesMut::new();
-        let target = request.head.origin_form().unwrap_or_default();
-        encode::request_head(&request.head.method, &target, &headers, &mut output);
-        output.extend_from_slice(&request.body);
-        let sent = async {
-            stream.write_all(&output).await?;
-            stream.flush().await
-        };
-        let _answered_already = timeout(self.shared.options.time_limit, sent).await;
+        headers
     }
 
     /// Takes the head; whether the answer is whole with it.

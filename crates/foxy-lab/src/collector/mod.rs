@@ -92,6 +92,8 @@ pub struct CollectorOptions {
     pub certificates: Option<Certificates>,
     /// Whose certificates origins may show.
     pub trust: Trust,
+    /// Whether origins are asked in HTTP/2: by prior knowledge, within TLS by ALPN.
+    pub origin_http2: bool,
     /// What clients ask for, where that is known: what else proxies ask for is counted.
     pub wanted: Option<Arc<Wanted>>,
     /// What bodies beyond that are held in.
@@ -116,6 +118,7 @@ impl CollectorOptions {
             memory: 64 << 20,
             certificates: None,
             trust: Trust::default(),
+            origin_http2: false,
             wanted: None,
             file: None,
             log: None,

@@ -59,7 +59,7 @@ impl Shared {
             table: RefCell::new(Table::new(half)),
             spool: Rc::new(Spool::new(half, file)),
             pacer: RefCell::default(),
-            tls: options.trust.client_without_memory(false),
+            tls: options.trust.client_without_memory(options.origin_http2),
             fetches: Cell::default(),
             connections: Cell::default(),
             answering: Cell::default(),

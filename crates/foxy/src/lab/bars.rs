@@ -22,7 +22,7 @@ impl FromStr for Bar {
         let at = text.find(['<', '>']).ok_or_else(refuse)?;
         let (name, value) = (text[..at].trim(), text[at + 1..].trim());
         let value: f64 = value.parse().map_err(|_| refuse())?;
-        if name.is_empty() || value.is_nan() {
+        if name.is_empty() || name.ends_with(['=', '!']) || value.is_nan() {
             return Err(refuse());
         }
         Ok(Self { name: name.into(), below: text[at..].starts_with('<'), value })
@@ -124,7 +124,7 @@ mod tests {
 
     #[test]
     fn what_is_no_bar_is_refused() {
-        for text in ["hit_ratio", "<1", "a<b", "a<NaN", ""] {
+        for text in ["errors=>0", "hit_ratio", "<1", "a<b", "a<NaN", ""] {
             assert!(text.parse::<Bar>().is_err(), "{text}");
         }
     }

@@ -1,6 +1,7 @@
 //! Collectors in this process between origins and proxies that a test makes: what they share, what it costs, and trouble.
 
 mod http2;
+mod http2_origins;
 mod paying;
 mod secure;
 mod sharing;

@@ -54,6 +54,7 @@ fn whom() -> Vec<Arg> {
         trust::argument(),
         switch("live", "Ask the servers that requests name, through the network").conflicts_with("origin"),
         switch("any-method", "With --live, send POST and all other methods too").requires("live"),
+        switch("origin-http2", "Ask origins in HTTP/2: by prior knowledge, within TLS by ALPN"),
         option("live-rate", "N", "With --live, so many exchanges a second (10)")
             .value_parser(parse_rate)
             .requires("live"),
@@ -144,6 +145,7 @@ pub fn options(matches: &ArgMatches) -> Result<CollectorOptions, Failure> {
         time_limit: time("time-limit"),
         certificates: certificates::of(matches)?,
         trust: trust::read(matches, None)?,
+        origin_http2: matches.get_flag("origin-http2"),
         most_connections: number("most-connections"),
         most_fetches: number("most-fetches"),
         memory: usize::try_from(size("memory").0).unwrap_or(usize::MAX),
