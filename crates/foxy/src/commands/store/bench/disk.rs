@@ -23,8 +23,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 const LENGTH: usize = 64 << 10;
 
 const ABOUT: &str = "\
-Writes a file of 4 GiB in a folder from beginning to end and reads from it, then fills a store of that size there one and a \
-half times with records of 64 KiB and reads those, then writes the file again. All of it goes past the page cache, through \
+Writes a new file of 4 GiB in a folder one and a half times from beginning to end and reads from it, then fills a store of \
+that size there as often with records of 64 KiB and reads those, then writes a new file again. All of it goes past the page cache, through \
 the device that the proxy would use, four pieces of 256 KiB at once. Reads are of 64 KiB, one every two milliseconds. Tails need a \
 quiet machine; the disk's own are in the table beside the store's.";
 
@@ -75,7 +75,7 @@ fn device(root: &Root) -> Result<Box<dyn BlockingDevice>, String> {
 fn measure(root: &Root, size: u64, count: u64, seed: u64) -> Result<Found, String> {
     let words = |error: IoError| error.to_string();
     let mut raw = Raw::new(device(root)?, size).map_err(words)?;
-    let before = raw.write().map_err(words)?;
+    let before = raw.write(size / 2 * 3).map_err(words)?;
     let raw_reads =
         [raw.read(count, LENGTH, false).map_err(words)?, raw.read(count, LENGTH, true).map_err(words)?];
     let store = Filled::new(device(root)?, size, LENGTH)?;
@@ -93,7 +93,8 @@ fn measure(root: &Root, size: u64, count: u64, seed: u64) -> Result<Found, Strin
     });
     let reads = [store.read(count, &mut random), filling];
     store.close();
-    let after = raw.write().map_err(words)?;
+    drop(raw);
+    let after = Raw::new(device(root)?, size).and_then(|mut raw| raw.write(size / 2 * 3)).map_err(words)?;
     Ok(Found { raw: [before, after], raw_reads, fill, cores, reads })
 }
 
