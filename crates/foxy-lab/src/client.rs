@@ -7,6 +7,7 @@ mod wire;
 
 use crate::judge::Answered;
 use crate::load::Protocol;
+use crate::loss::Loss;
 use crate::outcome::ErrorCause;
 use crate::tls::outbound::Channel;
 use bytes::{Bytes, BytesMut};
@@ -186,7 +187,7 @@ impl Http1 {
         request: &Request,
         reading: &mut Reading,
     ) -> Result<Answered, Broken> {
-        let unsent = |error: io::Error| ErrorCause::of_loss(Some(&error), false);
+        let unsent = |error: io::Error| ErrorCause::from(Loss::of(Some(&error), false));
         self.stream.write_all(text.as_bytes()).await.map_err(unsent)?;
         self.stream.flush().await.map_err(unsent)?;
         self.decoder.expect(&wire::method(request.manner));
@@ -200,7 +201,7 @@ impl Http1 {
             let read = self.stream.read_buf(&mut self.input).await;
             if !matches!(read, Ok(1..)) {
                 let ended = self.decoder.eof().ok().flatten().filter(|_| read.is_ok());
-                let cause = Unanswered::Failed(ErrorCause::of_loss(read.as_ref().err(), begun));
+                let cause = Unanswered::Failed(Loss::of(read.as_ref().err(), begun).into());
                 let head = reading.head();
                 return ended.and_then(|_| reading.finish()).ok_or(Broken { cause, head });
             }

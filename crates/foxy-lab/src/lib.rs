@@ -13,6 +13,7 @@ mod judge;
 pub mod leap;
 pub mod live;
 pub mod load;
+mod loss;
 mod numbers;
 mod one_stream;
 pub mod origin;

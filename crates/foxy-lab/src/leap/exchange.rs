@@ -10,6 +10,7 @@ use super::message;
 use super::relay::{Piece, Tap};
 use super::{Answer, Asked, Path};
 use crate::Scheme;
+use crate::loss::Loss;
 use crate::tls::outbound::Channel;
 use bytes::{Bytes, BytesMut};
 use foxy_base::{Instant, clock};
@@ -191,7 +192,7 @@ impl Reading {
             stream.write_all(text).await?;
             stream.flush().await
         };
-        self.within(sent).await?.map_err(|error| Failure::of_loss(Some(&error), false))?;
+        self.within(sent).await?.map_err(|error| Loss::of(Some(&error), false))?;
         let mut decoder = ResponseDecoder::new(Limits::default());
         decoder.expect(&asked.message.method);
         let (mut input, mut room) = (BytesMut::new(), FIRST_READ);
@@ -207,9 +208,9 @@ impl Reading {
             input.reserve(room);
             let read = self.within(stream.read_buf(&mut input)).await?;
             let begun = self.first.is_some();
-            let read = read.map_err(|error| Failure::of_loss(Some(&error), begun))?;
+            let read = read.map_err(|error| Loss::of(Some(&error), begun))?;
             if read == 0 {
-                return decoder.eof().ok().flatten().map(|_| false).ok_or(Failure::of_loss(None, begun));
+                return decoder.eof().ok().flatten().map(|_| false).ok_or(Loss::of(None, begun).into());
             }
             if read >= room {
                 // One that sends faster than this can be taken would leave nobody else a turn.

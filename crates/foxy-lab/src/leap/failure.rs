@@ -1,6 +1,6 @@
 //! Why a path gave no whole answer: the reasons that tables, records and clients name.
 
-use std::io;
+use crate::loss::Loss;
 
 /// Why there is no whole answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,16 +48,6 @@ impl Failure {
         Self::Timeout,
     ];
 
-    /// How a connection was lost: with an error or, where there is none, closed; `begun` when some of the answer had come.
-    #[must_use]
-    pub fn of_loss(error: Option<&io::Error>, begun: bool) -> Self {
-        match error.map(io::Error::kind) {
-            Some(io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe) => Self::ConnectionReset,
-            _ if begun => Self::Closed,
-            _ => Self::Unanswered,
-        }
-    }
-
     /// Its name in tables and records.
     #[must_use]
     pub const fn name(self) -> &'static str {
@@ -74,6 +64,16 @@ impl Failure {
             Self::Surplus => "surplus_bytes",
             Self::BodyToHead => "body_to_head",
             Self::Timeout => "timeout",
+        }
+    }
+}
+
+impl From<Loss> for Failure {
+    fn from(loss: Loss) -> Self {
+        match loss {
+            Loss::Unanswered => Self::Unanswered,
+            Loss::Within => Self::Closed,
+            Loss::Reset => Self::ConnectionReset,
         }
     }
 }

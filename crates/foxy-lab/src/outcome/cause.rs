@@ -1,5 +1,6 @@
 //! What a request can fail of.
 
+use crate::loss::Loss;
 use rustix::io::Errno;
 use std::io;
 
@@ -105,21 +106,23 @@ impl ErrorCause {
         matches!(self, Self::Closed | Self::Reset | Self::Incomplete)
     }
 
-    /// Why there is no connection.
-    pub(crate) fn of_connect(error: &io::Error) -> Self {
+    /// Why there is no connection: this machine's own want of something, or that nobody took it.
+    #[must_use]
+    pub fn of_connect(error: &io::Error) -> Self {
         match error.raw_os_error().map(Errno::from_raw_os_error) {
             Some(Errno::ADDRNOTAVAIL) => Self::NoPort,
             Some(Errno::MFILE | Errno::NFILE) => Self::NoDescriptor,
             _ => Self::Connect,
         }
     }
+}
 
-    /// How a connection was lost: with an error or, where there is none, closed; `begun` when some of the answer had come.
-    pub(crate) fn of_loss(error: Option<&io::Error>, begun: bool) -> Self {
-        match error.map(io::Error::kind) {
-            Some(io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe) => Self::Reset,
-            _ if begun => Self::Incomplete,
-            _ => Self::Closed,
+impl From<Loss> for ErrorCause {
+    fn from(loss: Loss) -> Self {
+        match loss {
+            Loss::Unanswered => Self::Closed,
+            Loss::Within => Self::Incomplete,
+            Loss::Reset => Self::Reset,
         }
     }
 }

@@ -16,7 +16,6 @@ use foxy_lab::{ErrorCause, LoadReport, Origin, REQUEST_ID, Tally};
 use foxy_report::{Measure, Record, Setup, Table};
 use foxy_workload::polymix::ROBOT_CONNECTIONS;
 use foxy_workload::{Model, Workload};
-use std::io::ErrorKind;
 use std::net::TcpStream;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
@@ -97,8 +96,7 @@ fn failure(options: &LoadOptions, report: &LoadReport) -> Option<String> {
     } else {
         let trouble = trouble(options, report)?;
         let look = TcpStream::connect_timeout(&options.target, PATIENCE);
-        let gone = look
-            .is_err_and(|error| matches!(error.kind(), ErrorKind::ConnectionRefused | ErrorKind::TimedOut));
+        let gone = look.is_err_and(|error| ErrorCause::of_connect(&error) == ErrorCause::Connect);
         gone.then(|| format!("{trouble}; nobody listens there any more, so what was measured is incomplete"))
     }
 }

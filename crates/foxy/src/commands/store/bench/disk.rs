@@ -1,7 +1,7 @@
 //! `foxy store bench disk`: the default engine on a real disk beside the disk itself, in the same run and the same folder: the rate
 //! of a fill, and how long reads take while nothing else happens and while the store is filled as fast as it goes.
 
-use super::engine::{Bar, Row, print};
+use super::engine::{Bar, Row, finish};
 use crate::failure::Failure;
 use crate::lab::arguments::{path, switch};
 use crate::lab::folder::{store_lock, words};
@@ -15,7 +15,7 @@ use foxy_base::clock::monotonic;
 use foxy_device::{BlockingDevice, DeviceSettings, DirectIo, IoError, Root, open_device};
 use foxy_lab::store_bench::disk::{Filled, Reads};
 use foxy_lab::store_bench::raw::{Raw, Written};
-use foxy_report::{Latencies, Record};
+use foxy_report::Latencies;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -61,10 +61,7 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     let folder = Temporary::new(parent.join(format!("{SIM_PREFIX}{}-0", std::process::id())));
     let root = Root::open(folder.path()).map_err(|error| failed(words(&error)))?;
     let (size, count) = if matches.get_flag("quick") { (256 << 20, 250) } else { (4 << 30, 4000) };
-    let rows = rows(&measure(&root, size, count, seed::of(matches)).map_err(failed)?);
-    print(&rows);
-    let found = rows.into_iter().map(|row| Record::Measure(row.into_measure())).collect();
-    records::write(matches, records::setup(seed::of(matches)), found, true)
+    finish(matches, rows(&measure(&root, size, count, seed::of(matches)).map_err(failed)?))
 }
 
 fn device(root: &Root) -> Result<Box<dyn BlockingDevice>, String> {

@@ -48,10 +48,6 @@ impl Row {
         Self { measure: Measure::once(name, "webcosm", value, unit), bar, note }
     }
 
-    pub(super) fn into_measure(self) -> Measure {
-        self.measure
-    }
-
     fn held(&self) -> bool {
         match self.bar {
             Bar::AtMost(most) => self.measure.value <= most,
@@ -79,18 +75,18 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     rows.extend(writes(scale, seed).map_err(refused)?);
     rows.extend(small_records(scale, seed).map_err(refused)?);
     rows.extend(restart::rows(matches, scale, seed)?);
-    print(&rows);
-    let found = rows.into_iter().map(|row| Record::Measure(row.into_measure())).collect();
-    records::write(matches, records::setup(seed), found, true)
+    finish(matches, rows)
 }
 
-/// Prints all rows with their bars.
-pub(super) fn print(rows: &[Row]) {
+/// Prints all rows with their bars, and records them.
+pub(super) fn finish(matches: &ArgMatches, rows: Vec<Row>) -> Result<(), Failure> {
     let mut table = Table::new(&["measure", "value", "bar", "", "what was run"]);
-    for row in rows {
+    for row in &rows {
         table.row(&row.cells());
     }
     terminal::print(table.render().trim_end());
+    let found = rows.into_iter().map(|row| Record::Measure(row.measure)).collect();
+    records::write(matches, records::setup(seed::of(matches)), found, true)
 }
 
 #[expect(clippy::cast_precision_loss, reason = "measures")]

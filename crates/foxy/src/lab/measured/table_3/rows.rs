@@ -104,6 +104,14 @@ impl Measured {
             found
         }
     }
+
+    fn series(&self, of: fn(&Point) -> f64) -> Option<Series> {
+        let run = self.runs.as_ref().ok()?.first()?;
+        Some(Series {
+            name: self.name.into(),
+            points: run.iter().map(|point| (point.rate, of(point))).collect(),
+        })
+    }
 }
 
 /// The three figures, of the first run of each.
@@ -126,16 +134,6 @@ pub fn pictures(all: &[Measured]) -> Vec<Picture> {
             |point| point.fetched,
         ),
     ]
-}
-
-impl Measured {
-    fn series(&self, of: fn(&Point) -> f64) -> Option<Series> {
-        let run = self.runs.as_ref().ok()?.first()?;
-        Some(Series {
-            name: self.name.into(),
-            points: run.iter().map(|point| (point.rate, of(point))).collect(),
-        })
-    }
 }
 
 #[cfg(test)]
