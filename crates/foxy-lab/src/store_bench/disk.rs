@@ -2,7 +2,7 @@
 //! device and reads the processor's time; what the disk does without a store is in `raw`.
 
 use super::engine::{key, record};
-use super::raw::BETWEEN_READS;
+use super::raw::{BETWEEN_READS, Written};
 use foxy_base::Random;
 use foxy_base::clock::monotonic;
 use foxy_device::BlockingDevice;
@@ -42,6 +42,14 @@ pub struct Reads {
     pub misses: u64,
 }
 
+impl Reads {
+    /// Adds all of others.
+    pub fn merge(&mut self, other: &Self) {
+        self.latencies.merge(&other.latencies);
+        self.misses += other.misses;
+    }
+}
+
 impl Filled {
     /// Makes a store of `size` bytes for records of `length`.
     ///
@@ -65,8 +73,15 @@ impl Filled {
     }
 
     /// Fills it as fast as it goes with so many bytes, or until it is told to stop; what is refused because the store is busy is
-    /// put again. Says how many bytes were taken, fewer if anything else is answered.
-    pub fn fill(&self, bytes: u64, stop: &AtomicBool) -> u64 {
+    /// put again. Waits for everything that it put, and says how many bytes were taken and how long that took; fewer if anything
+    /// else is answered.
+    pub fn fill(&self, bytes: u64, stop: &AtomicBool) -> Written {
+        let begun = monotonic();
+        let bytes = self.put_on(bytes, stop);
+        Written { bytes, took: monotonic().since(begun) }
+    }
+
+    fn put_on(&self, bytes: u64, stop: &AtomicBool) -> u64 {
         let (sender, receiver) = sync_channel(PUTS_AT_ONCE);
         let (mut taken, mut under_way, mut again) = (0, 0, Vec::new());
         let mut next = self.count.load(Ordering::Relaxed);
@@ -91,7 +106,9 @@ impl Filled {
             }
             self.count.store(next, Ordering::Relaxed);
         }
-        taken
+        drop(sender);
+        let last = receiver.iter().filter(|(_, answer)| matches!(answer, Answer::Stored)).count();
+        taken + (last * self.content.len()) as u64
     }
 
     fn put(&self, number: u64, sender: SyncSender<(u64, Answer)>) {
@@ -137,14 +154,14 @@ mod tests {
     #[test]
     fn a_store_is_filled_and_read_meanwhile() {
         let store = Filled::new(Box::new(Memory::default()), 64 << 20, 64 << 10).expect("it serves");
-        assert!(store.fill(96 << 20, &AtomicBool::new(false)) >= 96 << 20);
+        assert!(store.fill(96 << 20, &AtomicBool::new(false)).bytes >= 96 << 20);
         let stop = AtomicBool::new(false);
         let mut random = Random::new(1);
         let reads = std::thread::scope(|threads| {
             let filling = threads.spawn(|| store.fill(u64::MAX, &stop));
             let reads = store.read(20, &mut random);
             stop.store(true, Ordering::Relaxed);
-            assert!(filling.join().expect("it only puts") > 0);
+            assert!(filling.join().expect("it only puts").bytes > 0);
             reads
         });
         assert_eq!(reads.latencies.count() + reads.misses, 20);

@@ -14,12 +14,12 @@ const AT_ONCE: usize = 4;
 /// Between the beginnings of two reads: so few that they do not keep a disk busy by themselves.
 pub(super) const BETWEEN_READS: Duration = Duration::from_millis(2);
 
-/// Bytes that were written, and how long that took until they were durable.
+/// Bytes that were written, and how long that took.
 #[derive(Clone, Copy, Debug)]
 pub struct Written {
     /// Bytes.
     pub bytes: u64,
-    /// From the first write to the end of the last sync.
+    /// From the first write to the end of the last.
     pub took: Duration,
 }
 
@@ -118,7 +118,8 @@ impl Raw {
         }
     }
 
-    /// Writes so many bytes, of whole pieces. What is written first goes into space that was never written to.
+    /// Writes so many bytes, of whole pieces, and waits for them but for no sync, as the engine does. What is written first goes
+    /// into space that was never written to.
     ///
     /// # Errors
     /// The device's.
@@ -130,7 +131,6 @@ impl Raw {
             self.take(None)?;
         }
         self.finish()?;
-        self.sync()?;
         Ok(Written { bytes: self.written - before, took: monotonic().since(begun) })
     }
 
@@ -160,7 +160,6 @@ impl Raw {
             }
         }
         self.finish()?;
-        self.sync()?;
         Ok(std::mem::take(&mut self.latencies))
     }
 }

@@ -6,27 +6,45 @@ use crate::failure::Failure;
 use crate::lab::arguments::{path, switch};
 use crate::lab::folder::{store_lock, words};
 use crate::lab::leftovers::SIM_PREFIX;
+use crate::lab::progress::Progress;
 use crate::lab::temporary::Temporary;
 use crate::lab::{records, seed};
 use crate::serve::process;
 use clap::{ArgMatches, Command};
 use foxy_base::Random;
-use foxy_base::clock::monotonic;
 use foxy_device::{BlockingDevice, DeviceSettings, DirectIo, IoError, Root, open_device};
 use foxy_lab::store_bench::disk::{Filled, Reads};
 use foxy_lab::store_bench::raw::{Raw, Written};
-use foxy_report::Latencies;
+use foxy_report::{Latencies, Summary};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 /// Bytes of a record.
 const LENGTH: usize = 64 << 10;
 
+/// Times that disk and store take turns.
+const TURNS: u32 = 12;
+
+/// How much of it.
+struct Scale {
+    /// Bytes of the disk's file and of the store.
+    size: u64,
+    /// Reads in each turn.
+    reads: u64,
+    /// Before reads with nothing beside them, so that what was written before has come to rest.
+    rest: Duration,
+}
+
+const WHOLE: Scale = Scale { size: 4 << 30, reads: 334, rest: Duration::from_secs(2) };
+const QUICK: Scale = Scale { size: 256 << 20, reads: 21, rest: Duration::from_millis(100) };
+
 const ABOUT: &str = "\
-Writes a new file of 4 GiB in a folder one and a half times from beginning to end and reads from it, then fills a store of \
-that size there as often with records of 64 KiB and reads those, then writes a new file again. All of it goes past the page cache, through \
-the device that the proxy would use, four pieces of 256 KiB at once. Reads are of 64 KiB, one every two milliseconds. Tails need a \
-quiet machine; the disk's own are in the table beside the store's.";
+A new file of 4 GiB and a store of that size in the same folder are written one and a half times, in turns, an eighth of the size \
+each: what the store takes is held against what the disk takes before it and after it, since a disk that others share may change its own rate \
+threefold within minutes. Then both are read in turns, while nothing else happens and while they are written to as fast as that goes. \
+All of it goes past the page cache, through the device that the proxy would use, four pieces of 256 KiB at once; records are of 64 KiB, \
+and so are reads, one every two milliseconds. Tails need a quiet machine; the disk's own are in the table beside the store's.";
 
 /// Its arguments.
 pub fn command() -> Command {
@@ -44,11 +62,15 @@ pub fn command() -> Command {
 }
 
 /// What is measured, of the disk and of the store.
+#[derive(Default)]
 struct Found {
-    raw: [Written; 2],
+    /// The disk, before and after each fill.
+    raw: Vec<Written>,
+    fills: Vec<Written>,
+    /// Processor time of the fills.
+    processor: Duration,
+    /// With nothing beside them, and beside writes.
     raw_reads: [Latencies; 2],
-    fill: Written,
-    cores: f64,
     reads: [Reads; 2],
 }
 
@@ -60,8 +82,8 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     let _lock = store_lock(&parent).map_err(|error| failed(words(&error)))?;
     let folder = Temporary::new(parent.join(format!("{SIM_PREFIX}{}-0", std::process::id())));
     let root = Root::open(folder.path()).map_err(|error| failed(words(&error)))?;
-    let (size, count) = if matches.get_flag("quick") { (256 << 20, 250) } else { (4 << 30, 4000) };
-    finish(matches, rows(&measure(&root, size, count, seed::of(matches)).map_err(failed)?))
+    let scale = if matches.get_flag("quick") { QUICK } else { WHOLE };
+    finish(matches, rows(&measure(&root, &scale, seed::of(matches)).map_err(failed)?))
 }
 
 fn device(root: &Root) -> Result<Box<dyn BlockingDevice>, String> {
@@ -69,42 +91,86 @@ fn device(root: &Root) -> Result<Box<dyn BlockingDevice>, String> {
     open_device(root, settings).map(|(device, _)| device).map_err(|error| error.to_string())
 }
 
-fn measure(root: &Root, size: u64, count: u64, seed: u64) -> Result<Found, String> {
-    let words = |error: IoError| error.to_string();
-    let mut raw = Raw::new(device(root)?, size).map_err(words)?;
-    let before = raw.write(size / 2 * 3).map_err(words)?;
-    let raw_reads =
-        [raw.read(count, LENGTH, false).map_err(words)?, raw.read(count, LENGTH, true).map_err(words)?];
-    let store = Filled::new(device(root)?, size, LENGTH)?;
-    let (begun, processor) = (monotonic(), process::own_cpu_time());
-    let bytes = store.fill(size / 2 * 3, &AtomicBool::new(false));
-    let fill = Written { bytes, took: monotonic().since(begun) };
-    let cores = process::own_cpu_time().saturating_sub(processor).as_secs_f64() / fill.took.as_secs_f64();
+fn measure(root: &Root, scale: &Scale, seed: u64) -> Result<Found, String> {
+    let mut raw = Raw::new(device(root)?, scale.size).map_err(|error| error.to_string())?;
+    let store = Filled::new(device(root)?, scale.size, LENGTH)?;
+    let mut found = Found::default();
+    let mut progress = Progress::new("disk", Some(u64::from(2 * TURNS)));
+    fills(&mut raw, &store, scale.size / 8, &mut found, &mut progress).map_err(|error| error.to_string())?;
     let mut random = Random::new(seed);
+    for turn in 1..=TURNS {
+        reads(&mut raw, &store, scale, &mut random, &mut found).map_err(|error| error.to_string())?;
+        progress.update(u64::from(TURNS + turn));
+    }
+    store.close();
+    Ok(found)
+}
+
+fn fills(
+    raw: &mut Raw,
+    store: &Filled,
+    bytes: u64,
+    found: &mut Found,
+    progress: &mut Progress,
+) -> Result<(), IoError> {
+    found.raw.push(raw.write(bytes)?);
+    for turn in 1..=TURNS {
+        let before = process::own_cpu_time();
+        found.fills.push(store.fill(bytes, &AtomicBool::new(false)));
+        found.processor += process::own_cpu_time().saturating_sub(before);
+        found.raw.push(raw.write(bytes)?);
+        progress.update(u64::from(turn));
+    }
+    Ok(())
+}
+
+fn reads(
+    raw: &mut Raw,
+    store: &Filled,
+    scale: &Scale,
+    random: &mut Random,
+    found: &mut Found,
+) -> Result<(), IoError> {
+    let count = scale.reads;
+    std::thread::sleep(scale.rest);
+    found.raw_reads[0].merge(&raw.read(count, LENGTH, false)?);
+    found.reads[0].merge(&store.read(count, random));
+    found.raw_reads[1].merge(&raw.read(count, LENGTH, true)?);
     let stop = AtomicBool::new(false);
-    let filling = std::thread::scope(|threads| {
+    found.reads[1].merge(&std::thread::scope(|threads| {
         threads.spawn(|| store.fill(u64::MAX, &stop));
-        let reads = store.read(count, &mut random);
+        let reads = store.read(count, random);
         stop.store(true, Ordering::Relaxed);
         reads
-    });
-    let reads = [store.read(count, &mut random), filling];
-    store.close();
-    drop(raw);
-    let after = Raw::new(device(root)?, size).and_then(|mut raw| raw.write(size / 2 * 3)).map_err(words)?;
-    Ok(Found { raw: [before, after], raw_reads, fill, cores, reads })
+    }));
+    Ok(())
+}
+
+/// Each fill's rate as a share of what the disk did before and after it, on the average.
+fn shares(raw: &[Written], fills: &[Written]) -> Vec<f64> {
+    let beside = raw.windows(2).map(|pair| f64::midpoint(pair[0].rate(), pair[1].rate()));
+    fills.iter().zip(beside).map(|(fill, disk)| fill.rate() / disk).collect()
+}
+
+fn rate(all: &[Written]) -> f64 {
+    let took: Duration = all.iter().map(|written| written.took).sum();
+    let bytes = all.iter().map(|written| written.bytes).sum();
+    Written { bytes, took }.rate() / 1e6
 }
 
 #[expect(clippy::cast_precision_loss, reason = "measures")]
 fn rows(found: &Found) -> Vec<Row> {
-    let Found { raw, raw_reads, fill, cores, reads } = found;
-    let raw_rate = f64::midpoint(raw[0].rate(), raw[1].rate());
+    let Found { raw, fills, processor, raw_reads, reads } = found;
+    let shares = Summary::of(&shares(raw, fills)).expect("there are turns");
     let rates = format!(
-        "{:.0} MB/s; the disk {:.0} before and {:.0} after",
-        fill.rate() / 1e6,
-        raw[0].rate() / 1e6,
-        raw[1].rate() / 1e6
+        "mean of {} turns, {:.3} to {:.3}; {:.0} MB/s, the disk {:.0}",
+        shares.count,
+        shares.low,
+        shares.high,
+        rate(fills),
+        rate(raw)
     );
+    let cores = processor.as_secs_f64() / fills.iter().map(|fill| fill.took).sum::<Duration>().as_secs_f64();
     let at = |latencies: &Latencies, quantile: f64| latencies.at(quantile).max(1) as f64;
     let [idle, filling] = [&reads[0].latencies, &reads[1].latencies];
     let note = |quantile: f64| {
@@ -118,14 +184,8 @@ fn rows(found: &Found) -> Vec<Row> {
     };
     let hits = filling.count() as f64 / (filling.count() + reads[1].misses).max(1) as f64;
     vec![
-        Row::new("fill_share_of_raw", fill.rate() / raw_rate, "share", Bar::AtLeast(0.9), rates),
-        Row::new(
-            "fill_cores",
-            *cores,
-            "cores",
-            Bar::AtMost(0.5),
-            "of the whole process, checksums on".into(),
-        ),
+        Row::new("fill_share_of_raw", shares.mean, "share", Bar::AtLeast(0.9), rates),
+        Row::new("fill_cores", cores, "cores", Bar::AtMost(0.5), "of the whole process, checksums on".into()),
         Row::new(
             "read_p99_filled_by_idle",
             at(filling, 0.99) / at(idle, 0.99),
@@ -148,4 +208,19 @@ fn rows(found: &Found) -> Vec<Row> {
             format!("{} reads", filling.count() + reads[1].misses),
         ),
     ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn written(bytes: u64, seconds: u64) -> Written {
+        Written { bytes, took: Duration::from_secs(seconds) }
+    }
+
+    #[test]
+    fn a_fill_is_held_against_what_the_disk_did_before_and_after_it() {
+        let disk = [written(100, 1), written(300, 1), written(100, 1)];
+        assert_eq!(shares(&disk, &[written(100, 1), written(400, 2)]), [0.5, 1.0]);
+    }
 }
