@@ -1,8 +1,10 @@
 //! A store's file, held by one process: the file itself is locked, so that neither another name of it nor a folder whose lock
 //! was removed lets a second process in; and looked at while it is in use. Its bytes are not read here.
 
+use crate::block_device::{is_block_device, length, open_block_device};
 use crate::io::IoError;
 use crate::root::{Root, RootError};
+use crate::tree::Place;
 use rustix::fs::{
     AtFlags, CWD, FileType, FlockOperation, Mode, OFlags, Stat, StatVfsMountFlags, flock, fstat, fstatvfs,
     openat, statat,
@@ -18,6 +20,16 @@ pub struct HeldFile {
     descriptor: OwnedFd,
     path: PathBuf,
     size: u64,
+    place: Place,
+}
+
+/// A block device that is held.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BlockDevice {
+    /// Its number, which no file system has while the device is held.
+    pub number: u64,
+    /// Its bytes when it was opened.
+    pub bytes: u64,
 }
 
 /// What is wrong with a file in use.
@@ -74,10 +86,14 @@ impl Root {
     /// [`RootError::InUse`], naming the file: another process has it, by this or another name.
     pub fn hold(&self, name: &str, before: Option<HeldFile>) -> Result<Option<HeldFile>, RootError> {
         let path = self.path().join(name);
-        if let Some(held) = before
-            && let Some(same) = held.at_its_name()
-        {
-            return Ok(Some(HeldFile { size: size(&same), ..held }));
+        if let Some(held) = before {
+            // A device is not made by its store, and letting go of it would let others in.
+            if held.place == Place::BlockDevice {
+                return Ok(Some(held));
+            }
+            if let Some(same) = held.at_its_name() {
+                return Ok(Some(HeldFile { size: size(&same), ..held }));
+            }
         }
         let flags = OFlags::RDWR | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
         let opened = openat(self.directory(), name, flags, Mode::empty());
@@ -86,35 +102,82 @@ impl Root {
             return Ok(None);
         };
         match lock(&descriptor, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => Ok(Some(HeldFile { descriptor, path, size: size(&status) })),
+            Ok(()) => Ok(Some(HeldFile { descriptor, path, size: size(&status), place: Place::File })),
             Err(IoError::InUse) => Err(RootError::InUse(path)),
             Err(error) => Err(RootError::Failed(path, error.to_string())),
+        }
+    }
+
+    /// Holds the block device that is at that name or that a link there leads to, if one is that can be opened: as long as it is
+    /// held the kernel gives it to nobody else who asks to have it alone, and mounts nothing from it.
+    ///
+    /// # Errors
+    /// [`RootError::DeviceInUse`], naming it: it is mounted, part of a volume, or another process holds it.
+    pub fn hold_block_device(&self, name: &str) -> Result<Option<HeldFile>, RootError> {
+        let path = self.path().join(name);
+        match open_block_device(self.directory(), name, OFlags::RDWR | OFlags::EXCL) {
+            Ok((descriptor, size)) => {
+                Ok(Some(HeldFile { descriptor, path, size, place: Place::BlockDevice }))
+            }
+            Err(IoError::InUse) => Err(RootError::DeviceInUse(path)),
+            Err(_) => Ok(None),
         }
     }
 }
 
 impl HeldFile {
+    /// The block device that it is, if it is one.
+    #[must_use]
+    pub fn block_device(&self) -> Option<BlockDevice> {
+        let number = fstat(&self.descriptor).ok()?.st_rdev;
+        (self.place == Place::BlockDevice).then_some(BlockDevice { number, bytes: self.size })
+    }
+
     /// What the system says of its name, while that is its name.
     fn at_its_name(&self) -> Option<Stat> {
         let held = fstat(&self.descriptor).ok()?;
-        let named = statat(CWD, &self.path, AtFlags::SYMLINK_NOFOLLOW).ok()?;
-        (named.st_dev == held.st_dev && named.st_ino == held.st_ino).then_some(named)
+        let named = self.named().ok()?;
+        let same = match self.place {
+            Place::File => named.st_dev == held.st_dev && named.st_ino == held.st_ino,
+            Place::BlockDevice => is_block_device(&named) && named.st_rdev == held.st_rdev,
+        };
+        same.then_some(named)
+    }
+
+    fn named(&self) -> Result<Stat, Errno> {
+        let links = match self.place {
+            Place::File => AtFlags::SYMLINK_NOFOLLOW,
+            Place::BlockDevice => AtFlags::empty(),
+        };
+        statat(CWD, &self.path, links)
+    }
+
+    /// Bytes there are.
+    fn bytes(&self, status: &Stat) -> u64 {
+        match self.place {
+            Place::File => size(status),
+            Place::BlockDevice => length(&self.descriptor).unwrap_or(0),
+        }
+    }
+
+    /// Whether nothing can be written any more. The file system that a device's name lies in says nothing of the device.
+    fn is_read_only(&self) -> bool {
+        let read_only = |flags: StatVfsMountFlags| flags.contains(StatVfsMountFlags::RDONLY);
+        self.place == Place::File && fstatvfs(&self.descriptor).is_ok_and(|system| read_only(system.f_flag))
     }
 
     /// Looks at it: whether it is still there, as large as it was, and can be written.
     #[must_use]
     pub fn look(&self) -> Option<FileTrouble> {
         let Some(status) = self.at_its_name() else {
-            let replaced = statat(CWD, &self.path, AtFlags::SYMLINK_NOFOLLOW).is_ok();
+            let replaced = self.named().is_ok();
             return Some(if replaced { FileTrouble::Replaced } else { FileTrouble::Gone });
         };
-        let (found, expected) = (size(&status), self.size);
+        let (found, expected) = (self.bytes(&status), self.size);
         if found < expected {
             return Some(FileTrouble::CutShort { found, expected });
         }
-        let read_only = |flags: StatVfsMountFlags| flags.contains(StatVfsMountFlags::RDONLY);
-        let mounted = fstatvfs(&self.descriptor).is_ok_and(|system| read_only(system.f_flag));
-        mounted.then_some(FileTrouble::ReadOnly)
+        self.is_read_only().then_some(FileTrouble::ReadOnly)
     }
 }
 

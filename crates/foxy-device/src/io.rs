@@ -60,6 +60,14 @@ pub enum IoOp {
         /// Where it is.
         path: StorePath,
     },
+    /// Opens the block device that is at the path, or that a symbolic link there leads to, in place of a file; gives
+    /// [`IoOutput::Opened`]. It keeps its size: what is written beyond is an error, and a `Trim` of it does nothing.
+    OpenBlockDevice {
+        /// The name it gets.
+        file: FileId,
+        /// Where it is.
+        path: StorePath,
+    },
     /// Creates a file, or truncates the one there is, and gives it `size` bytes that read as zero. Volatile,
     /// its name and size included, until a `Sync` of the file is done.
     Create {
@@ -172,6 +180,8 @@ pub enum IoError {
     /// A link, folder, pipe or the like is where a file should be, or something else where a folder should be
     /// (ELOOP, EISDIR, ENOTDIR, ENXIO).
     WrongKind,
+    /// The block device has logical blocks of more than 4096 bytes.
+    LargeBlocks,
     /// The process or system has no descriptor, memory or queue entry left; trying later can help.
     Exhausted,
     /// The file id is not open: a mistake of the submitter's, or its `Open` failed.
@@ -192,6 +202,7 @@ impl fmt::Display for IoError {
             Self::WrongKind => {
                 f.write_str("a link, folder or pipe where a file should be, or no folder where one should be")
             }
+            Self::LargeBlocks => f.write_str("its logical blocks are larger than 4096 bytes"),
             Self::Exhausted => f.write_str("out of descriptors or memory"),
             Self::NotOpen => f.write_str("file not open"),
             Self::Other(number) => write!(f, "{}", std::io::Error::from_raw_os_error(*number)),

@@ -7,6 +7,8 @@ use crate::io::IoOp;
 pub enum OpKind {
     /// [`IoOp::Open`].
     Open,
+    /// [`IoOp::OpenBlockDevice`].
+    OpenBlockDevice,
     /// [`IoOp::Create`].
     Create,
     /// [`IoOp::Close`].
@@ -29,8 +31,9 @@ pub enum OpKind {
 
 impl OpKind {
     /// All kinds.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::Open,
+        Self::OpenBlockDevice,
         Self::Create,
         Self::Close,
         Self::Read,
@@ -47,6 +50,7 @@ impl OpKind {
     pub const fn of(op: &IoOp) -> Self {
         match op {
             IoOp::Open { .. } => Self::Open,
+            IoOp::OpenBlockDevice { .. } => Self::OpenBlockDevice,
             IoOp::Create { .. } => Self::Create,
             IoOp::Close { .. } => Self::Close,
             IoOp::Read { .. } => Self::Read,
@@ -64,6 +68,7 @@ impl OpKind {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Open => "open",
+            Self::OpenBlockDevice => "open-block-device",
             Self::Create => "create",
             Self::Close => "close",
             Self::Read => "read",

@@ -1,6 +1,7 @@
 //! Disk work as data ([`IoOp`], [`IoDone`]) and the devices that carry it out.
 //! Devices know nothing of objects, keys or HTTP; this is the only crate that touches disks or has `unsafe`.
 
+mod block_device;
 pub mod blocking;
 pub mod buffer;
 pub mod choose;
@@ -27,7 +28,7 @@ pub use blocking::Blocking;
 pub use buffer::IoBuffer;
 pub use choose::{DeviceKind, DeviceSettings, Preference, open_device};
 pub use faulty::{FaultCounts, FaultKind, FaultPlan, Faulty};
-pub use held::{FileTrouble, HeldFile};
+pub use held::{BlockDevice, FileTrouble, HeldFile};
 pub use helper::Helper;
 pub use io::{Device, DirectoryEntry, FileId, IoDone, IoError, IoId, IoOp, IoOutput, StorePath};
 pub use kind::OpKind;

@@ -21,6 +21,7 @@ pub use crash::CrashPolicy;
 use crate::buffer::IoBuffer;
 use crate::io::{Device, FileId, IoDone, IoError, IoId, IoOp, IoOutput, StorePath, range_end};
 use crate::park::{BlockingDevice, Parker, Waker};
+use crate::tree::Place;
 use foxy_base::{Instant, Random};
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
@@ -68,6 +69,16 @@ impl Memory {
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.tree.bytes()
+    }
+
+    /// Puts a blank block device of `size` bytes at a path, as [`IoOp::OpenBlockDevice`] opens it.
+    ///
+    /// # Panics
+    /// When the path's folder does not exist, or something else is there.
+    pub fn add_block_device(&mut self, path: StorePath, size: u64) {
+        let number = self.tree.create(path).expect("a free name in a folder that exists");
+        self.tree.file_mut(number).become_block_device(size);
+        self.tree.sync(number);
     }
 
     /// What a file holds now.
@@ -162,13 +173,20 @@ impl Memory {
 
     fn write(&mut self, file: FileId, offset: u64, buffer: &IoBuffer) -> Result<IoOutput, IoError> {
         let (number, limit) = (self.number(file)?, self.tree.limit);
-        range_end(offset, buffer.len() as u64)?;
-        self.tree.file_mut(number).write(offset, buffer.as_ref(), limit);
+        let end = range_end(offset, buffer.len() as u64)?;
+        let file = self.tree.file_mut(number);
+        if file.place == Place::BlockDevice && end > file.current().size() {
+            return Err(IoError::NoSpace);
+        }
+        file.write(offset, buffer.as_ref(), limit);
         Ok(IoOutput::Moved { count: buffer.len() })
     }
 
-    fn open(&mut self, file: FileId, path: &StorePath) -> Result<IoOutput, IoError> {
+    fn open(&mut self, file: FileId, path: &StorePath, place: Place) -> Result<IoOutput, IoError> {
         let number = self.tree.find(path)?;
+        if self.tree.file(number).place != place {
+            return Err(IoError::WrongKind);
+        }
         self.assign(file, number);
         Ok(IoOutput::Opened { size: self.tree.file(number).current().size() })
     }
@@ -176,6 +194,9 @@ impl Memory {
     fn create(&mut self, file: FileId, path: StorePath, size: u64) -> Result<IoOutput, IoError> {
         range_end(0, size)?;
         let (number, limit) = (self.tree.create(path)?, self.tree.limit);
+        if self.tree.file(number).place == Place::BlockDevice {
+            return Err(IoError::WrongKind);
+        }
         self.tree.file_mut(number).restart(size, limit);
         self.assign(file, number);
         Ok(IoOutput::Done)
@@ -196,7 +217,10 @@ impl Memory {
     fn trim(&mut self, file: FileId, offset: u64, length: u64) -> Result<IoOutput, IoError> {
         let (number, limit) = (self.number(file)?, self.tree.limit);
         range_end(offset, length)?;
-        self.tree.file_mut(number).zero(offset, length, limit);
+        let file = self.tree.file_mut(number);
+        if file.place == Place::File {
+            file.zero(offset, length, limit);
+        }
         Ok(IoOutput::Done)
     }
 }
@@ -206,7 +230,8 @@ impl Device for Memory {
         let (result, buffer) = match op {
             IoOp::Read { file, offset, mut buffer } => (self.read(file, offset, &mut buffer), Some(buffer)),
             IoOp::Write { file, offset, buffer } => (self.write(file, offset, &buffer), Some(buffer)),
-            IoOp::Open { file, path } => (self.open(file, &path), None),
+            IoOp::Open { file, path } => (self.open(file, &path, Place::File), None),
+            IoOp::OpenBlockDevice { file, path } => (self.open(file, &path, Place::BlockDevice), None),
             IoOp::Create { file, path, size } => (self.create(file, path, size), None),
             IoOp::Close { file } => (self.close(file), None),
             IoOp::Sync { file } => (self.sync(file), None),

@@ -1,6 +1,7 @@
 //! A store's folder as it lies: its files are read, none is made or written. While it is looked at no store opens there,
 //! unless it never was a store's on this machine: then it has no lock file, and none is made.
 
+use crate::block_device::open_block_device;
 use crate::held;
 use crate::io::{IoError, StorePath};
 use crate::root::{LOCK, RootError, explain, not_locked};
@@ -59,6 +60,17 @@ impl ReadOnlyFolder {
         }
         held::lock(&descriptor, FlockOperation::NonBlockingLockShared)?;
         Ok(ReadOnlyFile { descriptor, size: u64::try_from(status.st_size).unwrap_or(0) })
+    }
+
+    /// Opens the block device of that name, or that a link of that name leads to. No store is opened on it meanwhile.
+    ///
+    /// # Errors
+    /// [`IoError::NotFound`], [`IoError::WrongKind`] when it is none, [`IoError::InUse`] while anybody has it, or what else
+    /// the system has against it.
+    pub fn block_device(&self, path: &StorePath) -> Result<ReadOnlyFile, IoError> {
+        let flags = OFlags::RDONLY | OFlags::EXCL;
+        let (descriptor, size) = open_block_device(&self.directory, path.as_str(), flags)?;
+        Ok(ReadOnlyFile { descriptor, size })
     }
 }
 

@@ -25,6 +25,8 @@ pub struct Root {
 pub enum RootError {
     /// Another process has it open.
     InUse(PathBuf),
+    /// It is a block device that is mounted, part of a volume, or held by another process.
+    DeviceInUse(PathBuf),
     /// There is something else by that name.
     NotADirectory(PathBuf),
     /// A link or folder is where its lock file should be.
@@ -46,6 +48,14 @@ impl fmt::Display for RootError {
                 write!(
                     f,
                     "store {}: in use by another foxy; stop that one or name another folder with --store",
+                    path.display()
+                )
+            }
+            Self::DeviceInUse(path) => {
+                write!(
+                    f,
+                    "store {}: the device it leads to is in use: mounted, part of a volume, or another foxy's; `lsblk` says of \
+                     what; free it or link another one",
                     path.display()
                 )
             }

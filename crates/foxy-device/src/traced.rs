@@ -136,7 +136,10 @@ fn particulars(op: &IoOp) -> (Option<FileId>, u64, u64) {
         }
         IoOp::Trim { file, offset, length } => (Some(*file), *offset, *length),
         IoOp::Create { file, size, .. } => (Some(*file), 0, *size),
-        IoOp::Open { file, .. } | IoOp::Close { file } | IoOp::Sync { file } => (Some(*file), 0, 0),
+        IoOp::Open { file, .. }
+        | IoOp::OpenBlockDevice { file, .. }
+        | IoOp::Close { file }
+        | IoOp::Sync { file } => (Some(*file), 0, 0),
         IoOp::Remove { .. } | IoOp::MakeDir { .. } | IoOp::List { .. } => (None, 0, 0),
     }
 }

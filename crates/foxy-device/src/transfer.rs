@@ -2,7 +2,7 @@
 
 use crate::buffer::IoBuffer;
 use crate::io::IoOutput;
-use crate::tree::OpenFile;
+use crate::tree::{OpenFile, Place};
 use rustix::fs::{FallocateFlags, fallocate};
 use rustix::io::{Errno, pread, pwrite};
 
@@ -35,7 +35,8 @@ pub(crate) fn write(file: &OpenFile, offset: u64, buffer: &IoBuffer) -> Result<I
 }
 
 pub(crate) fn trim(file: &OpenFile, offset: u64, length: u64) -> Result<IoOutput, Errno> {
-    if length == 0 {
+    // A trim is advice, and a block device is not given any: what lies behind a store on it may be anybody's.
+    if length == 0 || file.place == Place::BlockDevice {
         return Ok(IoOutput::Done);
     }
     let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;

@@ -1,6 +1,7 @@
 //! Operations on names inside a [`Root`], as system calls relative to its descriptor: never outside it, never through
 //! a symbolic link in the last component.
 
+use crate::block_device::open_block_device;
 use crate::buffer::ALIGNMENT;
 use crate::io::{DirectoryEntry, FileId, IoError, IoOp, IoOutput, StorePath};
 use crate::root::LOCK;
@@ -21,10 +22,21 @@ const PAGE: u64 = ALIGNMENT as u64;
 
 const PRIVATE: Mode = Mode::RUSR.union(Mode::WUSR);
 
+/// What is open.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// A file.
+    #[default]
+    File,
+    /// A block device.
+    BlockDevice,
+}
+
 /// An open file: a descriptor for any IO, and one past the page cache for aligned IO.
 #[derive(Debug)]
 pub(crate) struct OpenFile {
     pub(crate) buffered: OwnedFd,
+    pub(crate) place: Place,
     direct: Option<OwnedFd>,
     /// Set once the file system has refused a direct transfer that looked right; none is tried again.
     direct_refused: AtomicBool,
@@ -34,7 +46,8 @@ pub(crate) struct OpenFile {
 
 impl OpenFile {
     fn new(buffered: OwnedFd, direct: Option<OwnedFd>, new_in: Option<StorePath>) -> Self {
-        Self { buffered, direct, direct_refused: AtomicBool::new(false), new_in: Mutex::new(new_in) }
+        let (direct_refused, new_in) = (AtomicBool::new(false), Mutex::new(new_in));
+        Self { buffered, place: Place::File, direct, direct_refused, new_in }
     }
 
     /// The direct descriptor, where a transfer at `offset` of `length` bytes can take it. The memory is as aligned as
@@ -84,6 +97,10 @@ pub(crate) fn carry_out(
 ) -> (Result<IoOutput, IoError>, Option<(FileId, OpenFile)>) {
     let result = match op {
         IoOp::Open { file, path } => match open_file(root, &path, direct) {
+            Ok((open, size)) => return (Ok(IoOutput::Opened { size }), Some((file, open))),
+            Err(error) => Err(error),
+        },
+        IoOp::OpenBlockDevice { file, path } => match open_device(root, &path, direct) {
             Ok((open, size)) => return (Ok(IoOutput::Opened { size }), Some((file, open))),
             Err(error) => Err(error),
         },
@@ -143,6 +160,13 @@ fn open_file(root: &OwnedFd, path: &StorePath, direct: bool) -> Result<(OpenFile
     let size = u64::try_from(status.st_size).unwrap_or(0);
     let direct = direct && size >= DIRECT_FROM;
     Ok((OpenFile::new(buffered, direct.then(|| open_direct(root, path)).flatten(), None), size))
+}
+
+fn open_device(root: &OwnedFd, path: &StorePath, direct: bool) -> Result<(OpenFile, u64), IoError> {
+    let (buffered, size) = open_block_device(root, path.as_str(), OFlags::RDWR)?;
+    let past_the_cache = || open_block_device(root, path.as_str(), OFlags::RDWR | OFlags::DIRECT);
+    let direct = if direct { past_the_cache().ok().map(|(descriptor, _)| descriptor) } else { None };
+    Ok((OpenFile { place: Place::BlockDevice, ..OpenFile::new(buffered, direct, None) }, size))
 }
 
 pub(crate) fn create(root: &OwnedFd, path: &StorePath, size: u64, direct: bool) -> Result<OpenFile, IoError> {

@@ -153,7 +153,7 @@ impl StoreStatistics {
     /// Counts an operation on its way to the device (R2).
     pub fn count_operation(&self, op: &IoOp) {
         match op {
-            IoOp::Open { .. } => self.opens.add(1),
+            IoOp::Open { .. } | IoOp::OpenBlockDevice { .. } => self.opens.add(1),
             IoOp::Create { .. } => self.creates.add(1),
             IoOp::Close { .. } => self.closes.add(1),
             IoOp::Read { buffer, .. } => {

@@ -145,6 +145,7 @@ impl Disk {
                 self.open.insert(file, inode);
                 return Ok(IoOutput::Opened { size: self.files.size(inode) });
             }
+            IoOp::OpenBlockDevice { .. } => return Err(IoError::WrongKind),
             IoOp::Create { file, path, size } => {
                 self.parent_of(path.as_str())?;
                 let inode = self.files.create(path.as_str(), usize::try_from(size).unwrap_or(usize::MAX));

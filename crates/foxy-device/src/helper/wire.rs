@@ -134,6 +134,7 @@ pub(super) fn operation(id: IoId, op: &IoOp) -> Vec<u8> {
         IoOp::MakeDir { path } => named(7, path),
         IoOp::List { path } => named(8, path),
         IoOp::Trim { file, offset, length } => on(9, *file).number(*offset).number(*length),
+        IoOp::OpenBlockDevice { file, path } => on(10, *file).bytes(path.as_str().as_bytes()),
     }
     .end()
 }
@@ -159,6 +160,7 @@ pub(super) fn read_operation(from: &mut impl Read) -> Result<(IoId, IoOp)> {
         7 => IoOp::MakeDir { path: rest.path()? },
         8 => IoOp::List { path: rest.path()? },
         9 => IoOp::Trim { file: rest.file()?, offset: rest.number()?, length: rest.number()? },
+        10 => IoOp::OpenBlockDevice { file: rest.file()?, path: rest.path()? },
         _ => return Err(unsound()),
     };
     Ok((id, op))
@@ -191,6 +193,7 @@ pub(super) fn answer(answer: &Answer) -> Vec<u8> {
                 IoError::WrongKind => (7, 0),
                 IoError::ReadOnly => (8, 0),
                 IoError::InUse => (9, 0),
+                IoError::LargeBlocks => (10, 0),
             };
             start(4).number(kind).bytes(&number.to_le_bytes())
         }
@@ -239,6 +242,7 @@ fn error(rest: &mut Rest<'_>) -> Result<IoError> {
         7 => IoError::WrongKind,
         8 => IoError::ReadOnly,
         9 => IoError::InUse,
+        10 => IoError::LargeBlocks,
         _ => return Err(unsound()),
     })
 }

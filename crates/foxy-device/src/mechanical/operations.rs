@@ -20,7 +20,7 @@ impl Mechanical {
             }
             IoOp::Close { file } => self.close(id, file, op),
             IoOp::Sync { file } => self.sync(id, file, op),
-            IoOp::Trim { .. } => {
+            IoOp::Trim { .. } | IoOp::OpenBlockDevice { .. } => {
                 let done = self.apply(id, op);
                 self.finish(done);
             }

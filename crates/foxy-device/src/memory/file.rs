@@ -3,6 +3,7 @@
 use super::content::Content;
 use super::crash::{CrashPolicy, Fate};
 use crate::io::StorePath;
+use crate::tree::Place;
 use foxy_base::Random;
 use std::collections::VecDeque;
 
@@ -72,6 +73,8 @@ pub(crate) struct MemoryFile {
     durable: Content,
     pending: VecDeque<Change>,
     pending_weight: u64,
+    /// What it is.
+    pub(crate) place: Place,
     /// Open ids and names, current and durable, that lead here.
     pub(crate) references: u32,
     /// The name it was created with, while that is not durable.
@@ -82,6 +85,12 @@ impl MemoryFile {
     /// An empty file with one reference, its new name.
     pub(crate) fn named(path: StorePath) -> Self {
         Self { references: 1, new_name: Some(path), ..Self::default() }
+    }
+
+    /// Makes it a blank block device of `size` bytes, durably.
+    pub(crate) fn become_block_device(&mut self, size: u64) {
+        self.place = Place::BlockDevice;
+        self.extend(size);
     }
 
     pub(crate) const fn current(&self) -> &Content {

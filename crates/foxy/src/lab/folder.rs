@@ -15,7 +15,7 @@ pub fn store_lock(folder: &Path) -> Result<Option<Root>, RootError> {
 /// What is wrong with a folder, in a few words.
 pub fn words(error: &RootError) -> String {
     match error {
-        RootError::InUse(_) => "the folder is in use by another foxy".into(),
+        RootError::InUse(_) | RootError::DeviceInUse(_) => "the folder is in use by another foxy".into(),
         RootError::NotADirectory(_) => "not a folder".into(),
         RootError::LockNotAFile(_) => "there is a link or folder where its lock file should be".into(),
         RootError::Denied(_) => "the folder is read-only for this user".into(),

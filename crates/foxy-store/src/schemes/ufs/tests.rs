@@ -66,7 +66,9 @@ fn answer(
     folder: &[DirectoryEntry],
 ) -> (String, Result<IoOutput, IoError>, Option<foxy_device::IoBuffer>) {
     match op {
-        IoOp::Open { path, .. } => (format!("open {}", path.as_str()), Err(IoError::NotFound), None),
+        IoOp::Open { path, .. } | IoOp::OpenBlockDevice { path, .. } => {
+            (format!("open {}", path.as_str()), Err(IoError::NotFound), None)
+        }
         IoOp::Create { path, .. } => (format!("create {}", path.as_str()), Ok(IoOutput::Done), None),
         IoOp::Close { .. } => ("close".into(), Ok(IoOutput::Done), None),
         IoOp::Read { buffer, .. } => {
