@@ -11,6 +11,7 @@ pub mod journal;
 pub mod layout;
 pub mod lru;
 mod mailbox;
+pub mod medium;
 pub mod observe;
 mod opening;
 pub mod pages;

@@ -1,9 +1,11 @@
 //! The first steps of a store that is one file: the file is opened, synced and its superblocks are read, or it is created.
-//! It does no IO: it says which operation comes next. What follows the superblocks is each scheme's own.
+//! Where a block device is in place of the file, that is taken as it is. It does no IO: it says which operation comes next.
+//! What follows the superblocks is each scheme's own.
 
 use crate::beginning::{AnewReason, Beginning};
 use crate::completion;
 use crate::layout::PAGE;
+use crate::medium::Medium;
 use crate::observe::Observer;
 use crate::settings::{MINIMUM_SIZE, SizeWish, StoreSettings};
 use crate::status::OpenStoreError;
@@ -12,6 +14,15 @@ use foxy_device::{FileId, IoBuffer, IoDone, IoError, IoOp, IoOutput, StorePath};
 
 /// Bytes of a blank file read at once.
 pub(crate) const BLANK_AT_ONCE: u64 = 1 << 20;
+
+/// Whether a store may be on a block device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// Its file must be one.
+    File,
+    /// A block device will do as well.
+    FileOrBlockDevice,
+}
 
 /// When the file that is found is synced: what a killed process wrote may be readable and yet be lost when the power fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,6 +38,8 @@ pub enum FirstSync {
 enum Step {
     /// The file is being opened.
     Open,
+    /// There is no file at its place; a block device is being opened.
+    OpenBlockDevice,
     /// The file is being synced.
     FirstSync,
     /// The superblocks are being read.
@@ -64,6 +77,8 @@ pub struct Opening {
     wanted: u64,
     wish: SizeWish,
     first_sync: FirstSync,
+    place: Place,
+    medium: Medium,
     file: FileId,
     size: u64,
     step: Step,
@@ -77,9 +92,11 @@ impl Opening {
         settings: &StoreSettings,
         observer: &Observer,
         first_sync: FirstSync,
+        place: Place,
     ) -> Self {
         let (wanted, wish, observer) = (settings.size, settings.size_wish, observer.clone());
-        Self { name, wanted, wish, first_sync, file: FileId(0), size: 0, step: Step::Open, observer }
+        let (medium, file, size, step) = (Medium::File, FileId(0), 0, Step::Open);
+        Self { name, wanted, wish, first_sync, place, medium, file, size, step, observer }
     }
 
     /// What the file is called in operations.
@@ -92,9 +109,28 @@ impl Opening {
         self.size
     }
 
-    /// Whether it is not known yet if there is a file, so that there being none is no failure.
-    pub const fn is_looking(&self) -> bool {
-        matches!(self.step, Step::Open)
+    /// Whether it is not known yet what is there, so that this is no failure of the disk.
+    pub fn looks_for(&self, error: IoError) -> bool {
+        match self.step {
+            Step::Open => {
+                error == IoError::NotFound
+                    || error == IoError::WrongKind && self.place == Place::FileOrBlockDevice
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether a store of `size` bytes can be there: a file can be made longer, a device cannot.
+    pub fn can_have(&self, size: u64) -> bool {
+        self.medium == Medium::File || size <= self.size
+    }
+
+    /// Bytes that lie behind a store of `size` bytes and were its own.
+    pub const fn left_behind(&self, size: u64) -> u64 {
+        match self.medium {
+            Medium::File => self.size.saturating_sub(size),
+            Medium::BlockDevice => 0,
+        }
     }
 
     /// The first operation.
@@ -109,14 +145,25 @@ impl Opening {
 
     fn again(&mut self, beginning: Beginning) -> Turn {
         self.observer.begins(beginning);
+        if self.medium == Medium::BlockDevice {
+            return self.on_block_device();
+        }
         let close = IoOp::Close { file: self.file };
         Turn::Anew { close, create: self.create(self.wanted) }
+    }
+
+    /// The store begins where it is, at the size that is wanted or else the device's.
+    fn on_block_device(&self) -> Turn {
+        let [there, wanted] = [self.size, self.wanted].map(|bytes| bytes / PAGE as u64 * PAGE as u64);
+        let fits = wanted <= there || self.wish == SizeWish::AtMost && there >= MINIMUM_SIZE;
+        if fits { Turn::Created(wanted.min(there)) } else { Turn::Failed(OpenStoreError::NoSpace) }
     }
 
     /// Takes the completion of the step under way.
     pub fn advance(&mut self, done: IoDone) -> Turn {
         match self.step {
             Step::Open => self.opened(&done.result),
+            Step::OpenBlockDevice => self.block_device_opened(&done.result),
             Step::FirstSync => match done.result {
                 Ok(_) => self.read(Step::Superblocks, 0, 2 * PAGE as u64),
                 Err(error) => Turn::Failed(OpenStoreError::Device(error)),
@@ -143,6 +190,26 @@ impl Opening {
                 self.observer.begins(Beginning::New);
                 Turn::Next(self.create(self.wanted))
             }
+            Err(IoError::WrongKind) if self.place == Place::FileOrBlockDevice => {
+                self.step = Step::OpenBlockDevice;
+                Turn::Next(IoOp::OpenBlockDevice { file: self.file, path: StorePath::new(self.name) })
+            }
+            Err(error) => Turn::Failed(OpenStoreError::opening(error)),
+        }
+    }
+
+    fn block_device_opened(&mut self, result: &Result<IoOutput, IoError>) -> Turn {
+        match *result {
+            Ok(IoOutput::Opened { size }) => {
+                (self.medium, self.size) = (Medium::BlockDevice, size);
+                match size {
+                    0 => Turn::Failed(OpenStoreError::NoSpace),
+                    _ => self.read(Step::Superblocks, 0, 2 * PAGE as u64),
+                }
+            }
+            Ok(_) => Turn::Failed(OpenStoreError::Device(IoError::Device)),
+            // A link that leads nowhere.
+            Err(IoError::NotFound) => Turn::Failed(OpenStoreError::NotAFile),
             Err(error) => Turn::Failed(OpenStoreError::opening(error)),
         }
     }
@@ -186,6 +253,7 @@ impl Opening {
         }
         let (first, second) = bytes.split_at(bytes.len().min(PAGE));
         match Superblock::judge(first, second) {
+            Err(OpenStoreError::Foreign) => Turn::Failed(self.medium.foreign()),
             Err(error) => Turn::Failed(error),
             Ok(Found::Blank) => self.read_blank(2 * PAGE as u64),
             Ok(Found::Damaged) => self.anew(AnewReason::SuperblocksDamaged),
@@ -197,9 +265,9 @@ impl Opening {
     }
 
     /// A file that begins with zeros is foxy's, begun and never stamped, only if there is nothing else in all of it. Files
-    /// with anything further on are somebody else's and are left alone.
+    /// with anything further on are somebody else's and are left alone. Of a device enough is looked at.
     fn read_blank(&mut self, from: u64) -> Turn {
-        match self.size.saturating_sub(from) {
+        match self.medium.blank(self.size).saturating_sub(from) {
             0 => self.again(Beginning::New),
             left => self.read(Step::Blank(from), from, left.min(BLANK_AT_ONCE)),
         }
@@ -210,7 +278,7 @@ impl Opening {
             Err(error) => Turn::Failed(OpenStoreError::Device(error)),
             Ok(bytes) if bytes.is_empty() => Turn::Failed(OpenStoreError::Device(IoError::Device)),
             Ok(bytes) if is_blank(bytes.as_ref()) => self.read_blank(from + bytes.len() as u64),
-            Ok(_) => Turn::Failed(OpenStoreError::Foreign),
+            Ok(_) => Turn::Failed(self.medium.foreign()),
         }
     }
 }

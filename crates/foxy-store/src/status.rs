@@ -28,6 +28,8 @@ pub enum StoreStatus {
 pub enum OpenStoreError {
     /// The file at the store's place does not begin as a store does.
     Foreign,
+    /// The block device at the store's place begins with something that is no store.
+    ForeignDevice,
     /// Something other than a file is at the store's place.
     NotAFile,
     /// There are folders as of a store that keeps a file a record, and no ledger to say that they are a store's.
@@ -60,6 +62,11 @@ impl fmt::Display for OpenStoreError {
             Self::Foreign => f.write_str(
                 "the file is not a foxy store and is left alone; move it away or choose another store path",
             ),
+            Self::ForeignDevice => f.write_str(
+                "the device holds something that is not a foxy store and is left alone; link another device, or if what is \
+                 on it may go, make its first 16 MiB zeros yourself: \
+                 wipefs --all DEVICE && blkdiscard --zeroout --length 16MiB DEVICE",
+            ),
             Self::ForeignFolders => f.write_str(
                 "there are folders with the names of a store's, without its ledger; they are left alone; move them \
                  away or choose another store path",
@@ -83,6 +90,10 @@ impl fmt::Display for OpenStoreError {
                  start anew"
             ),
             Self::NoSpace => f.write_str("the disk has no room for even the smallest store; free some space"),
+            Self::Device(IoError::LargeBlocks) => f.write_str(
+                "the device's logical blocks are larger than the 4096 bytes that a store writes as a whole; link one with \
+                 smaller blocks",
+            ),
             Self::Device(error) => {
                 write!(
                     f,
@@ -110,6 +121,7 @@ impl OpenStoreError {
     pub const fn is_about_the_file(&self) -> bool {
         match self {
             Self::Foreign
+            | Self::ForeignDevice
             | Self::NotAFile
             | Self::OtherVersion { .. }
             | Self::ImpossibleSize(_)

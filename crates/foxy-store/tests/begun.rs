@@ -3,8 +3,8 @@
 
 use foxy_base::{Instant, Random};
 use foxy_device::memory::CrashPolicy;
-use foxy_device::{FaultPlan, Faulty, Memory};
-use foxy_store::schemes::SCHEMES;
+use foxy_device::{FaultPlan, Faulty, Memory, StorePath};
+use foxy_store::schemes::{SCHEMES, webcosm};
 use foxy_store::{Observer, Recovery, SchemeName, StepDriver, StoreSettings, StoreStatus};
 use std::time::Duration;
 
@@ -22,10 +22,10 @@ fn open(
     (driver, observer)
 }
 
-fn check(scheme: SchemeName, recovery: Recovery, seed: u64) {
+fn check(scheme: SchemeName, recovery: Recovery, disk: Memory, seed: u64) {
     let mut random = Random::new(seed);
     let plan = FaultPlan { latency: (Duration::ZERO, Duration::from_millis(2)), ..FaultPlan::default() };
-    let mut device = Faulty::new(Memory::volatile(), plan, seed);
+    let mut device = Faulty::new(disk, plan, seed);
     for _ in 0..random.below(4) {
         let (mut driver, _) = open(scheme, recovery, device);
         driver.run_until(Instant(random.below(12 * MILLISECOND)));
@@ -42,8 +42,17 @@ fn a_first_opening_that_a_power_failure_cut_short_is_begun_anew() {
     for scheme in SCHEMES.iter().filter(|scheme| scheme.control.is_some()) {
         for recovery in [Recovery::AfterCrash, Recovery::AfterCleanStop] {
             for seed in 0..150 {
-                check(scheme.name, recovery, seed);
+                check(scheme.name, recovery, Memory::volatile(), seed);
             }
         }
+    }
+}
+
+#[test]
+fn one_on_a_block_device_is_begun_anew_as_well() {
+    for seed in 0..150 {
+        let mut disk = Memory::volatile();
+        disk.add_block_device(StorePath::new(webcosm::FILE_NAME), 2 << 20);
+        check(SchemeName::Webcosm, Recovery::AfterCrash, disk, seed);
     }
 }

@@ -6,6 +6,7 @@ mod script;
 use foxy_base::Instant;
 use foxy_device::{Device, FileId, IoBuffer, IoId, IoOp, Memory, StorePath};
 use foxy_store::layout::PAGE;
+use foxy_store::medium::Medium;
 use foxy_store::record::FORMAT_VERSION;
 use foxy_store::schemes::webcosm::check::{Extent, Level, check};
 use foxy_store::{Answer, OpenStoreError, SchemeName, StoreStatus};
@@ -87,7 +88,7 @@ fn a_store_of_another_version_is_refused_and_left_as_it_is() {
 fn the_check_finds_no_damage_in_a_store_as_it_was_left() {
     let (_, bytes) = of_text(FIXTURES[0].text);
     let extent = Extent { records: true, listed: None };
-    let report = check(bytes.len() as u64, extent, &mut |offset, buffer: &mut [u8]| {
+    let report = check(Medium::File, bytes.len() as u64, extent, &mut |offset, buffer: &mut [u8]| {
         let from = usize::try_from(offset).expect("small");
         buffer.copy_from_slice(&bytes[from..from + buffer.len()]);
         Ok(buffer.len())

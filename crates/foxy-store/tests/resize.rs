@@ -4,6 +4,7 @@
 use foxy_base::{Instant, Random};
 use foxy_device::memory::CrashPolicy;
 use foxy_device::{FaultPlan, Faulty, Memory, StorePath};
+use foxy_store::medium::Medium;
 use foxy_store::schemes::webcosm::FILE_NAME;
 use foxy_store::schemes::webcosm::check::{Extent, Level, LogName, Report, SegmentReport, check};
 use foxy_store::{
@@ -103,6 +104,7 @@ impl Store {
 fn look(device: &Device) -> Report {
     let bytes = device.inner().content(&StorePath::new(FILE_NAME)).expect("a store");
     let report = check(
+        Medium::File,
         bytes.len() as u64,
         Extent { records: true, listed: None },
         &mut |offset, buffer: &mut [u8]| {

@@ -5,6 +5,7 @@ use crate::failure::Failure;
 use crate::serve::listeners::patiently;
 use foxy_device::{IoError, ReadOnlyFile, ReadOnlyFolder, RootError, StorePath};
 use foxy_store::layout::PAGE;
+use foxy_store::medium::Medium;
 use foxy_store::schemes::stream_packetizer::{self, open::judge_size};
 use foxy_store::schemes::webcosm::check::{Extent, Refused, Report, check, superblocks};
 use foxy_store::schemes::{SCHEMES, webcosm};
@@ -19,6 +20,7 @@ pub struct StoreFile {
     pub path: PathBuf,
     /// Its name, as its scheme gives it.
     pub name: &'static str,
+    medium: Medium,
     file: ReadOnlyFile,
     _folder: Rc<ReadOnlyFolder>,
 }
@@ -54,15 +56,17 @@ pub fn open(path: &Path) -> Result<Vec<StoreFile>, Failure> {
     for name in names().filter(|name| wanted.is_none_or(|wanted| wanted == *name)) {
         let at = folder.join(name);
         let in_use = |error: &IoError| *error == IoError::InUse;
-        match patiently(in_use, || opened.file(&StorePath::new(name))) {
-            Ok(file) => files.push(StoreFile { path: at, name, file, _folder: Rc::clone(&opened) }),
+        match patiently(in_use, || look_at(&opened, name)) {
+            Ok((medium, file)) => {
+                files.push(StoreFile { path: at, name, medium, file, _folder: Rc::clone(&opened) });
+            }
             Err(IoError::NotFound) => {}
             Err(IoError::InUse) => {
-                let text =
-                    "in use by a running foxy, by this or another name of the file; stop that one first";
+                let text = "in use by a running foxy, by this or another name of the file, or, if it leads to a device, by \
+                            whoever has mounted that; stop that one first";
                 return Err(Failure::Unusable(format!("store {}: {text}", at.display())));
             }
-            Err(error @ (IoError::Denied | IoError::WrongKind)) => {
+            Err(error @ (IoError::Denied | IoError::WrongKind | IoError::LargeBlocks)) => {
                 return Err(Failure::Unusable(format!("store {}: {error}", at.display())));
             }
             Err(error) => return Err(Failure::Failed(format!("store {}: {error}", at.display()))),
@@ -76,6 +80,18 @@ pub fn open(path: &Path) -> Result<Vec<StoreFile>, Failure> {
         )));
     }
     Ok(files)
+}
+
+/// The file of that name, or the block device in its place where its scheme takes one.
+fn look_at(folder: &ReadOnlyFolder, name: &str) -> Result<(Medium, ReadOnlyFile), IoError> {
+    let path = StorePath::new(name);
+    match folder.file(&path) {
+        Err(IoError::WrongKind) if name == webcosm::FILE_NAME => match folder.block_device(&path) {
+            Err(IoError::NotFound) => Err(IoError::WrongKind),
+            found => Ok((Medium::BlockDevice, found?)),
+        },
+        found => Ok((Medium::File, found?)),
+    }
 }
 
 /// The names that stores' files have.
@@ -111,7 +127,7 @@ impl StoreFile {
     /// When there is no store in it to be looked over.
     pub fn check(&self, extent: Extent, progress: &mut dyn FnMut(u64)) -> Result<Report, Refused> {
         let mut done = 0;
-        check(self.file.size(), extent, &mut |offset, buffer: &mut [u8]| {
+        check(self.medium, self.file.size(), extent, &mut |offset, buffer: &mut [u8]| {
             let count = self.file.read(offset, buffer)?;
             done += count as u64;
             progress(done);
@@ -125,7 +141,8 @@ impl StoreFile {
     /// When there is none, or it cannot be read.
     pub fn superblocks(&self) -> Result<([CopyState; 2], Superblock), Refused> {
         let size = self.file.size();
-        let found = superblocks(size, &mut |offset, buffer: &mut [u8]| self.file.read(offset, buffer));
+        let found =
+            superblocks(self.medium, size, &mut |offset, buffer: &mut [u8]| self.file.read(offset, buffer));
         match found {
             Ok((_, superblock)) if self.name == stream_packetizer::FILE_NAME => {
                 judge_size(&superblock, size).map_err(Refused::Unusable)?;

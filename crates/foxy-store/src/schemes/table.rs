@@ -200,6 +200,12 @@ impl SchemeRow {
         self.control == Some(ufs::LEDGER_NAME)
     }
 
+    /// Whether a block device will do in place of its file.
+    #[must_use]
+    pub fn takes_block_devices(&self) -> bool {
+        self.name == SchemeName::Webcosm
+    }
+
     /// The most bytes of disk it can use; more would lie idle.
     #[must_use]
     pub fn most_bytes(&self) -> u64 {

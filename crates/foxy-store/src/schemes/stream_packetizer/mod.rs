@@ -26,7 +26,7 @@ use crate::contract::{AbsentReason, Answer, Outbox, Record, RefusedReason, Schem
 use crate::index::{EntryId, Index};
 use crate::layout::{Layout, SLOT, SLOTS_PER_PAGE};
 use crate::observe::Observer;
-use crate::opening::{FirstSync, Opening};
+use crate::opening::{FirstSync, Opening, Place};
 use crate::pages::Pages;
 use crate::record::Secret;
 use crate::settings::StoreSettings;
@@ -93,7 +93,7 @@ impl StreamPacketizer {
         let layout = Layout::of(settings.size);
         Self {
             settings: settings.clone(),
-            opening: Opening::new(FILE_NAME, settings, &observer, FirstSync::Now),
+            opening: Opening::new(FILE_NAME, settings, &observer, FirstSync::Now, Place::File),
             observer,
             phase: Phase::New,
             failure: None,

@@ -10,7 +10,7 @@ use super::summaries::{LongSummary, Purpose};
 use crate::completion::{read, written};
 use crate::contract::Outbox;
 use foxy_base::Instant;
-use foxy_device::{IoBuffer, IoDone, IoError, IoId, IoOp};
+use foxy_device::{IoBuffer, IoDone, IoId, IoOp};
 
 /// What an operation in flight is for.
 pub enum Pending {
@@ -67,9 +67,9 @@ impl Webcosm {
     pub(super) fn dispatch(&mut self, done: IoDone, now: Instant, out: &mut Outbox) {
         let id = done.id;
         let Some(pending) = self.pending.remove(&id.0) else { return };
-        let looking = matches!(pending, Pending::Opening) && self.opening.is_looking();
-        let looked_for = looking && matches!(done.result, Err(IoError::NotFound));
-        if done.result.is_err() && !looked_for && !matches!(pending, Pending::CloseFile) {
+        let looking = matches!(pending, Pending::Opening);
+        let failed = done.result.as_ref().is_err_and(|&error| !(looking && self.opening.looks_for(error)));
+        if failed && !matches!(pending, Pending::CloseFile) {
             self.observer.statistics.device_errors.add(1);
         }
         if matches!(self.phase, Phase::Closed | Phase::Unusable) {

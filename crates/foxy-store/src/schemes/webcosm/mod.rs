@@ -48,7 +48,7 @@ pub use geometry::MOST_BYTES;
 
 use crate::contract::{Answer, Key, Lookup, Outbox, Record, Scheme, StoreRequest, Ticket};
 use crate::observe::Observer;
-use crate::opening::{FirstSync, Opening};
+use crate::opening::{FirstSync, Opening, Place};
 use crate::record::Secret;
 use crate::settings::StoreSettings;
 use crate::status::OpenStoreError;
@@ -125,7 +125,7 @@ impl Webcosm {
         let geometry = Geometry::of(settings.size);
         Self {
             settings: settings.clone(),
-            opening: Opening::new(FILE_NAME, settings, &observer, FirstSync::Later),
+            opening: Opening::new(FILE_NAME, settings, &observer, FirstSync::Later, Place::FileOrBlockDevice),
             observer,
             phase: Phase::New,
             failure: None,

@@ -92,6 +92,9 @@ impl Webcosm {
             return self.fail(error, out);
         }
         if superblock.requested != self.settings.size {
+            if !self.opening.can_have(self.settings.size) {
+                return self.fail(OpenStoreError::NoSpace, out);
+            }
             self.finding.resizing = resize::wanted(&superblock, self.settings.size);
             if self.finding.resizing.is_none() {
                 self.superblock = superblock;

@@ -92,7 +92,7 @@ impl Webcosm {
         self.logs.iter_mut().for_each(|log| log.divide(&self.geometry));
         self.ghost = Ghost::new(&self.geometry);
         self.observer.statistics.size_bytes.set(size);
-        let behind = self.opening.size().saturating_sub(size);
+        let behind = self.opening.left_behind(size);
         if behind > 0 {
             self.submit(IoOp::Trim { file: self.file, offset: size, length: behind }, Pending::Trim, out);
         }

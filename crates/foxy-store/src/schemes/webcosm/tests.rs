@@ -1,5 +1,6 @@
 //! The scheme over memory: turning over, reopening, replacing, limits. What goes wrong is the torture tests' matter.
 
+mod block_device;
 mod restart;
 mod slots;
 

@@ -25,6 +25,7 @@ pub use report::{
 
 use super::resize;
 use crate::layout::PAGE;
+use crate::medium::Medium;
 use crate::opening::{BLANK_AT_ONCE, is_blank};
 use crate::status::OpenStoreError;
 use crate::superblock::{CopyState, Found, Superblock};
@@ -78,11 +79,15 @@ impl fmt::Display for Refused {
 
 impl std::error::Error for Refused {}
 
-/// The two copies of the superblock of a file of `size` bytes, of whichever scheme, and the one that counts.
+/// The two copies of the superblock of a file or device of `size` bytes, of whichever scheme, and the one that counts.
 ///
 /// # Errors
 /// When no store that can be opened begins there.
-pub fn superblocks(size: u64, read: &mut ReadBytes<'_>) -> Result<([CopyState; 2], Superblock), Refused> {
+pub fn superblocks(
+    medium: Medium,
+    size: u64,
+    read: &mut ReadBytes<'_>,
+) -> Result<([CopyState; 2], Superblock), Refused> {
     if size == 0 {
         return Err(Refused::Blank);
     }
@@ -90,22 +95,25 @@ pub fn superblocks(size: u64, read: &mut ReadBytes<'_>) -> Result<([CopyState; 2
     let length = usize::try_from(size.min(2 * PAGE as u64)).expect("two pages at most");
     let pages = Reader::new(read).exactly(0, length).map_err(failed)?;
     let (first, second) = pages.split_at(length.min(PAGE));
-    let superblock = match Superblock::judge(first, second).map_err(Refused::Unusable)? {
-        Found::Ours(superblock) => superblock,
-        Found::Blank => return Err(blank(size, read)),
-        Found::Damaged => return Err(Refused::BothDamaged),
+    let superblock = match Superblock::judge(first, second) {
+        Ok(Found::Ours(superblock)) => superblock,
+        Ok(Found::Blank) => return Err(blank(medium, size, read)),
+        Ok(Found::Damaged) => return Err(Refused::BothDamaged),
+        Err(OpenStoreError::Foreign) => return Err(Refused::Unusable(medium.foreign())),
+        Err(error) => return Err(Refused::Unusable(error)),
     };
     Ok(([first, second].map(CopyState::of), superblock))
 }
 
-/// What a file is that begins blank: never begun, if nothing else is in all of it.
-fn blank(size: u64, read: &mut ReadBytes<'_>) -> Refused {
+/// What a file is that begins blank: never begun, if nothing else is in all of it, or in enough of a device.
+fn blank(medium: Medium, size: u64, read: &mut ReadBytes<'_>) -> Refused {
+    let size = medium.blank(size);
     let mut from = 2 * PAGE as u64;
     while from < size {
         let length = usize::try_from((size - from).min(BLANK_AT_ONCE)).expect("a mebibyte at most");
         match Reader::new(read).exactly(from, length) {
             Ok(bytes) if is_blank(&bytes) => from += length as u64,
-            Ok(_) => return Refused::Unusable(OpenStoreError::Foreign),
+            Ok(_) => return Refused::Unusable(medium.foreign()),
             Err(error) => return Refused::Unusable(OpenStoreError::Device(error)),
         }
     }
@@ -116,8 +124,8 @@ fn blank(size: u64, read: &mut ReadBytes<'_>) -> Refused {
 ///
 /// # Errors
 /// When there is no store in the file to be looked over.
-pub fn check(size: u64, extent: Extent, read: &mut ReadBytes<'_>) -> Result<Report, Refused> {
-    let (copies, superblock) = superblocks(size, read)?;
+pub fn check(medium: Medium, size: u64, extent: Extent, read: &mut ReadBytes<'_>) -> Result<Report, Refused> {
+    let (copies, superblock) = superblocks(medium, size, read)?;
     resize::judge_size(&superblock, size).map_err(Refused::Unusable)?;
     let mut walk = Walk::new(superblock, extent, Reader::new(read));
     let slots = walk.geometry.slots();

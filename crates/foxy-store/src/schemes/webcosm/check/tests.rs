@@ -5,6 +5,7 @@ mod journal;
 
 use super::*;
 use crate::contract::{Answer, Key, PlacementHint, Record};
+use crate::medium::Medium;
 use crate::observe::Observer;
 use crate::record::Secret;
 use crate::schemes::SchemeName;
@@ -95,7 +96,7 @@ fn bytes_of(device: &Memory) -> Vec<u8> {
 }
 
 fn look(bytes: &[u8], extent: Extent) -> Result<Report, Refused> {
-    check(bytes.len() as u64, extent, &mut |offset, buffer: &mut [u8]| {
+    check(Medium::File, bytes.len() as u64, extent, &mut |offset, buffer: &mut [u8]| {
         let from = usize::try_from(offset).map_or(bytes.len(), |offset| offset.min(bytes.len()));
         let count = buffer.len().min(bytes.len() - from);
         buffer[..count].copy_from_slice(&bytes[from..from + count]);
@@ -280,7 +281,7 @@ fn what_cannot_be_read_is_said_to_be_unread() {
     let report = look(&sound, ALL).expect("a store");
     let bad = report.segments.iter().find(|segment| segment.live_records > 0).expect("some").at;
     let end = bad + report.geometry.segment_bytes();
-    let what = check(sound.len() as u64, ALL, &mut |offset, buffer: &mut [u8]| {
+    let what = check(Medium::File, sound.len() as u64, ALL, &mut |offset, buffer: &mut [u8]| {
         if (bad..end).contains(&offset) {
             return Err(IoError::Device);
         }
