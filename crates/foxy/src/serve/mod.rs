@@ -7,6 +7,7 @@ mod admin;
 pub mod admin_explain;
 mod admin_purge;
 mod authorities;
+mod block_device;
 mod certificates;
 mod directory;
 pub mod disk;

@@ -7,6 +7,9 @@ use foxy_base::ByteSize;
 use std::collections::HashMap;
 use std::path::Path;
 
+/// Bytes of the smallest store.
+const LEAST: u64 = *crate::settings::store_choice::SIZES.start();
+
 /// What a store is to become.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wish {
@@ -21,6 +24,8 @@ pub enum Wish {
     },
     /// A new one, of a size that suits the disk.
     Anything,
+    /// A new one on a block device, of all of its bytes.
+    Device(ByteSize),
 }
 
 impl Wish {
@@ -38,7 +43,7 @@ impl Wish {
     /// Bytes it wants at least.
     pub const fn bytes(self) -> ByteSize {
         match self {
-            Self::Exactly(size) | Self::Kept { size, .. } => size,
+            Self::Exactly(size) | Self::Kept { size, .. } | Self::Device(size) => size,
             Self::Anything => ByteSize(0),
         }
     }
@@ -93,6 +98,8 @@ pub fn sizes(claims: &[Claim], taken: impl Fn(usize, u64) -> u64) -> Result<Vec<
             }
             Wish::Exactly(size) | Wish::Kept { size, fixed: true } => size.0,
             Wish::Kept { size, fixed: false } => size.0.min(available),
+            Wish::Device(size) if size.0 < LEAST => return Err(NoRoom { store, available: size }),
+            Wish::Device(size) => size.0,
             Wish::Anything => match new_store_size(ByteSize(*free)) {
                 ByteSize(0) => return Err(NoRoom { store, available: ByteSize(*free) }),
                 size => size.0,
@@ -106,10 +113,11 @@ pub fn sizes(claims: &[Claim], taken: impl Fn(usize, u64) -> u64) -> Result<Vec<
 
 /// What is said of a store that does not fit.
 pub fn refusal(folder: &Path, wish: Wish, available: ByteSize) -> Failure {
-    const LEAST: u64 = *crate::settings::store_choice::SIZES.start();
     let (folder, bytes) = (folder.display(), available.0);
     let trouble = match wish {
-        Wish::Anything => format!("the disk has room for {bytes} bytes, too few for a store"),
+        Wish::Anything | Wish::Device(_) => {
+            format!("the disk has room for {bytes} bytes, too few for a store")
+        }
         Wish::Exactly(size) | Wish::Kept { size, .. } => {
             format!("a size of {size} was asked for and the disk has room for {bytes} bytes")
         }
@@ -184,6 +192,13 @@ mod tests {
         check(&[claim(kept(100, false), 1, 10)], 50, Ok(&[60]));
         check(&[claim(kept(100, true), 1, 10)], 50, Ok(&[100]));
         check(&[claim(kept(100, false), 1, 1000)], 0, Ok(&[100]));
+    }
+
+    #[test]
+    fn a_new_store_on_a_block_device_takes_all_of_it() {
+        let all = |mebibytes: u64| claim(Wish::Device(ByteSize(mebibytes * MIB)), 1, mebibytes);
+        check(&[all(1000)], 0, Ok(&[1000]));
+        check(&[all(15)], 0, Err((0, 15)));
     }
 
     #[test]

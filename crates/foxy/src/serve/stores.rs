@@ -1,16 +1,16 @@
 //! The stores: opens each folder, its device and its shard, and refuses to start with one that cannot be used.
 
-use super::disk;
 use super::listeners::patiently;
 use super::room::{self, Claim, NoRoom, Wish};
 use super::store_set::Member;
 use super::welcome::OpenStore;
+use super::{block_device, disk};
 use crate::failure::Failure;
 use crate::settings::Settings;
 use crate::settings::store_choice::StoreChoice;
 use crate::terminal::{self, Level};
 use foxy_base::{ByteSize, Instant, Random, clock};
-use foxy_device::{HeldFile, Root, RootError};
+use foxy_device::{BlockDevice, HeldFile, Root, RootError};
 use foxy_store::schemes::ufs::UfsMapping;
 use foxy_store::superblock::{Found, Superblock};
 use foxy_store::{
@@ -96,23 +96,34 @@ struct Place<'a> {
 fn place<'a>(settings: &Settings, store: &'a StoreChoice) -> Result<Place<'a>, Failure> {
     let folder = store.folder.as_path();
     let scheme = store.scheme.unwrap_or(settings.scheme);
-    let in_use = |error: &RootError| matches!(error, RootError::InUse(_));
+    if let Some(advice) = block_device::instead_of_folder(folder) {
+        return Err(advice);
+    }
+    let in_use = |error: &RootError| matches!(error, RootError::InUse(_) | RootError::DeviceInUse(_));
     let refuse = |error: RootError| Failure::Unusable(error.to_string());
     let root = patiently(in_use, || Root::open(folder)).map_err(refuse)?;
     // A process that was just killed may have the file a moment longer than the folder.
-    let hold = |file| patiently(in_use, || root.hold(file, None));
+    let hold = |file| patiently(in_use, || block_device::hold(&root, scheme, file));
     let held = scheme.row().control.map_or(Ok(None), hold).map_err(refuse)?;
+    let device = held.as_ref().and_then(HeldFile::block_device);
     let asked = store.size.or(settings.size);
-    let wish = Wish::of(asked, existing_size(folder, scheme), scheme.row().grows());
+    let existing = existing_size(folder, scheme, device);
+    let wish = match (asked, existing, device) {
+        (None, None, Some(device)) => Wish::Device(block_device::whole(device, scheme)),
+        _ => Wish::of(asked, existing, scheme.row().grows()),
+    };
     Ok(Place { store, scheme, root, held, wish })
 }
 
 /// How large each store becomes, by what its disk has room for.
 fn sizes(places: &[Place<'_>]) -> Result<Vec<ByteSize>, Failure> {
-    let claim = |place: &Place<'_>| Claim {
-        wish: place.wish,
-        file_system: place.root.file_system().unwrap_or(0),
-        free: place.root.free_bytes().unwrap_or(u64::MAX),
+    let claim = |place: &Place<'_>| match place.held.as_ref().and_then(HeldFile::block_device) {
+        Some(device) => Claim { wish: place.wish, file_system: device.number, free: device.bytes },
+        None => Claim {
+            wish: place.wish,
+            file_system: place.root.file_system().unwrap_or(0),
+            free: place.root.free_bytes().unwrap_or(u64::MAX),
+        },
     };
     let claims: Vec<_> = places.iter().map(claim).collect();
     let taken = |store: usize, enough| {
@@ -169,13 +180,15 @@ fn waiting_bytes(memory: u64) -> usize {
     usize::try_from((memory / 4).clamp(LEAST, MOST)).unwrap_or(usize::MAX)
 }
 
-/// The size a store on disk was made with: asking for another would begin it anew. What is no file is not opened, as
-/// that could wait for ever.
-fn existing_size(folder: &Path, scheme: SchemeName) -> Option<ByteSize> {
+/// The size a store on disk was made with: asking for another would begin it anew. What is neither a file nor the device that
+/// is held is not opened, as that could wait for ever.
+fn existing_size(folder: &Path, scheme: SchemeName, device: Option<BlockDevice>) -> Option<ByteSize> {
     const PAGE: usize = foxy_store::layout::PAGE;
     let mut pages = [0; 2 * PAGE];
     let path = folder.join(scheme.row().control?);
-    path.symlink_metadata().ok().filter(std::fs::Metadata::is_file)?;
+    if device.is_none() {
+        path.symlink_metadata().ok().filter(std::fs::Metadata::is_file)?;
+    }
     File::open(path).ok()?.read_exact(&mut pages).ok()?;
     match Superblock::judge(&pages[..PAGE], &pages[PAGE..]) {
         Ok(Found::Ours(superblock)) if superblock.requested > 0 => Some(ByteSize(superblock.requested)),

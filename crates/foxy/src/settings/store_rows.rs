@@ -12,7 +12,8 @@ pub const STORE: Setting = Setting {
         "$XDG_CACHE_HOME/foxy, else $HOME/.cache/foxy, else /var/cache/foxy; none beside `cache-dir`",
     ),
     doc: "Folders that hold the cache on disk, one store in each. \
-          A folder is made when it does not exist; a store file in it that is not foxy's is left alone, and foxy does not start.\n\n\
+          A folder is made when it does not exist; a store file in it that is not foxy's is left alone, and foxy does not start. \
+          Instead of the file of `webcosm` it can have a link to a block device (docs/operation.md).\n\n\
           A folder can be followed by options of its own, as in `/disk1/foxy,scheme=coss,max-object=8K,size=1G`: \
           `scheme` and `size` go before the settings of that name, and only objects of at least `min-object` and at most \
           `max-object` bytes are stored there. So small objects can go to one store and large ones to another.",

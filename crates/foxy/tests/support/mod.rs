@@ -5,6 +5,7 @@
 
 pub mod commands;
 pub mod exposition;
+pub mod loop_device;
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};

@@ -1,0 +1,75 @@
+//! A block device of the test's own: an image file attached to a loop device, detached when it is dropped, also by a panic.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use tempfile::TempDir;
+
+/// The device. Only root has one.
+pub struct LoopDevice {
+    folder: TempDir,
+    path: PathBuf,
+}
+
+impl LoopDevice {
+    /// Attaches one of so many bytes, all zeros. Where none can be had, says so on the terminal, past the capture of passing tests;
+    /// where all must be checked, fails.
+    pub fn new(bytes: u64) -> Option<Self> {
+        let folder = tempfile::tempdir().expect("a folder");
+        let image = folder.path().join("image");
+        let file = std::fs::File::create(&image).expect("writable");
+        file.set_len(bytes).expect("a sparse file");
+        let mut attach = Command::new("losetup");
+        let attached = attach.args(["--find", "--show"]).arg(&image).output();
+        match attached {
+            Ok(output) if output.status.success() => {
+                let path = String::from_utf8(output.stdout).expect("a path").trim().into();
+                Some(Self { folder, path })
+            }
+            other => {
+                assert!(std::env::var_os("CI").is_none(), "no loop device: {other:?}");
+                let text =
+                    format!("\nNOT RUN: a test of stores on block devices: no loop device: {other:?}\n");
+                std::io::stderr().write_all(text.as_bytes()).expect("standard error is writable");
+                None
+            }
+        }
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// A folder for a store, with a link to it of that name.
+    pub fn linked_as(&self, name: &str) -> TempDir {
+        let folder = tempfile::tempdir().expect("a folder");
+        std::os::unix::fs::symlink(&self.path, folder.path().join(name)).expect("made");
+        folder
+    }
+
+    /// All of its bytes. Nobody may be writing.
+    pub fn content(&self) -> Vec<u8> {
+        std::fs::read(&self.path).expect("readable")
+    }
+
+    /// Makes a file system on it.
+    pub fn make_ext4(&self) {
+        let mut make = Command::new("mkfs.ext4");
+        let made =
+            make.args(["-q", "-F"]).arg(&self.path).env("PATH", "/usr/sbin:/sbin:/usr/bin:/bin").status();
+        assert!(made.expect("mkfs.ext4 runs").success());
+    }
+}
+
+impl Drop for LoopDevice {
+    fn drop(&mut self) {
+        // A device in use is detached when it is not any more.
+        let detached = Command::new("losetup").arg("--detach").arg(&self.path).status();
+        let text =
+            format!("\n{} is still attached to {}\n", self.path.display(), self.folder.path().display());
+        if !detached.is_ok_and(|status| status.success()) {
+            let _nothing_more_to_do = std::io::stderr().write_all(text.as_bytes());
+        }
+    }
+}
