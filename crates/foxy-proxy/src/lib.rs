@@ -60,6 +60,7 @@ mod slices;
 mod stale;
 pub mod storage;
 pub mod stored;
+pub mod stored_form;
 mod storing;
 mod stream;
 pub mod token;

@@ -3,7 +3,8 @@
 
 use crate::counters::{Counter, Counters};
 use crate::doubts::Doubts;
-use crate::stored::{CacheKey, Entry, decode};
+use crate::stored::{CacheKey, Entry};
+use crate::stored_form::decode;
 use bytes::Bytes;
 use foxy_store::{Answer, Key, PlacementHint, Record};
 use std::sync::Arc;

@@ -1,23 +1,15 @@
 //! A stored response: what the rules need of it, the head as it goes out, and the body or where its parts are.
-//! Also its form as a record's head, which is read back with suspicion.
+//! Its form as a record's head is in `stored_form`.
 
 use crate::fields::View;
 use crate::purge::{Cleared, Stamp};
 use bytes::{Buf, BufMut, Bytes, BytesMut};
-use foxy_base::WallTime;
 use foxy_http::{Headers, ResponseHead, encode};
 use foxy_rules::freshness::{StoredTimes, lifetime};
 use foxy_rules::reuse::Stored as Facts;
 use foxy_rules::{Policy, ResponseControl, Role, Vary};
 use foxy_store::Key;
 use xxhash_rust::xxh3::xxh3_128;
-
-/// First byte of a record's head that describes a response; changes with the form.
-const RESPONSE: u8 = 4;
-/// First byte of one that lists the Vary names of a URL.
-const VARIES: u8 = 2;
-/// As [`RESPONSE`], for one that its targeted field governs.
-const TARGETED_RESPONSE: u8 = 5;
 
 /// What the key of what is known of a URL's response but for the whole ends in.
 const PART_NAME: &[u8] = b"\npart";
@@ -195,105 +187,3 @@ pub enum Entry {
     /// The names that choose among several.
     Varies(Bytes, VaryList),
 }
-
-/// The record's head for a response.
-#[must_use]
-pub fn encode_response(stored: &Stored) -> Bytes {
-    let mut out = BytesMut::with_capacity(stored.key.len() + stored.wire.len() + 64);
-    out.put_u8(if stored.control.targeted { TARGETED_RESPONSE } else { RESPONSE });
-    put_bytes(&mut out, &stored.key);
-    out.put_u64(stored.times.received.0);
-    out.put_u64(stored.times.initial_age);
-    out.put_u64(stored.begun.era);
-    out.put_u64(stored.begun.moment);
-    out.put_u64(stored.length);
-    out.put_u64(match stored.body {
-        StoredBody::Whole(_) => 0,
-        StoredBody::Parts { fill } => fill.max(1),
-    });
-    out.put_u16(stored.head.status);
-    put_bytes(&mut out, &stored.head.reason);
-    for (name, value) in stored.head.headers.iter() {
-        put_bytes(&mut out, name.as_bytes());
-        put_bytes(&mut out, value);
-    }
-    out.freeze()
-}
-
-/// The record's head for a list of Vary names.
-#[must_use]
-pub fn encode_varies(key: &CacheKey, list: &VaryList) -> Bytes {
-    let mut out = BytesMut::new();
-    out.put_u8(VARIES);
-    put_bytes(&mut out, &key.text);
-    out.put_u64(list.salt);
-    for name in list.vary.names() {
-        put_bytes(&mut out, name.as_bytes());
-    }
-    out.freeze()
-}
-
-fn put_bytes(out: &mut BytesMut, bytes: &[u8]) {
-    out.put_u32(u32::try_from(bytes.len()).unwrap_or(u32::MAX));
-    out.put_slice(bytes);
-}
-
-/// Reads a record back, of a response with the lifetime that `negative_lifetime` gives it. `None` when it is not of this
-/// form, or belongs to another key: a doubt is a miss.
-#[must_use]
-pub fn decode(key: &CacheKey, mut head: Bytes, body: Bytes, negative_lifetime: u64) -> Option<Entry> {
-    let kind = head.try_get_u8().ok()?;
-    let text = take_bytes(&mut head)?;
-    if text != key.text {
-        return None;
-    }
-    match kind {
-        RESPONSE | TARGETED_RESPONSE => {
-            let role = if kind == RESPONSE { Role::Proxy } else { Role::Gateway };
-            decode_response(text, Policy { role, negative_lifetime }, head, body)
-                .map(|stored| Entry::Response(Box::new(stored)))
-        }
-        VARIES => {
-            let salt = head.try_get_u64().ok()?;
-            let mut names = Vec::new();
-            while head.has_remaining() {
-                names.push(String::from_utf8(take_bytes(&mut head)?.to_vec()).ok()?);
-            }
-            Some(Entry::Varies(text, VaryList { vary: Vary::from_names(names), salt }))
-        }
-        _ => None,
-    }
-}
-
-fn decode_response(key: Bytes, policy: Policy, mut head: Bytes, body: Bytes) -> Option<Stored> {
-    let received = WallTime(head.try_get_u64().ok()?);
-    let initial_age = head.try_get_u64().ok()?;
-    let begun = Stamp { era: head.try_get_u64().ok()?, moment: head.try_get_u64().ok()? };
-    let length = head.try_get_u64().ok()?;
-    let fill = head.try_get_u64().ok()?;
-    let status = head.try_get_u16().ok().filter(|status| (200..600).contains(status))?;
-    let mut response = ResponseHead::new(status);
-    response.reason =
-        take_bytes(&mut head).filter(|reason| !reason.iter().any(|byte| matches!(byte, b'\r' | b'\n')))?;
-    while head.has_remaining() {
-        let name = take_bytes(&mut head)?;
-        let value = take_bytes(&mut head)?;
-        response.headers.try_append(std::str::from_utf8(&name).ok()?, &value).ok()?;
-    }
-    let body = match fill {
-        0 if body.len() as u64 == length => StoredBody::Whole(body),
-        0 => return None,
-        fill => StoredBody::Parts { fill },
-    };
-    let times = StoredTimes { received, initial_age };
-    Some(Stored::new(key, response, policy, times, length, body).begun(begun))
-}
-
-fn take_bytes(from: &mut Bytes) -> Option<Bytes> {
-    let length = usize::try_from(from.try_get_u32().ok()?).ok()?;
-    (length <= from.len()).then(|| from.split_to(length))
-}
-
-#[cfg(test)]
-#[path = "stored_tests.rs"]
-mod tests;
