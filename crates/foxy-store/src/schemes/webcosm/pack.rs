@@ -64,13 +64,14 @@ fn used(records: &[Measured], page: &[usize]) -> usize {
 
 /// Lays records out. Those that fit a page share pages, the emptiest of which are left for the next batch, up to `patience`
 /// bytes. What then has a page to itself and leaves more than a fifth of it unused stays there if that costs few pages, so that
-/// it is read with one; otherwise it goes on its own, one behind the other.
+/// it is read with one; otherwise it goes on its own, one behind the other. The last of those are left too where the others
+/// fill their last page better.
 #[must_use]
 pub fn plan(records: &[Measured], granule: usize, patience: usize) -> Plan {
     let (small, mut alone): (Vec<_>, Vec<_>) =
         (0..records.len()).partition(|&number| records[number].cost <= ROOM);
     let mut pages = share(records, small);
-    let left = leave(records, &mut pages, patience);
+    let mut left = leave(records, &mut pages, patience);
     let taken = |number: usize| (HEADER + records[number].length).next_multiple_of(granule);
     let (mut packed, lonely): (Vec<_>, Vec<_>) = pages
         .into_iter()
@@ -90,7 +91,29 @@ pub fn plan(records: &[Measured], granule: usize, patience: usize) -> Plan {
         runs.push((number, at));
         at += taken(number);
     }
+    let patience = patience.saturating_sub(left.iter().map(|&number| records[number].cost).sum());
+    let (kept, at) = cut(records, &runs, at, patience);
+    left.extend(runs.drain(kept..).map(|(number, _)| number));
+    left.sort_unstable();
     Plan { runs, run_pages: u32::try_from(at.div_ceil(PAGE)).expect("batches are limited"), packed, left }
+}
+
+/// How many of the first records that go one behind the other, and up to where they reach, so that the smallest share of their pages
+/// is lost at the end; the others may wait and have no more than `patience` bytes.
+fn cut(records: &[Measured], runs: &[(usize, usize)], end: usize, patience: usize) -> (usize, usize) {
+    // Shares are compared as fractions, crosswise.
+    let lost = |end: usize| end.next_multiple_of(PAGE) - end;
+    let (mut best, mut bytes) = ((runs.len(), end), 0);
+    for (kept, &(number, at)) in runs.iter().enumerate().skip(1).rev() {
+        bytes += records[number].cost;
+        if bytes > patience || !records[number].may_wait {
+            break;
+        }
+        if lost(at) * best.1 < lost(best.1) * at {
+            best = (kept, at);
+        }
+    }
+    best
 }
 
 /// Puts records into pages, the largest first, each into the fullest that it still fits.
@@ -203,6 +226,23 @@ mod tests {
         }
         let space = pages as f64 * PAGE as f64 / bytes as f64;
         assert!(space < 1.045, "{space}");
+    }
+
+    #[test]
+    fn the_last_of_those_in_a_row_are_left_where_the_others_fill_their_pages_better() {
+        let row = |count| measured(&vec![8_440; count]);
+        let plan_of = |records: &[Measured], patience| {
+            let plan = plan(records, 64, patience);
+            (plan.runs.len(), plan.run_pages, plan.left)
+        };
+        let whole = row(31);
+        assert_eq!(plan_of(&whole, 0), (31, 65, vec![]));
+        assert_eq!(plan_of(&whole, 64 << 10), (25, 52, vec![25, 26, 27, 28, 29, 30]));
+        assert_eq!(plan_of(&whole, 5 * 8_460), (31, 65, vec![]));
+        let mut one_stays = row(31);
+        one_stays[27].may_wait = false;
+        assert_eq!(plan_of(&one_stays, 64 << 10), (31, 65, vec![]));
+        assert_eq!(plan_of(&row(1), 64 << 10), (1, 3, vec![]));
     }
 
     #[test]

@@ -33,6 +33,15 @@ pub struct OpenSegment {
     pub records: Vec<Listed>,
 }
 
+/// How many of the first records take no more than so many bytes, one behind the other.
+fn fitting(records: &[Measured], granule: usize, room: usize) -> usize {
+    let taken = records.iter().scan(0, |end, record| {
+        *end += (HEADER + record.length).next_multiple_of(granule);
+        Some(*end)
+    });
+    taken.take_while(|&end| end <= room).count()
+}
+
 impl Webcosm {
     /// Stores at once (`Some`), or later through the journal (`None`).
     pub(super) fn put(
@@ -197,7 +206,8 @@ impl Webcosm {
                 self.fly(log, items, &plan, out);
                 return true;
             }
-            let rest = items.split_off(items.len() / 2);
+            let most = fitting(&measured, granule, room as usize * PAGE).min(items.len() - 1);
+            let rest = items.split_off(most);
             self.give_back(log, rest);
         }
         false
