@@ -29,6 +29,10 @@ fn a_proxy_that_is_started_for_the_benchmark_is_described_and_ended() {
     let of_foxy =
         |kind: &str| records.iter().any(|record| record["kind"] == kind && record["subject"] == "foxy");
     assert!(of_foxy("subject") && of_foxy("measure"), "{records:?}");
+    assert!(out.contains("clients  cores busy  CPU µs/request  disk busy"), "{out}");
+    for workload in ["wpb-2", "wpb-2-no-cache", "wpb-2-phase-1", "wpb-2-phase-2"] {
+        assert!(value(&records, workload, "cpu_busy").is_some_and(|cores| cores < 64.0), "{workload}: {out}");
+    }
     assert_eq!(std::fs::read_dir(&place).expect("a folder").count(), 0);
     let (code, _, err) = foxy(&["wpb", "--start", "foxy", "--proxy", "127.0.0.1:1"]);
     assert!(code == Some(2) && err.contains("--start"), "{err}");

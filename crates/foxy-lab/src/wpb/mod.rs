@@ -71,21 +71,27 @@ pub struct WpbRun {
     pub interrupted: Arc<AtomicBool>,
 }
 
-/// Runs a point to its end. `progress` is called with the number of requests that have ended.
+/// Runs a point to its end. `progress` is called with the number of requests that have begun, `ended` with each part that is over.
 ///
 /// The control asks for what phase 1 asks for, at URLs whose answers say `no-store`: the proxy then neither writes nor finds
 /// anything, as one whose cache is off. (`Cache-Control: no-cache` in requests would still have it write every answer.)
 ///
 /// # Errors
 /// When the runtime cannot be had. Failed requests are counted, not errors.
-pub fn run(run: &WpbRun, progress: &mut dyn FnMut(u64)) -> io::Result<PointReport> {
+pub fn run(
+    run: &WpbRun,
+    progress: &mut dyn FnMut(u64),
+    ended: &mut dyn FnMut(Part),
+) -> io::Result<PointReport> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let begun = Rc::new(AtomicU64::new(0));
     let first = numbers::first_of_run();
     let mut clients: Vec<WpbClient> = (0..run.clients).map(|n| WpbClient::new(&run.knobs, n)).collect();
     let mut part = |part: Part, clients: Vec<WpbClient>| {
         let everyone = together(run, part, clients, (first, Rc::clone(&begun)), progress);
-        LocalSet::new().block_on(&runtime, everyone)
+        let counted = LocalSet::new().block_on(&runtime, everyone);
+        ended(part);
+        counted
     };
     let (control, _) = part(Part::Control, clients.clone())?;
     let first;

@@ -59,7 +59,7 @@ fn only(report: &PartReport, expected: &[(Cause, u64)]) {
 #[test]
 fn without_a_cache_there_are_no_hits_and_every_answer_takes_the_servers_latency() {
     let origin = origin();
-    let report = run(&small(origin.address()), &mut |_| {}).expect("run");
+    let report = run(&small(origin.address()), &mut |_| {}, &mut |_| {}).expect("run");
     for part in Part::ALL {
         let part = report.part(part);
         assert_eq!((part.answers, part.failed(), part.hits), (40, 0, 0));
@@ -83,7 +83,7 @@ fn a_cache_that_keeps_everything_hits_what_is_offered_and_nothing_in_the_control
         }
         client.write_all(&answer).expect("sent");
     });
-    let report = run(&small(address), &mut |_| {}).expect("run");
+    let report = run(&small(address), &mut |_| {}, &mut |_| {}).expect("run");
     assert_eq!((report.part(Part::Control).hits, report.part(Part::First).hits), (0, 0));
     assert!(report.hit_ratio() > Some(0.0) && report.hit_ratio() == report.offered());
     assert!(report.byte_hit_ratio() > Some(0.0) && report.fetched() > 0);
@@ -100,7 +100,7 @@ fn errors_are_counted_by_cause() {
         let time_limit = if cause == Cause::Timeout { short } else { whole.time_limit };
         let run = WpbRun { time_limit, ..whole };
         let knobs = Wpb { requests: 1, ..run.knobs };
-        let report = super::run(&WpbRun { knobs, clients: 2, ..run }, &mut |_| {}).expect("run");
+        let report = super::run(&WpbRun { knobs, clients: 2, ..run }, &mut |_| {}, &mut |_| {}).expect("run");
         for part in Part::ALL {
             only(report.part(part), &[(cause, 2)]);
         }
@@ -151,7 +151,7 @@ fn what_may_not_be_stored_and_comes_from_a_cache_is_an_error_of_the_control() {
         let text = text.replace(number.expect("a number"), "7");
         client.write_all(&fetched(server, &text)).expect("sent");
     });
-    let report = run(&small(address), &mut |_| {}).expect("run");
+    let report = run(&small(address), &mut |_| {}, &mut |_| {}).expect("run");
     only(report.part(Part::Control), &[(Cause::HitOnNoStore, 40)]);
     assert_eq!(report.part(Part::First).hits, 40);
 }
@@ -165,7 +165,7 @@ fn a_slow_client_reads_no_faster_than_it_is_told() {
     let size = ask.next_request().expect("one").object.size;
     assert!(size > 1000, "{size}");
     run.slow = Some(size * 4);
-    let report = super::run(&WpbRun { clients: 1, ..run }, &mut |_| {}).expect("run");
+    let report = super::run(&WpbRun { clients: 1, ..run }, &mut |_| {}, &mut |_| {}).expect("run");
     assert!(report.part(Part::First).elapsed >= Duration::from_millis(200));
     assert_eq!(report.part(Part::First).answers, 1);
 }
@@ -175,7 +175,7 @@ fn a_run_that_is_stopped_asks_for_nothing_more() {
     let origin = origin();
     let run = small(origin.address());
     run.interrupted.store(true, Ordering::Relaxed);
-    let report = super::run(&run, &mut |_| {}).expect("run");
+    let report = super::run(&run, &mut |_| {}, &mut |_| {}).expect("run");
     assert_eq!((origin.requests(), report.silent()), (0, Some(Part::Control)));
 }
 
@@ -194,7 +194,7 @@ fn requests_name_their_server_their_number_and_whether_they_may_be_stored() {
 #[test]
 fn records_name_the_point_and_the_part() {
     let origin = origin();
-    let report = run(&small(origin.address()), &mut |_| {}).expect("run");
+    let report = run(&small(origin.address()), &mut |_| {}, &mut |_| {}).expect("run");
     let names: Vec<String> = report
         .records("squid")
         .into_iter()

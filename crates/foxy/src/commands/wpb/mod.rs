@@ -1,6 +1,7 @@
 //! `foxy wpb`: the Wisconsin Proxy Benchmark on any proxy: latency, hit ratios and errors over the number of clients.
 
 mod arguments;
+mod busy;
 mod report;
 
 use crate::failure::Failure;
@@ -12,10 +13,11 @@ use crate::signals::interrupted;
 use crate::terminal::{self, Level};
 pub use arguments::command;
 use arguments::{CACHE, Plan, plan};
+use busy::{Point, Watched};
 use clap::ArgMatches;
 use foxy_base::random::split_mix;
 use foxy_lab::Origin;
-use foxy_lab::wpb::{self, PointReport, Route, WpbRun};
+use foxy_lab::wpb::{self, Route, WpbRun};
 use foxy_report::{Record, Setup};
 use foxy_workload::wpb::Wpb;
 use report::Outcome;
@@ -34,7 +36,7 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
         2 * most + most.div_ceil(wpb::CLIENTS_PER_SERVER.into()),
         &format!("--clients {most}"),
     )?;
-    let started = start(matches, &interrupted)?;
+    let mut started = start(matches, &interrupted)?;
     let here = started.as_ref().map(|(single, origin)| (single, origin.address()));
     let plan = plan(matches, clients, here);
     let (_servers, route) = route(&plan)?;
@@ -50,9 +52,10 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
             }
         )));
     }
-    let (points, stopped) = all_points(&plan, &route, &interrupted)?;
-    let requests =
-        points.iter().map(|point| u64::from(point.clients)).sum::<u64>() * 3 * u64::from(plan.knobs.requests);
+    let single = started.as_mut().map(|(single, _)| single);
+    let (points, stopped) = all_points(&plan, &route, single, &interrupted)?;
+    let clients: u64 = points.iter().map(|point| u64::from(point.report.clients)).sum();
+    let requests = clients * 3 * u64::from(plan.knobs.requests);
     let (more, lost) = started.map_or_else(Default::default, |(single, _)| single.end(requests));
     finish(matches, &plan, points, (more, lost.or(stopped)))
 }
@@ -68,21 +71,25 @@ fn start(matches: &ArgMatches, interrupted: &Arc<AtomicBool>) -> Result<Option<(
     Ok(single.map(|single| (single, origin)))
 }
 
-/// Every point until one shows that no more make sense; why, if so.
+/// Every point until one shows that no more make sense; why, if so. A proxy that was started here is looked at meanwhile.
 fn all_points(
     plan: &Plan,
     route: &Route,
+    mut started: Option<&mut Single>,
     interrupted: &Arc<AtomicBool>,
-) -> Result<(Vec<PointReport>, Option<String>), Failure> {
+) -> Result<(Vec<Point>, Option<String>), Failure> {
     let each = |clients: u32| u64::from(clients) * 3 * u64::from(plan.knobs.requests);
     let mut progress = Progress::new("wpb", Some(plan.clients.iter().map(|&clients| each(clients)).sum()));
     let (mut points, mut done) = (Vec::new(), 0);
     for &clients in &plan.clients {
         let run = run_of(plan, clients, route, interrupted);
-        let point = wpb::run(&run, &mut |requests| progress.update(done + requests)).map_err(failed)?;
+        let mut watched = Watched::new(started.as_deref_mut());
+        let report =
+            wpb::run(&run, &mut |begun| progress.update(done + begun), &mut |part| watched.ended(part));
+        let report = report.map_err(failed)?;
         done += each(clients);
-        let silent = point.silent();
-        points.push(point);
+        let silent = report.silent();
+        points.push(Point { report, spent: watched.spent });
         if interrupted.load(Relaxed) {
             return Ok((points, Some(format!("stopped by a signal at {clients} clients"))));
         }
@@ -135,7 +142,7 @@ fn run_of(plan: &Plan, clients: u32, route: &Route, interrupted: &Arc<AtomicBool
 fn finish(
     matches: &ArgMatches,
     plan: &Plan,
-    points: Vec<PointReport>,
+    points: Vec<Point>,
     (more, stopped): (Vec<Record>, Option<String>),
 ) -> Result<(), Failure> {
     let outcome = Outcome { plan, points: &points };

@@ -1,6 +1,8 @@
 //! What `foxy wpb` found, for people: a table, the errors, warnings, and a page with the seed's figures (003, Figs 2–11).
 
 use super::arguments::Plan;
+use super::busy::Point;
+use crate::lab::peers::spent::Spent;
 use crate::settings::units::show_duration;
 use foxy_base::ByteSize;
 use foxy_lab::wpb::{LATENCY, Part, PointReport, scale};
@@ -16,7 +18,7 @@ const TIMES: u64 = 4;
 /// The points of a run.
 pub struct Outcome<'a> {
     pub plan: &'a Plan,
-    pub points: &'a [PointReport],
+    pub points: &'a [Point],
 }
 
 impl Outcome<'_> {
@@ -38,15 +40,14 @@ impl Outcome<'_> {
     pub fn text(&self) -> String {
         let errors = self.errors();
         let errors = errors.map_or_else(|| "no errors".into(), |table| table.render());
-        format!("{}\n{}\n{}", self.setting(), self.table().render(), errors)
+        let used = self.used().map_or_else(String::new, |used| format!("{}\n", used.render()));
+        format!("{}\n{}\n{used}{errors}", self.setting(), self.table().render())
     }
 
     fn table(&self) -> Table {
         let heads = ["clients", "servers", "no-cache", "phase 1", "phase 2", "both", "hits", "byte hits"];
         let mut table = Table::new(&[&heads[..], &["offered", "errors", "fetched"]].concat());
-        for point in self.points {
-            let shown = |mean: Option<f64>| mean.map_or_else(|| "–".into(), readable);
-            let share = |share: Option<f64>| share.map_or_else(|| "–".into(), |share| format!("{share:.3}"));
+        for point in self.reports() {
             let errors: u64 = point.parts.iter().map(foxy_lab::wpb::PartReport::failed).sum();
             table.row(&[
                 point.clients.to_string(),
@@ -65,11 +66,47 @@ impl Outcome<'_> {
         table
     }
 
+    /// What the proxy used in both phases; none of one that was not started here.
+    fn used(&self) -> Option<Table> {
+        let found: Vec<(&Point, Spent)> =
+            self.points.iter().filter_map(|point| Some((point, point.both()?))).collect();
+        let disks: Vec<String> = (1..=self.disks()).map(|number| self.disk(number)).collect();
+        let disks = disks.iter().map(|name| format!("{name} busy")).collect::<Vec<_>>();
+        let heads = ["clients", "cores busy", "CPU µs/request"].into_iter();
+        let mut table = Table::new(&heads.chain(disks.iter().map(String::as_str)).collect::<Vec<_>>());
+        for (point, spent) in &found {
+            let mut row = vec![point.report.clients.to_string(), share(Some(spent.cores()))];
+            row.push(shown(spent.each(point.requests())));
+            row.extend(spent.disks().map(share));
+            table.row(&row);
+        }
+        (!found.is_empty()).then_some(table)
+    }
+
+    /// How many caches the proxy has that were looked at.
+    fn disks(&self) -> usize {
+        self.points
+            .iter()
+            .flat_map(|point| &point.spent)
+            .map(|(_, spent)| spent.disks().count())
+            .max()
+            .unwrap_or(0)
+    }
+
+    /// What the disk below one of the caches is called.
+    fn disk(&self, number: usize) -> String {
+        if self.disks() == 1 { "disk".into() } else { format!("disk {number}") }
+    }
+
+    fn reports(&self) -> impl Iterator<Item = &PointReport> {
+        self.points.iter().map(|point| &point.report)
+    }
+
     /// Errors by number of clients, part and cause; none when there were none.
     fn errors(&self) -> Option<Table> {
         let mut table = Table::new(&["clients", "part", "cause", "errors", "of requests"]);
         let mut any = false;
-        for point in self.points {
+        for point in self.reports() {
             for part in Part::ALL {
                 let report = point.part(part);
                 for (cause, count) in report.causes() {
@@ -86,7 +123,7 @@ impl Outcome<'_> {
     /// What a reader must know before believing the figures.
     pub fn warnings(&self) -> Vec<String> {
         let clients = |is: &dyn Fn(&PointReport) -> bool| -> Option<String> {
-            let found = self.points.iter().filter(|point| is(point)).map(|point| point.clients.to_string());
+            let found = self.reports().filter(|point| is(point)).map(|point| point.clients.to_string());
             let found: Vec<String> = found.collect();
             (!found.is_empty()).then(|| found.join(", "))
         };
@@ -123,6 +160,10 @@ impl Outcome<'_> {
             page.chart(&chart);
         }
         page.table("Latencies are means in milliseconds", &self.table());
+        if let Some(used) = self.used() {
+            page.chart(&self.busy());
+            page.table("What the proxy used in both phases", &used);
+        }
         if let Some(errors) = self.errors() {
             page.table("Errors by cause", &errors);
         }
@@ -135,8 +176,7 @@ impl Outcome<'_> {
             name: name.into(),
             look,
             points: self
-                .points
-                .iter()
+                .reports()
                 .filter_map(|point| Some((f64::from(point.clients), Value::exact(value(point)?))))
                 .collect(),
         };
@@ -165,6 +205,24 @@ impl Outcome<'_> {
         ]
     }
 
+    /// How busy processor and disks were beside the number of clients.
+    fn busy(&self) -> Chart {
+        let line = |name: String, look, value: &dyn Fn(&Spent) -> Option<f64>| {
+            let points = self.points.iter().filter_map(|point| {
+                let value = value(&point.both()?)? * 100.0;
+                Some((f64::from(point.report.clients), Value::exact(value)))
+            });
+            Line { name, look, points: points.collect() }
+        };
+        let mut lines =
+            vec![line("processor, % of a core".into(), Look::Solid, &|spent| Some(spent.cores()))];
+        lines.extend((1..=self.disks()).map(|number| {
+            line(self.disk(number), Look::Dashed, &|spent| spent.disks().nth(number - 1).flatten())
+        }));
+        lines.retain(|line| !line.points.is_empty());
+        self.chart("Processor and disk", "003", Axis::linear("busy", "%"), lines)
+    }
+
     fn chart(&self, title: &str, source: &str, y: Axis, lines: Vec<Line>) -> Chart {
         let place = Place::Measured;
         Chart {
@@ -180,4 +238,12 @@ impl Outcome<'_> {
             plot: Plot::Lines(lines),
         }
     }
+}
+
+fn shown(value: Option<f64>) -> String {
+    value.map_or_else(|| "–".into(), readable)
+}
+
+fn share(share: Option<f64>) -> String {
+    share.map_or_else(|| "–".into(), |share| format!("{share:.3}"))
 }

@@ -89,7 +89,7 @@ fn point(context: &Context, arguments: &[&str], clients: u32, seed: u64) -> std:
         time_limit: Duration::from_secs(120),
         interrupted: Arc::clone(&context.watch.stop),
     };
-    wpb::run(&run, &mut |_| {})
+    wpb::run(&run, &mut |_| {}, &mut |_| {})
 }
 
 /// A reference proxy in a process of its own; dropped, it is ended.

@@ -10,6 +10,7 @@ pub mod process;
 pub mod ready;
 pub mod set_up;
 pub mod single;
+pub mod spent;
 mod squid;
 pub mod system_calls;
 mod trafficserver;

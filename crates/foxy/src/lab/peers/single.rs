@@ -1,6 +1,7 @@
 //! One proxy that a command starts to put its load on: set up from the same neutral description as those of `foxy compare`, in front
 //! of an origin of this program, and ended with the command.
 
+use super::spent::Moment;
 use super::up::Up;
 use super::{Description, Holding, Peer, choice, ready};
 use crate::failure::Failure;
@@ -78,6 +79,11 @@ impl Single {
     /// Where it listens.
     pub const fn address(&self) -> SocketAddr {
         self.up.address
+    }
+
+    /// What it, and the devices below its cache, have done until now; none when it has ended.
+    pub fn moment(&mut self) -> Option<Moment> {
+        self.up.moment()
     }
 
     /// Ends it; how it was set up and what it used for so many requests, and why it came to nothing, if it did.

@@ -1,10 +1,11 @@
 //! A proxy that is up, from its start to its end: how it was set up, and what it used meanwhile.
 
 use super::process::Running;
+use super::spent::Moment;
 use super::{Description, Peer, ready, set_up};
 use foxy_report::{Measure, Record};
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
@@ -15,6 +16,8 @@ pub struct Up {
     /// Where it listens.
     pub address: SocketAddr,
     running: Running,
+    /// Where what it stores on disk lies.
+    caches: Vec<PathBuf>,
     /// What it had used of the processor when it began to be measured.
     before: Duration,
 }
@@ -46,7 +49,13 @@ impl Up {
         let folders = [&*description.folder, folder];
         let subject = set_up::record((peer, program), (name, workload), &plan, &folders);
         let (name, address) = (name.to_owned(), description.listen);
-        Ok((Self { name, address, running, before: Duration::ZERO }, Record::Subject(subject)))
+        let caches = vec![description.cache()];
+        Ok((Self { name, address, running, caches, before: Duration::ZERO }, Record::Subject(subject)))
+    }
+
+    /// What it, and the devices below its cache, have done until now; none when it has ended.
+    pub fn moment(&mut self) -> Option<Moment> {
+        Some(Moment::now(self.running.usage()?, &self.caches))
     }
 
     /// It is measured from now on.

@@ -26,6 +26,8 @@ pub struct DeviceUsage {
     pub read: u64,
     /// Bytes written.
     pub written: u64,
+    /// Time in which it had something to do.
+    pub busy: Duration,
 }
 
 /// What a family has used; none when its first has ended.
@@ -56,13 +58,15 @@ pub fn of_device(folder: &Path) -> Option<DeviceUsage> {
     device_usage(&text)
 }
 
-/// Reads the kernel's block statistics (Documentation/block/stat): reads, merges, sectors of 512 bytes, …
+/// Reads the kernel's block statistics (Documentation/block/stat): reads, merges, sectors of 512 bytes, …, the tenth the
+/// milliseconds in which something was under way.
 fn device_usage(text: &str) -> Option<DeviceUsage> {
     let fields: Vec<u64> = text.split_whitespace().map_while(|field| field.parse().ok()).collect();
     Some(DeviceUsage {
         reads: *fields.first()?,
         read: fields.get(2)?.checked_mul(512)?,
         written: fields.get(6)?.checked_mul(512)?,
+        busy: Duration::from_millis(*fields.get(9)?),
     })
 }
 
@@ -93,8 +97,9 @@ mod tests {
 
     #[test]
     fn block_statistics_are_read_by_their_places() {
-        let text = "  10  1  80  5  20  2  160  9  0  14  14  0 0 0 0\n";
-        let expected = DeviceUsage { reads: 10, read: 80 * 512, written: 160 * 512 };
+        let text = "  10  1  80  5  20  2  160  9  0  13  14  0 0 0 0\n";
+        let busy = Duration::from_millis(13);
+        let expected = DeviceUsage { reads: 10, read: 80 * 512, written: 160 * 512, busy };
         assert_eq!(device_usage(text), Some(expected));
         assert_eq!(device_usage("10 1"), None);
     }
