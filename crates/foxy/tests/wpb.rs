@@ -4,9 +4,14 @@
 mod support;
 
 use serde_json::Value;
+use std::fs::Permissions;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
-use support::commands::{Serving, foxy, records};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::Stdio;
+use std::time::Duration;
+use support::commands::{Serving, command, foxy, records, signal};
 
 /// A small benchmark: ten requests a phase, 20 ms.
 fn wpb(proxy: &str, clients: &str, more: &[&str]) -> (Option<i32>, String, String) {
@@ -36,6 +41,77 @@ fn a_proxy_that_is_started_for_the_benchmark_is_described_and_ended() {
     assert_eq!(std::fs::read_dir(&place).expect("a folder").count(), 0);
     let (code, _, err) = foxy(&["wpb", "--start", "foxy", "--proxy", "127.0.0.1:1"]);
     assert!(code == Some(2) && err.contains("--start"), "{err}");
+}
+
+/// Whether the files below a folder hold so many bytes that are not zero.
+fn holds(folder: &Path, bytes: usize) -> bool {
+    fn count(folder: &Path) -> usize {
+        let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+        let held = entries.map(|entry| match entry.file_type() {
+            Ok(kind) if kind.is_dir() => count(&entry.path()),
+            _ => std::fs::read(entry.path()).map_or(0, |text| text.iter().filter(|&&byte| byte != 0).count()),
+        });
+        held.sum()
+    }
+    count(folder) >= bytes
+}
+
+/// Runs a benchmark on a proxy with two folders until each of them holds some of what it fetched; nothing of one that is not installed.
+fn on_two_disks(name: &str) {
+    let disks = ["one", "two"].map(|_| tempfile::tempdir().expect("a folder"));
+    for disk in &disks {
+        std::fs::set_permissions(disk.path(), Permissions::from_mode(0o755)).expect("set");
+    }
+    let mut command = command(&["wpb", "--start", name, "--cache-size", "32MiB", "--memory", "8MiB"]);
+    command.args(["--clients", "4..400", "--step", "1", "--requests", "20", "--latency", "1ms"]);
+    for disk in &disks {
+        command.arg("--folder").arg(disk.path());
+    }
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it runs");
+    while !disks.iter().all(|disk| holds(disk.path(), 1 << 18)) {
+        if child.try_wait().expect("a child").is_some() {
+            let mut err = String::new();
+            child.stderr.take().expect("piped").read_to_string(&mut err).expect("text");
+            assert!(err.contains(&format!("--start {name}: not installed; `apt-get install")), "{err}");
+            let text = format!("\nNOT RUN: two disks of {name}: it is not installed\n");
+            return std::io::stderr().write_all(text.as_bytes()).expect("standard error is writable");
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    signal(child.id(), "INT");
+    let output = child.wait_with_output().expect("it ends");
+    let err = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(3), "{name}: {err}");
+    for disk in &disks {
+        assert_eq!(std::fs::read_dir(disk.path()).expect("a folder").count(), 0, "{name}");
+    }
+}
+
+#[test]
+fn a_proxy_with_two_folders_keeps_something_in_each() {
+    on_two_disks("foxy");
+}
+
+#[test]
+fn installed_proxies_with_two_folders_keep_something_in_each() {
+    ["squid", "nginx", "varnish", "trafficserver"].into_iter().for_each(on_two_disks);
+}
+
+#[test]
+fn two_folders_are_refused_to_whom_they_are_no_use_and_where_they_are_one() {
+    let folders = ["one", "two"].map(|_| tempfile::tempdir().expect("a folder"));
+    let [one, two] = [0, 1].map(|number| folders[number].path().to_str().expect("UTF-8"));
+    for command in ["wpb", "peak"] {
+        let (code, _, err) = foxy(&[command, "--start", "apache2", "--folder", one, "--folder", two]);
+        assert_eq!(code, Some(2), "{err}");
+        let expected =
+            "--start apache2: it can keep its cache in one folder only, not in 2; give one --folder";
+        assert!(err.contains(expected), "{err}");
+        let (code, _, err) = foxy(&[command, "--start", "foxy", "--folder", one, "--folder", one]);
+        assert_eq!(code, Some(2), "{err}");
+        assert!(err.contains("named twice; name a folder on each disk"), "{err}");
+        assert!(folders.iter().all(|folder| std::fs::read_dir(folder).expect("there").next().is_none()));
+    }
 }
 
 /// The records of a run through a fresh reference proxy.

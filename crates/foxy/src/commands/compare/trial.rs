@@ -114,6 +114,7 @@ fn small_disk(trial: &Trial, context: &Context) -> Result<Option<LoopMount>, Str
 fn describe(trial: &Trial, context: &Context, folder: &Path) -> Result<Description, String> {
     Ok(Description {
         folder: folder.to_path_buf(),
+        beside: Vec::new(),
         listen: ready::free_place(trial.peer.name)?,
         origin: context.origin.address(),
         disk: trial.scenario.disk(context.quick),

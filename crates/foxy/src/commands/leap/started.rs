@@ -162,6 +162,7 @@ impl Ground<'_> {
         let Chosen { name, peer, program } = chosen;
         let description = Description {
             folder: self.folder.join(name),
+            beside: Vec::new(),
             listen: ready::free_place(name)?,
             origin,
             disk: self.disk,

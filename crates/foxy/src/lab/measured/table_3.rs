@@ -131,6 +131,7 @@ fn point(
     let origin = origin.map_err(|error| format!("an origin cannot be started: {error}"))?;
     let description = Description {
         folder: folder.path().join(peer.name),
+        beside: Vec::new(),
         listen: ready::free_place(peer.name)?,
         origin: origin.address(),
         disk: DISK,

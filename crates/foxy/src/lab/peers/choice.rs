@@ -10,7 +10,7 @@ use clap::{Arg, ArgMatches};
 use foxy_report::Record;
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Proxies that were named.
 pub struct Named {
@@ -55,6 +55,28 @@ pub fn folder_argument() -> Arg {
 /// When it cannot be made where the arguments say.
 pub fn folder(matches: &ArgMatches) -> Result<Temporary, Failure> {
     let base = matches.get_one::<PathBuf>("folder").cloned().unwrap_or_else(std::env::temp_dir);
+    folder_in(&base)
+}
+
+/// The same where `--folder` can be given more than once: one in each.
+///
+/// # Errors
+/// When one cannot be made where the arguments say, or two are the same.
+pub fn folders(matches: &ArgMatches) -> Result<Vec<Temporary>, Failure> {
+    let bases: Option<Vec<PathBuf>> = matches.get_many("folder").map(|folders| folders.cloned().collect());
+    let bases = bases.unwrap_or_else(|| vec![std::env::temp_dir()]);
+    let twice = |number: &usize| {
+        let real = |base: &PathBuf| base.canonicalize().unwrap_or_else(|_| base.clone());
+        bases[..*number].iter().any(|other| real(other) == real(&bases[*number]))
+    };
+    if let Some(number) = (0..bases.len()).find(twice) {
+        let text = format!("--folder {}: named twice; name a folder on each disk", bases[number].display());
+        return Err(Failure::Unusable(text));
+    }
+    bases.iter().map(|base| folder_in(base)).collect()
+}
+
+fn folder_in(base: &Path) -> Result<Temporary, Failure> {
     let unusable = |what: String| {
         let base = base.display();
         Failure::Unusable(format!("--folder {base}: {what}; name a folder on the disk to be measured"))

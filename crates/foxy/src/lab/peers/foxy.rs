@@ -4,22 +4,12 @@ use super::{Description, Plan};
 
 pub fn plan(description: &Description) -> Plan {
     let (listen, origin) = (description.listen, description.origin);
-    let serve = [
-        "serve",
-        "--listen",
-        &listen.to_string(),
-        "--admin",
-        "off",
-        "--origin",
-        &format!("http://{origin}"),
-        "--store",
-        &description.path("cache"),
-        "--size",
-        &description.disk.0.to_string(),
-        "--memory",
-        &description.memory.0.to_string(),
-        "--access-log",
-        "off",
-    ];
-    Plan { folders: vec!["cache"], serve: serve.map(str::to_owned).to_vec(), ..Plan::default() }
+    let mut serve = ["serve", "--listen", &listen.to_string(), "--admin", "off"].map(str::to_owned).to_vec();
+    serve.extend(["--origin".to_owned(), format!("http://{origin}")]);
+    for cache in description.caches() {
+        serve.extend(["--store".to_owned(), cache.display().to_string()]);
+    }
+    let (size, memory) = (description.on_each_disk().0.to_string(), description.memory.0.to_string());
+    serve.extend(["--size", &size, "--memory", &memory, "--access-log", "off"].map(str::to_owned));
+    Plan { folders: vec!["cache"], serve, ..Plan::default() }
 }

@@ -37,11 +37,13 @@ pub enum Holding {
 pub struct Description {
     /// A folder of its own, that it may write to.
     pub folder: PathBuf,
+    /// Further ones, on other disks: each gets an equal part of the cache.
+    pub beside: Vec<PathBuf>,
     /// Where it listens.
     pub listen: SocketAddr,
     /// The only origin that it answers for.
     pub origin: SocketAddr,
-    /// What it may keep on disk.
+    /// What it may keep on all disks together.
     pub disk: ByteSize,
     /// What it may keep in memory.
     pub memory: ByteSize,
@@ -55,6 +57,25 @@ impl Description {
     /// Where what it stores on disk lies.
     pub fn cache(&self) -> PathBuf {
         self.folder.join("cache")
+    }
+
+    /// The same with those on other disks.
+    pub fn caches(&self) -> Vec<PathBuf> {
+        let beside = self.beside.iter().map(|folder| folder.join("cache"));
+        [self.cache()].into_iter().chain(beside).collect()
+    }
+
+    /// What it may keep on each disk.
+    pub fn on_each_disk(&self) -> ByteSize {
+        ByteSize(self.disk.0 / (self.beside.len() as u64 + 1))
+    }
+
+    /// A line for each of its caches, with the cache's number, counted from 1, and folder.
+    fn for_each_cache(&self, line: impl Fn(usize, std::path::Display) -> String) -> String {
+        let caches = self.caches();
+        let lines =
+            caches.iter().enumerate().map(|(number, folder)| line(number + 1, folder.display()) + "\n");
+        lines.collect()
     }
 
     fn path(&self, name: &str) -> String {
@@ -77,6 +98,15 @@ pub struct Plan {
     pub notes: Vec<&'static str>,
 }
 
+/// Over how many disks a proxy can spread its cache.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Disks {
+    /// One.
+    One,
+    /// As many as there are.
+    Several,
+}
+
 /// A proxy that can be compared.
 #[derive(Clone, Copy, Debug)]
 pub struct Peer {
@@ -88,31 +118,37 @@ pub struct Peer {
     package: &'static str,
     /// What makes the program say its version.
     version: &'static str,
+    /// Over how many disks it can spread its cache.
+    pub disks: Disks,
     /// How to set it up.
     pub plan: fn(&Description) -> Plan,
 }
 
 /// Every proxy that can be compared.
 pub const PEERS: [Peer; 6] = [
-    Peer { name: "foxy", program: None, package: "", version: "--version", plan: foxy::plan },
-    Peer { name: "squid", program: Some("squid"), package: "squid", version: "-v", plan: squid::plan },
-    Peer { name: "nginx", program: Some("nginx"), package: "nginx", version: "-v", plan: nginx::plan },
-    Peer {
-        name: "varnish",
-        program: Some("varnishd"),
-        package: "varnish",
-        version: "-V",
-        plan: varnish::plan,
-    },
-    Peer {
-        name: "trafficserver",
-        program: Some("traffic_server"),
-        package: "trafficserver",
-        version: "-V",
-        plan: trafficserver::plan,
-    },
-    Peer { name: "apache2", program: Some("apache2"), package: "apache2", version: "-v", plan: apache::plan },
+    peer("foxy", None, ("", "--version"), Disks::Several, foxy::plan),
+    peer("squid", Some("squid"), ("squid", "-v"), Disks::Several, squid::plan),
+    peer("nginx", Some("nginx"), ("nginx", "-v"), Disks::Several, nginx::plan),
+    peer("varnish", Some("varnishd"), ("varnish", "-V"), Disks::Several, varnish::plan),
+    peer(
+        "trafficserver",
+        Some("traffic_server"),
+        ("trafficserver", "-V"),
+        Disks::Several,
+        trafficserver::plan,
+    ),
+    peer("apache2", Some("apache2"), ("apache2", "-v"), Disks::One, apache::plan),
 ];
+
+const fn peer(
+    name: &'static str,
+    program: Option<&'static str>,
+    (package, version): (&'static str, &'static str),
+    disks: Disks,
+    plan: fn(&Description) -> Plan,
+) -> Peer {
+    Peer { name, program, package, version, disks, plan }
+}
 
 impl Peer {
     /// The proxy of that name.
@@ -190,6 +226,7 @@ mod tests {
     fn every_plan_names_its_listener_its_origin_and_its_own_folder() {
         let description = Description {
             folder: "/somewhere/of-its-own".into(),
+            beside: Vec::new(),
             listen: "127.0.0.1:20001".parse().expect("an address"),
             origin: "127.0.0.1:20002".parse().expect("an address"),
             disk: ByteSize(1 << 30),
@@ -204,6 +241,32 @@ mod tests {
             for wanted in ["20001", "20002", "/somewhere/of-its-own"] {
                 assert!(text.contains(wanted), "{}: no {wanted} in {text}", peer.name);
             }
+        }
+    }
+
+    #[test]
+    fn who_can_have_several_disks_names_the_cache_on_each_and_gives_it_its_part() {
+        let description = Description {
+            folder: "/one/proxy".into(),
+            beside: vec!["/two/proxy".into()],
+            listen: "127.0.0.1:20001".parse().expect("an address"),
+            origin: "127.0.0.1:20002".parse().expect("an address"),
+            disk: ByteSize(256 << 20),
+            memory: ByteSize(64 << 20),
+            holding: Holding::Disk,
+            cores: 2,
+        };
+        for peer in PEERS.into_iter().filter(|peer| peer.disks == Disks::Several) {
+            let plan = (peer.plan)(&description);
+            let files = plan.files.iter().map(|(_, text)| text.as_str());
+            let text: Vec<&str> = files.chain(plan.serve.iter().map(String::as_str)).collect();
+            let text = text.join(" ");
+            for wanted in ["/one/proxy/cache", "/two/proxy/cache"] {
+                assert!(text.contains(wanted), "{}: no {wanted} in {text}", peer.name);
+            }
+            let whole = [description.disk.0.to_string(), "256m".into(), " 256 ".into()];
+            assert!(!whole.iter().any(|size| text.contains(size.as_str())), "{}: {text}", peer.name);
+            assert!(text.contains("134217728") || text.contains("128m") || text.contains(" 128 "), "{text}");
         }
     }
 }

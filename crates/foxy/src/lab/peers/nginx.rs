@@ -1,11 +1,20 @@
 //! nginx with proxy_cache: a worker for each core, a file for each object; the page cache is its memory.
+//! Of several caches the URL says which.
 
 use super::{Description, Plan};
 
 pub fn plan(description: &Description) -> Plan {
     let (listen, origin) = (description.listen, description.origin);
     let folder = description.folder.display();
-    let (cores, disk) = (description.cores, (description.disk.0 >> 20).max(1));
+    let (cores, disk) = (description.cores, (description.on_each_disk().0 >> 20).max(1));
+    let zones = Zones(description.caches().len());
+    let caches = description.for_each_cache(|number, cache| {
+        let zone = zones.name(number);
+        format!(
+            "    proxy_cache_path {cache} levels=1:2 keys_zone={zone}:64m max_size={disk}m inactive=7d use_temp_path=off;"
+        )
+    });
+    let (choice, chosen) = (zones.choice(), zones.chosen());
     let file = format!(
         "daemon off;
 worker_processes {cores};
@@ -26,8 +35,7 @@ http {{
     fastcgi_temp_path {folder}/unused;
     uwsgi_temp_path {folder}/unused;
     scgi_temp_path {folder}/unused;
-    proxy_cache_path {folder}/cache levels=1:2 keys_zone=compared:64m max_size={disk}m inactive=7d use_temp_path=off;
-    upstream origin {{
+{caches}{choice}    upstream origin {{
         server {origin};
         keepalive 64;
     }}
@@ -38,7 +46,7 @@ http {{
             proxy_http_version 1.1;
             proxy_set_header Host $http_host;
             proxy_set_header Connection \"\";
-            proxy_cache compared;
+            proxy_cache {chosen};
         }}
     }}
 }}
@@ -52,5 +60,31 @@ http {{
         prepare: None,
         serve: serve.collect(),
         notes: vec!["no memory cache of its own: the page cache is its memory"],
+    }
+}
+
+/// So many caches, each with a zone.
+struct Zones(usize);
+
+impl Zones {
+    fn name(&self, number: usize) -> String {
+        if self.0 == 1 { "compared".into() } else { format!("compared{number}") }
+    }
+
+    /// What says which of several caches a URL has: each of them an equal share.
+    fn choice(&self) -> String {
+        if self.0 == 1 {
+            return String::new();
+        }
+        let line = |number| {
+            let share = if number < self.0 { format!("{}%", 100 / self.0) } else { "*".into() };
+            format!("        {share} {};\n", self.name(number))
+        };
+        let lines: String = (1..=self.0).map(line).collect();
+        format!("    split_clients $request_uri $compared {{\n{lines}    }}\n")
+    }
+
+    const fn chosen(&self) -> &'static str {
+        if self.0 == 1 { "compared" } else { "$compared" }
     }
 }

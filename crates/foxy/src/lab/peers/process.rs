@@ -145,8 +145,9 @@ fn lay_out(description: &Description, plan: &Plan, user: Option<User>) -> io::Re
         None => Ok(()),
     };
     give(&description.folder)?;
-    for name in &plan.folders {
-        let folder = description.folder.join(name);
+    let own = plan.folders.iter().map(|name| description.folder.join(name));
+    let beside = description.beside.iter().flat_map(|folder| [folder.clone(), folder.join("cache")]);
+    for folder in own.chain(beside) {
         std::fs::create_dir_all(&folder)?;
         give(&folder)?;
     }
@@ -197,6 +198,7 @@ mod tests {
     fn described(folder: &Path) -> Description {
         Description {
             folder: folder.join("proxy"),
+            beside: Vec::new(),
             listen: "127.0.0.1:1".parse().expect("an address"),
             origin: "127.0.0.1:2".parse().expect("an address"),
             disk: ByteSize(1 << 20),

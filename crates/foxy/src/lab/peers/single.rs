@@ -3,14 +3,15 @@
 
 use super::spent::Moment;
 use super::up::Up;
-use super::{Description, Holding, Peer, choice, ready};
+use super::{Description, Disks, Holding, Peer, choice, ready};
 use crate::failure::Failure;
 use crate::lab::arguments::option;
 use crate::lab::temporary::Temporary;
-use clap::{Arg, ArgMatches, value_parser};
+use clap::{Arg, ArgAction, ArgMatches, value_parser};
 use foxy_base::ByteSize;
 use foxy_report::Record;
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 
 /// The arguments of a command that may start its proxy; `instead` are those that say where one is that runs already.
@@ -27,7 +28,11 @@ pub fn arguments(instead: &'static [&'static str]) -> [Arg; 3] {
                 .value_parser(value_parser!(ByteSize))
                 .default_value("32MiB"),
         ),
-        only(choice::folder_argument()),
+        only(
+            choice::folder_argument()
+                .action(ArgAction::Append)
+                .help("Where it keeps its files while it runs, the system's temporary folder; several folders get a cache each"),
+        ),
     ]
 }
 
@@ -35,14 +40,15 @@ pub fn arguments(instead: &'static [&'static str]) -> [Arg; 3] {
 pub struct Single {
     up: Up,
     set_up: Record,
-    _folder: Temporary,
+    _folders: Vec<Temporary>,
 }
 
 impl Single {
-    /// Starts the one that the arguments name, in front of `origin`, with room for `disk` bytes; none when they name none.
+    /// Starts the one that the arguments name, in front of `origin`, with room for `disk` bytes on all disks together; none when
+    /// they name none.
     ///
     /// # Errors
-    /// One that is not installed, or does not come up.
+    /// One that is not installed, that cannot have so many disks, or that does not come up.
     pub fn start(
         matches: &ArgMatches,
         origin: SocketAddr,
@@ -52,11 +58,18 @@ impl Single {
         let Some(name) = matches.get_one::<String>("start") else { return Ok(None) };
         let peer = Peer::find(name).expect("clap knows the names");
         let refuse = |why: String| format!("--start {name}: {why}");
+        let disks = matches.get_many::<PathBuf>("folder").map_or(1, |folders| folders.len());
+        if disks > 1 && peer.disks == Disks::One {
+            let why = format!("it can keep its cache in one folder only, not in {disks}; give one --folder");
+            return Err(Failure::Unusable(refuse(why)));
+        }
         let program = peer.installed().map_err(|why| Failure::Unusable(refuse(why)))?;
-        let folder = choice::folder(matches)?;
+        let folders = choice::folders(matches)?;
         let failed = |why: String| Failure::Failed(refuse(why));
+        let beside = |(number, folder): (usize, &Temporary)| folder.path().join(format!("disk-{number}"));
         let description = Description {
-            folder: folder.path().join(name),
+            folder: folders[0].path().join(name),
+            beside: (2..).zip(&folders[1..]).map(beside).collect(),
             listen: ready::free_place(name).map_err(failed)?,
             origin,
             disk,
@@ -65,10 +78,10 @@ impl Single {
             cores: std::thread::available_parallelism().map_or(1, usize::from),
         };
         let what = (origin, workload);
-        let started = Up::start((&peer, &program, name), &description, what, folder.path(), interrupted);
+        let started = Up::start((&peer, &program, name), &description, what, folders[0].path(), interrupted);
         let (mut up, set_up) = started.map_err(failed)?;
         up.begin();
-        Ok(Some(Self { up, set_up, _folder: folder }))
+        Ok(Some(Self { up, set_up, _folders: folders }))
     }
 
     /// What it is called.

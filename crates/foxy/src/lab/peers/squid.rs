@@ -6,14 +6,14 @@ pub fn plan(description: &Description) -> Plan {
     let (listen, origin) = (description.listen, description.origin);
     let folder = description.folder.display();
     let megabytes = |size: u64| (size >> 20).max(1);
-    let (disk, memory) = (megabytes(description.disk.0), megabytes(description.memory.0));
+    let (disk, memory) = (megabytes(description.on_each_disk().0), megabytes(description.memory.0));
+    let caches = description.for_each_cache(|_, cache| format!("cache_dir aufs {cache} {disk} 16 256"));
     let file = format!(
         "http_port {listen} accel defaultsite={origin}
 cache_peer {} parent {} 0 no-query no-digest no-netdb-exchange originserver
 http_access allow all
 never_direct allow all
-cache_dir aufs {folder}/cache {disk} 16 256
-cache_mem {memory} MB
+{caches}cache_mem {memory} MB
 maximum_object_size 1 GB
 access_log none
 cache_store_log none

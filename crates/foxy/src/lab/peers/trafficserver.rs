@@ -1,4 +1,4 @@
-//! Apache Traffic Server: its cyclone cache in one file, set up in a run root of its own.
+//! Apache Traffic Server: its cyclone cache in one file on each disk, set up in a run root of its own.
 
 use super::{Description, Plan};
 
@@ -58,7 +58,8 @@ CONFIG proxy.config.admin.user_id STRING #-1
     action: allow
     methods: ALL
 ";
-    let storage = format!("{folder}/cache {}\n", description.disk.0);
+    let size = description.on_each_disk().0;
+    let storage = description.for_each_cache(|_, cache| format!("{cache} {size}"));
     let mut files = vec![
         ("runroot.yaml", run_root),
         ("etc/records.config", records),

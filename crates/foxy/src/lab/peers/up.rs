@@ -46,10 +46,11 @@ impl Up {
         let plan = (peer.plan)(description);
         let mut running = Running::start(peer, program, description, &plan, None)?;
         ready::wait_until_ready(&mut running, name, (description.listen, host), interrupted)?;
-        let folders = [&*description.folder, folder];
+        let beside = description.beside.iter().filter_map(|folder| folder.parent());
+        let folders: Vec<&Path> = [&*description.folder, folder].into_iter().chain(beside).collect();
         let subject = set_up::record((peer, program), (name, workload), &plan, &folders);
         let (name, address) = (name.to_owned(), description.listen);
-        let caches = vec![description.cache()];
+        let caches = description.caches();
         Ok((Self { name, address, running, caches, before: Duration::ZERO }, Record::Subject(subject)))
     }
 

@@ -1,4 +1,5 @@
-//! Varnish: memory for what is meant to lie in memory, its file storage for what is meant to lie on disk.
+//! Varnish: memory for what is meant to lie in memory, its file storage for what is meant to lie on disk;
+//! of several storages it takes one after the other.
 
 use super::{Description, Holding, Plan};
 
@@ -15,9 +16,13 @@ backend origin {{
         origin.ip(),
         origin.port()
     );
-    let storage = match description.holding {
-        Holding::Memory => format!("malloc,{}", description.memory.0),
-        Holding::Disk => format!("file,{},{}", description.path("cache/storage"), description.disk.0),
+    let size = description.on_each_disk().0;
+    let storages: Vec<String> = match description.holding {
+        Holding::Memory => vec![format!("malloc,{}", description.memory.0)],
+        Holding::Disk => {
+            let caches = description.caches();
+            caches.iter().map(|cache| format!("file,{},{size}", cache.join("storage").display())).collect()
+        }
     };
     let serve = [
         "-F",
@@ -29,9 +34,8 @@ backend origin {{
         &listen.to_string(),
         "-f",
         &description.path("default.vcl"),
-        "-s",
-        &storage,
     ];
+    let storages = storages.into_iter().flat_map(|storage| ["-s".to_owned(), storage]);
     let notes = match description.holding {
         Holding::Memory => vec!["stores in memory only"],
         Holding::Disk => {
@@ -42,7 +46,7 @@ backend origin {{
         folders: vec!["cache", "work"],
         files: vec![("default.vcl", file)],
         prepare: None,
-        serve: serve.map(str::to_owned).to_vec(),
+        serve: serve.map(str::to_owned).into_iter().chain(storages).collect(),
         notes,
     }
 }
