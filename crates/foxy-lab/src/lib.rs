@@ -14,6 +14,7 @@ pub mod leap;
 pub mod live;
 pub mod load;
 mod loss;
+pub mod name_server;
 mod numbers;
 mod one_stream;
 pub mod origin;

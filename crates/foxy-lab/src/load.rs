@@ -121,6 +121,9 @@ pub struct LoadOptions {
     pub target: SocketAddr,
     /// Forward or reverse.
     pub mode: Mode,
+    /// Over how many names the origin of a forward proxy is spread, `h1` to `hN` below the one that URLs name otherwise; an object has
+    /// always the same.
+    pub hosts: Option<u32>,
     /// What is spoken with it.
     pub protocol: Protocol,
     /// Whose certificates count, if TLS is spoken: through a forward proxy in tunnels that it opens (CONNECT), otherwise at once.
@@ -153,6 +156,7 @@ impl LoadOptions {
         Self {
             target,
             mode,
+            hosts: None,
             protocol: Protocol::Http11 { persistent: true },
             tls: None,
             workload,

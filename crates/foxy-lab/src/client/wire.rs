@@ -26,8 +26,17 @@ pub struct Wire {
     /// How TLS is spoken, if it is.
     pub tls: Option<Arc<ClientConfig>>,
     forward: bool,
-    /// What URLs or Host lines name, by server.
+    /// What URLs or Host lines name.
     authorities: Arc<[String]>,
+    by: By,
+}
+
+/// By what of a request it is known whom it names.
+#[derive(Clone, Copy, Debug)]
+enum By {
+    Server,
+    /// One server has several names.
+    Object,
 }
 
 impl Wire {
@@ -37,18 +46,26 @@ impl Wire {
             Mode::Forward { origin } => (true, origin),
             Mode::Reverse { host } => (false, host),
         };
-        let port = |number: u32| -> Option<String> {
-            let (host, port) = first.rsplit_once(':')?;
-            Some(format!("{host}:{}", port.parse::<u32>().ok()? + number))
+        let (servers, hosts) = (options.workload.model.servers(), options.hosts.filter(|_| forward));
+        let (by, authorities) = match hosts {
+            Some(hosts) if servers == 1 => (By::Object, hosts),
+            _ => (By::Server, servers),
         };
-        let name = |number| if forward { port(number) } else { None }.unwrap_or_else(|| first.clone());
+        let at = |number: u32| -> Option<String> {
+            let (host, port) = first.rsplit_once(':')?;
+            let port = port.parse::<u32>().ok()? + number % servers.max(1);
+            let below = hosts.map(|hosts| format!("h{}.", number % hosts + 1)).unwrap_or_default();
+            Some(format!("{below}{host}:{port}"))
+        };
+        let name = |number| if forward { at(number) } else { None }.unwrap_or_else(|| first.clone());
         Self {
             target: options.target,
             protocol: options.protocol,
             time_limit: options.time_limit,
             tls: options.tls.as_ref().map(|trust| trust.client(options.protocol == Protocol::Http2)),
             forward,
-            authorities: (0..options.workload.model.servers()).map(name).collect(),
+            authorities: (0..authorities).map(name).collect(),
+            by,
         }
     }
 
@@ -64,7 +81,12 @@ impl Wire {
 
     /// The name of the server that has what is asked for.
     pub fn authority(&self, request: &Request) -> &str {
-        &self.authorities[request.server as usize % self.authorities.len()]
+        let number = match (self.by, request.content) {
+            (By::Object, Content::Object(object, _)) => object.id,
+            (By::Object, Content::Document(_)) | (By::Server, _) => request.server.into(),
+        };
+        let place = number % self.authorities.len() as u64;
+        &self.authorities[usize::try_from(place).unwrap_or_default()]
     }
 
     /// Writes a request of HTTP/1 to `text`; `last` when it is the last one on its connection.
@@ -121,4 +143,37 @@ pub fn fields(request: &Request, now: WallTime) -> impl Iterator<Item = (&'stati
         Manner::SinceThen => [since(0), None],
     };
     fields.into_iter().flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use foxy_workload::{Object, Workload};
+
+    fn names(mode: Mode, workload: &str, hosts: Option<u32>) -> Vec<String> {
+        let workload = Workload::find(workload).expect("one of ours");
+        let target = "127.0.0.1:1".parse().expect("an address");
+        let wire = Wire::new(&LoadOptions { hosts, ..LoadOptions::new(target, mode, workload) });
+        let request = |(number, server)| Request {
+            content: Content::Object(Object { id: number, size: 1, version: 1 }, Duration::ZERO),
+            server,
+            manner: Manner::Basic,
+            repeat: false,
+        };
+        let asked = [(0, 0), (1, 0), (2, 1), (0, 0)].map(request);
+        asked.iter().map(|request| wire.authority(request).to_owned()).collect()
+    }
+
+    #[test]
+    fn objects_are_spread_over_the_names_of_an_origin_each_always_under_the_same() {
+        let forward = || Mode::Forward { origin: "o.test:80".into() };
+        assert_eq!(names(forward(), "zipf", None), ["o.test:80"; 4]);
+        assert_eq!(names(forward(), "zipf", Some(1)), ["h1.o.test:80"; 4]);
+        let two = ["h1.o.test:80", "h2.o.test:80", "h1.o.test:80", "h1.o.test:80"];
+        assert_eq!(names(forward(), "zipf", Some(2)), two);
+        let servers = ["h1.o.test:80", "h1.o.test:80", "h2.o.test:81", "h1.o.test:80"];
+        assert_eq!(names(forward(), "table3", Some(3)), servers, "a server has one name");
+        let reverse = Mode::Reverse { host: "o.test:80".into() };
+        assert_eq!(names(reverse, "zipf", Some(2)), ["o.test:80"; 4]);
+    }
 }

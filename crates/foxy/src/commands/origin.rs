@@ -2,6 +2,7 @@
 
 use crate::failure::Failure;
 use crate::lab::arguments::{option, path};
+use crate::lab::names;
 use crate::serve::process::raise_open_files;
 use crate::signals;
 use crate::terminal::{self, Level};
@@ -48,6 +49,7 @@ pub fn command() -> Command {
             "FILE",
             "Speak TLS, with a certificate of an authority made for this run; the authority's own goes to FILE",
         ))
+        .args(names::arguments())
 }
 
 /// Runs it.
@@ -74,7 +76,16 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     terminal::print(&format!(
         "origin: serving at {scheme}://{address}/   try: curl -v{trusting} {scheme}://{address}/o/1/100/1"
     ));
-    serve(&origin)
+    let name_server = names::start(matches, Some(&origin))?;
+    if let Some(server) = &name_server {
+        let (zone, place) = (names::ZONE, server.address());
+        terminal::print(&format!("origin: its names end with {zone}; the name server is at {place}"));
+    }
+    serve(&origin)?;
+    if let Some(server) = name_server {
+        terminal::print(&format!("origin: name server: {}", names::text(server.asked())));
+    }
+    Ok(())
 }
 
 /// Until a signal; says once when clients have to wait for want of open files.

@@ -16,6 +16,7 @@ pub mod line_log;
 pub mod logs;
 pub mod measured;
 pub mod mounts;
+pub mod names;
 pub mod origin;
 pub mod page;
 pub mod peers;

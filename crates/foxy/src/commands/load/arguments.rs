@@ -3,7 +3,7 @@
 use crate::failure::Failure;
 use crate::lab::arguments::{count, fail_if, option, switch};
 use crate::lab::fault::{FAULTS, Staged};
-use crate::lab::{logs, records, seed, trust, workloads};
+use crate::lab::{logs, names, records, seed, trust, workloads};
 use clap::{Arg, ArgMatches, Command, value_parser};
 use foxy_base::{ByteSize, clock};
 use foxy_lab::Origin;
@@ -28,6 +28,7 @@ pub fn command() -> Command {
         .about("Put a workload on a proxy, check every byte, and report rates and latencies")
         .after_help(workloads::help())
         .args(whom())
+        .args(origin_names())
         .args(what())
         .args(how())
 }
@@ -63,6 +64,19 @@ pub fn whom() -> Vec<Arg> {
             .value_parser(value_parser!(u16).range(1..=256)),
         seed::argument("Seed of every choice"),
     ]
+}
+
+/// Under how many names a forward proxy is asked for the origin, and who knows them.
+fn origin_names() -> Vec<Arg> {
+    let hosts = option(
+        "hosts",
+        "N",
+        "Spread the objects over so many names of the origin, h1.HOST to hN.HOST; HOST is origin.test when it is started here",
+    );
+    let hosts =
+        hosts.value_parser(value_parser!(u32).range(1..=1_000_000)).conflicts_with_all(["reverse", "tls"]);
+    let server = names::arguments().map(|argument| argument.requires("hosts").conflicts_with("origin"));
+    [hosts].into_iter().chain(server).collect()
 }
 
 fn what() -> Vec<Arg> {
@@ -170,7 +184,13 @@ pub fn options(
     };
     let clients = matches.get_one::<u32>("clients").copied().unwrap_or(clients) as usize;
     let whom = (*matches.get_one("proxy").expect("required"), matches.get_flag("reverse"));
-    Ok(LoadOptions { clients, pace, stop, ..wire(matches, whom, workload, started_here)? })
+    let wire = wire(matches, whom, workload, started_here)?;
+    let hosts = matches.get_one::<u32>("hosts").copied();
+    let mode = match started_here.filter(|_| hosts.is_some()) {
+        Some(origin) => Mode::Forward { origin: format!("{}:{}", names::ZONE, origin.address().port()) },
+        None => wire.mode.clone(),
+    };
+    Ok(LoadOptions { clients, pace, stop, hosts, mode, ..wire })
 }
 
 /// The fault that is asked for, if one is; its run begins now.

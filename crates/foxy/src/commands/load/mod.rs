@@ -5,7 +5,7 @@ mod trace;
 
 use crate::failure::Failure;
 use crate::lab::fault::Staged;
-use crate::lab::{descriptors, ending, origin, progress::Progress, records, run};
+use crate::lab::{descriptors, ending, names, origin, progress::Progress, records, run};
 use crate::process_table::{family, processor_time};
 use crate::signals::interrupted;
 use crate::terminal::{self, Level};
@@ -27,6 +27,7 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     let workload = arguments::workload(matches, given)?;
     provide_descriptors(matches, &workload)?;
     let started_here = start_origin(matches, &workload)?;
+    let name_server = names::start(matches, started_here.as_ref())?;
     let options = arguments::options(matches, workload, started_here.as_ref())?;
     let options = LoadOptions { interrupted: interrupted()?, ..options };
     if let Model::Trace(_) = &options.workload.model {
@@ -50,6 +51,7 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     let mut found = report.records(subject, used);
     found.append(&mut more);
     found.extend(read.into_iter().flatten());
+    found.extend(name_server.iter().flat_map(|server| names::records(server.asked(), subject)));
     if let Some(&newest) = matches.get_one::<u64>("newest") {
         let (again, _) = measure(&load::newest_again(&options, &report, newest), "newest", subject, None)?;
         let share = Measure::once("resident_after_fill", subject, again.hit_ratio(), "share");

@@ -1,0 +1,65 @@
+//! The name server of `foxy origin` as a resolver meets it, and where names are refused.
+
+mod support;
+
+use std::io::{BufRead, BufReader};
+use std::net::UdpSocket;
+use std::process::Stdio;
+use std::time::Duration;
+use support::commands::{command, ended, signal};
+
+/// A question for the address of `h1.` and these labels (RFC 1035 §4).
+fn question(labels: [&str; 2]) -> Vec<u8> {
+    let mut packet = vec![0, 7, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0];
+    for label in ["h1"].into_iter().chain(labels) {
+        packet.push(u8::try_from(label.len()).expect("short"));
+        packet.extend_from_slice(label.as_bytes());
+    }
+    packet.extend_from_slice(&[0, 0, 1, 0, 1]);
+    packet
+}
+
+#[test]
+fn an_origin_is_the_name_server_of_its_names_and_says_at_its_end_what_was_asked() {
+    let mut command =
+        command(&["origin", "--listen", "127.0.0.1:0", "--dns", "127.0.0.1:0", "--dns-cost", "1ms"]);
+    let mut child = command.stdout(Stdio::piped()).spawn().expect("it runs");
+    let mut lines =
+        BufReader::new(child.stdout.take().expect("piped")).lines().map(|line| line.expect("text"));
+    let line = lines.nth(1).expect("a second line");
+    let place =
+        line.strip_prefix("origin: its names end with origin.test; the name server is at ").expect(&line);
+    let client = UdpSocket::bind("127.0.0.1:0").expect("a socket");
+    client.set_read_timeout(Some(Duration::from_secs(30))).expect("set");
+    client.connect(place).expect("connected");
+    let mut packet = [0; 512];
+    client.send(&question(["origin", "test"])).expect("sent");
+    let length = client.recv(&mut packet).expect("an answer");
+    assert!(packet[..length].ends_with(&[0, 4, 127, 0, 0, 1]), "{:?}", &packet[..length]);
+    client.send(&question(["example", "org"])).expect("sent");
+    let length = client.recv(&mut packet).expect("an answer");
+    assert_eq!((packet[3] & 15, packet[7]), (5, 0), "refused, nothing in it: {:?}", &packet[..length]);
+    signal(child.id(), "INT");
+    let said = lines.next().expect("a last line");
+    assert_eq!(
+        said,
+        "origin: name server: questions for addresses 1, for other things 0, refused 1, dropped 0"
+    );
+    assert!(child.wait().expect("a child").success());
+}
+
+#[test]
+fn names_are_refused_where_nobody_would_ask_for_them() {
+    for (arguments, expected) in [
+        (&["origin", "--listen", "0.0.0.0:0", "--dns", "127.0.0.1:0"][..], "names get the origin's address"),
+        (&["origin", "--dns-cost", "1ms"], "--dns <ADDRESS:PORT>"),
+        (&["load", "--proxy", "127.0.0.1:1", "--hosts", "2", "--reverse"], "--reverse"),
+        (&["load", "--proxy", "127.0.0.1:1", "--hosts", "2", "--tls"], "--tls"),
+        (&["load", "--proxy", "127.0.0.1:1", "--dns", "127.0.0.1:0"], "--hosts <N>"),
+        (&["load", "--proxy", "127.0.0.1:1", "--hosts", "0"], "--hosts <N>"),
+    ] {
+        let (code, _, err) = ended(&mut command(arguments));
+        assert_eq!(code, Some(2), "{arguments:?}: {err}");
+        assert!(err.contains(expected), "{arguments:?}: {err}");
+    }
+}
