@@ -13,7 +13,7 @@ use foxy_workload::trace::synthetic::{BU95, DEC, IRCACHE, Model, TABLE1, generat
 /// Sizes of the disk, in percent of a workload's unique bytes.
 pub const SIZES: [f64; 4] = [1.0, 5.0, 10.0, 20.0];
 
-/// Gets of a synthetic trace are this many at most, and that much shorter when quick.
+/// Gets of a synthetic trace, and how much shorter it is when quick.
 const GETS: usize = 1_000_000;
 const QUICK: usize = 50;
 
@@ -38,11 +38,12 @@ impl Workload {
 /// How the synthetic workloads are made, each by its name.
 #[must_use]
 pub fn synthetic() -> Vec<&'static str> {
-    let models = MODELS.iter().map(|model| model.name);
+    let models = MODELS.iter().map(|(model, _)| model.name);
     models.chain([CDN.name, REGISTRY.name]).collect()
 }
 
-const MODELS: [Model; 4] = [BU95, DEC, TABLE1, IRCACHE];
+/// Models with the gets of their traces: those of Boston University are all there are of it.
+const MODELS: [(Model, usize); 4] = [(BU95, 135_382), (DEC, GETS), (TABLE1, GETS), (IRCACHE, GETS)];
 
 /// Makes the synthetic workload of that name.
 ///
@@ -51,8 +52,7 @@ const MODELS: [Model; 4] = [BU95, DEC, TABLE1, IRCACHE];
 #[must_use]
 pub fn make(name: &str, is_quick: bool, seed: u64) -> Workload {
     let shorter = if is_quick { QUICK } else { 1 };
-    let trace = if let Some(model) = MODELS.iter().find(|model| model.name == name) {
-        let gets = usize::try_from(model.gets).unwrap_or(usize::MAX).min(GETS);
+    let trace = if let Some((model, gets)) = MODELS.iter().find(|(model, _)| model.name == name) {
         generate(model, gets / shorter, seed)
     } else {
         let model = [CDN, REGISTRY].into_iter().find(|model| model.name == name);

@@ -31,9 +31,18 @@ struct Visit {
     end: u32,
 }
 
+/// What is still to be given to visits where the number of different URLs is settled: drawn without putting back, so that
+/// all of it is given.
+struct Left {
+    gets: u64,
+    /// Gets among these that are the first of their URL.
+    firsts: u64,
+}
+
 struct Generator<'a> {
     model: &'a Model,
     random: Random,
+    left: Option<Left>,
     pages: Vec<Page>,
     /// Pages in the order of their fetches.
     history: Vec<u32>,
@@ -50,6 +59,7 @@ pub fn generate(model: &Model, gets: usize, seed: u64) -> Trace {
     let mut generator = Generator {
         model,
         random: Random::new(seed),
+        left: model.urls_of(gets).map(|firsts| Left { gets: gets as u64, firsts }),
         pages: Vec::new(),
         history: Vec::new(),
         sizes: Vec::new(),
@@ -57,12 +67,16 @@ pub fn generate(model: &Model, gets: usize, seed: u64) -> Trace {
         median: median_for(mean_once(model), model),
         servers: (gets as f64 / 40.0).max(10.0),
     };
-    let mut visits: Vec<Visit> = (0..model.interleaved).map(|_| generator.visit()).collect();
+    let mut visits: Vec<Visit> = (0..model.interleaved).map_while(|_| generator.visit()).collect();
     let (mut list, mut time) = (Vec::with_capacity(gets), 0.0);
     while list.len() < gets {
         let place = generator.random.below(visits.len() as u64) as usize;
         if visits[place].next == visits[place].end {
-            visits[place] = generator.visit();
+            let Some(visit) = generator.visit() else {
+                visits.swap_remove(place);
+                continue;
+            };
+            visits[place] = visit;
         }
         let Visit { client, next: url, .. } = visits[place];
         visits[place].next += 1;
@@ -80,20 +94,42 @@ pub fn generate(model: &Model, gets: usize, seed: u64) -> Trace {
     }
 }
 
+impl Left {
+    /// The share of what is left that repeats an earlier get.
+    fn repeats(&self) -> f64 {
+        (self.gets - self.firsts) as f64 / self.gets as f64
+    }
+
+    /// Gives a visit as much of a page as there is left, which is all of a new one.
+    fn give(&mut self, count: u32, is_new: bool) -> u32 {
+        let given = if is_new { count.into() } else { (self.gets - self.firsts).min(count.into()) };
+        self.gets -= given;
+        self.firsts -= if is_new { given } else { 0 };
+        given as u32
+    }
+}
+
 impl Generator<'_> {
-    fn visit(&mut self) -> Visit {
+    /// What a client does next; none when all gets are given.
+    fn visit(&mut self) -> Option<Visit> {
+        if self.left.as_ref().is_some_and(|left| left.gets == 0) {
+            return None;
+        }
         // Squared, so that a few clients fetch much more than most.
         let client = (self.random.unit().powi(2) * f64::from(self.model.clients)) as u32;
-        let page = if self.random.chance(self.model.repeats) { self.old_page() } else { None };
+        let known = self.sizes.len();
+        let repeats = self.left.as_ref().map_or(self.model.repeats, Left::repeats);
+        let page = if self.random.chance(repeats) { self.old_page() } else { None };
         let page = page.unwrap_or_else(|| self.new_page());
         if self.pages[page as usize].again {
             self.history.push(page);
         }
         let Page { first, count, .. } = self.pages[page as usize];
-        Visit { client, next: first, end: first + count }
+        let count = self.left.as_mut().map_or(count, |left| left.give(count, first as usize >= known));
+        Some(Visit { client, next: first, end: first + count })
     }
 
-    /// A page fetched some fetches ago.
+    /// A page fetched some fetches ago; none where there is none to be fetched again, unless it must be an old one.
     fn old_page(&mut self) -> Option<u32> {
         let past = self.history.len();
         for _ in 0..TRIES.min(past as u32) {
@@ -106,11 +142,13 @@ impl Generator<'_> {
                 return Some(self.history[place]);
             }
         }
-        None
+        let is_new_allowed = self.left.as_ref().is_none_or(|left| left.firsts > 0);
+        if is_new_allowed { None } else { (self.pages.len() as u32).checked_sub(1) }
     }
 
     fn new_page(&mut self) -> u32 {
-        let count = 1 + self.geometric(self.model.burst - 1.0);
+        let most = self.left.as_ref().map_or(u32::MAX, |left| u32::try_from(left.firsts).unwrap_or(u32::MAX));
+        let count = (1 + self.geometric(self.model.burst - 1.0)).min(most);
         let site = self.site();
         let first = self.sizes.len() as u32;
         let sizes: Vec<f64> = (0..count).map(|_| self.size()).collect();
@@ -189,6 +227,33 @@ mod tests {
                 assert!((mean / model.mean_size - 1.0).abs() < 0.35, "{} seed {seed}: {mean}", model.name);
             }
         }
+    }
+
+    #[test]
+    fn a_trace_has_exactly_as_many_urls_as_the_published_one() {
+        let urls = |trace: &Trace| trace.gets.iter().map(|get| get.url).collect::<HashSet<_>>().len();
+        for seed in 0..6 {
+            let trace = generate(&IRCACHE, 97_462, seed);
+            assert_eq!((trace.gets.len(), urls(&trace), trace.urls()), (97_462, 57_685, 57_685), "{seed}");
+        }
+        for gets in [0, 1, 2, 3, 10, 97, 4000] {
+            for (seed, model) in (0..20).flat_map(|seed| [(seed, &IRCACHE), (seed, &BU95)]) {
+                let trace = generate(model, gets, seed);
+                let expected = model.urls_of(gets).map(|urls| urls as usize).expect("published");
+                let found = (trace.gets.len(), urls(&trace), trace.urls());
+                assert_eq!(found, (gets, expected, expected), "{} {seed}", model.name);
+            }
+        }
+    }
+
+    #[test]
+    fn a_shorter_trace_has_as_many_urls_in_proportion() {
+        let of = |model: &Model, gets| model.urls_of(gets).expect("published");
+        assert_eq!(
+            [0, 1, 4000, 97_462, 974_620].map(|gets| of(&IRCACHE, gets)),
+            [0, 1, 2367, 57_685, 576_850]
+        );
+        assert_eq!((of(&BU95, 135_382), DEC.urls_of(1000)), (50_237, None));
     }
 
     #[test]
