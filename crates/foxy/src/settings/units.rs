@@ -21,6 +21,12 @@ pub fn parse_duration(text: &str) -> Result<Duration, String> {
         .ok_or_else(|| format!("duration {text:?} is more than can be counted"))
 }
 
+/// Reads a duration of which there must be some.
+pub fn parse_positive_duration(text: &str) -> Result<Duration, String> {
+    let refuse = || format!("duration {text:?} is none at all; write one such as 500ms, 30s, 5m, 2h or 1d");
+    parse_duration(text).and_then(|time| if time.is_zero() { Err(refuse()) } else { Ok(time) })
+}
+
 /// Writes a duration in its largest whole unit.
 pub fn show_duration(duration: Duration) -> String {
     let milliseconds = u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
@@ -52,5 +58,16 @@ mod tests {
             assert!(parse_duration(text).is_err(), "{text}");
         }
         assert!(parse_duration("999999999999999999d").is_err());
+    }
+
+    #[test]
+    fn no_time_at_all_is_refused_where_there_must_be_some() {
+        for text in ["0s", "0ms", "00d", "30"] {
+            assert!(
+                parse_positive_duration(text).is_err_and(|error| error.contains("such as 500ms")),
+                "{text}"
+            );
+        }
+        assert_eq!(parse_positive_duration("1ms"), Ok(Duration::from_millis(1)));
     }
 }

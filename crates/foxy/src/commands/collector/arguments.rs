@@ -3,7 +3,7 @@
 use crate::failure::Failure;
 use crate::lab::arguments::{count, fail_if, option, path, switch};
 use crate::lab::{certificates, collector, records, trust};
-use crate::settings::units::parse_duration;
+use crate::settings::units::{parse_duration, parse_positive_duration};
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use foxy_base::ByteSize;
 use foxy_lab::collector::{CollectorOptions, Listen, MOST_PROXIES, Reach, SpoolFile};
@@ -69,7 +69,9 @@ fn costs() -> Vec<Arg> {
             "network-cost",
             "A round trip to the origin, beside what it takes: one to connect, one to the first byte",
         ),
-        time("time-limit", "For how long nothing may happen in an exchange").default_value("60s"),
+        time("time-limit", "For how long nothing may happen in an exchange")
+            .default_value("60s")
+            .value_parser(parse_positive_duration),
     ]
 }
 

@@ -7,7 +7,7 @@ use super::{check, clients};
 use crate::failure::Failure;
 use crate::lab::arguments::{count, fail_if, html, option, path, positive, switch};
 use crate::lab::{logs, records, seed, workloads};
-use crate::settings::units::parse_duration;
+use crate::settings::units::{parse_duration, parse_positive_duration};
 use clap::{Arg, ArgAction, ArgGroup, ArgMatches, Command, value_parser};
 use foxy_lab::leap::Pace;
 use foxy_workload::trace::synthetic::MODELS;
@@ -115,7 +115,7 @@ fn how() -> Vec<Arg> {
             .value_parser(parse_duration),
         option("time-limit", "TIME", "After how long an answer counts as missing")
             .default_value("30s")
-            .value_parser(parse_duration),
+            .value_parser(parse_positive_duration),
         option(
             "most-in-flight",
             "N",

@@ -4,7 +4,7 @@ use super::arguments::{LIVE_RATE, is_reverse, most};
 use crate::failure::Failure;
 use crate::lab::arguments::{count, option};
 use crate::lab::certificates;
-use crate::settings::units::parse_duration;
+use crate::settings::units::parse_positive_duration;
 use crate::terminal;
 use clap::{Arg, ArgMatches, value_parser};
 use foxy_lab::collector::Reach;
@@ -23,7 +23,7 @@ pub fn arguments() -> Vec<Arg> {
         .value_parser(value_parser!(SocketAddr))
         .conflicts_with_all(["workload", "like", "recorded", "clients"]),
         option("for", "TIME", "Stop taking clients' requests after this long")
-            .value_parser(parse_duration)
+            .value_parser(parse_positive_duration)
             .requires("listen"),
         option(
             "most-connections",

@@ -4,7 +4,7 @@ use crate::failure::Failure;
 use crate::lab::arguments::{count, fail_if, html, option, switch};
 use crate::lab::peers::single::{self, Single};
 use crate::lab::{records, seed};
-use crate::settings::units::parse_duration;
+use crate::settings::units::{parse_duration, parse_positive_duration};
 use clap::{Arg, ArgMatches, Command, value_parser};
 use foxy_base::ByteSize;
 use foxy_workload::wpb::{Sizes, Wpb};
@@ -73,7 +73,7 @@ fn what() -> Vec<Arg> {
         )
         .value_parser(value_parser!(ByteSize)),
         option("time-limit", "TIME", "After how long an answer counts as missing (the latency and 60s)")
-            .value_parser(parse_duration),
+            .value_parser(parse_positive_duration),
         seed::argument("Seed of every choice"),
         switch("quick", "Fewer requests and a short latency: about a minute"),
     ]
