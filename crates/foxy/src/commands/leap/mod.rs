@@ -81,6 +81,9 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     let stopped = (interrupted.load(Relaxed) && !meant).then_some("stopped by a signal");
     let proxies = started.map(|started| started.end(report.requests));
     drop(passthrough);
+    if interrupted.load(Relaxed) {
+        terminal::report(Level::Info, "leap: stopped; working out by how much the paths differ");
+    }
     let collected = collector.map(Collector::stop);
     let bandwidth = match (&collected, &own_origin) {
         (Some(collected), _) => Bandwidth::of_collector(&report, collected),

@@ -4,7 +4,7 @@
 use super::arguments::Named;
 use crate::failure::Failure;
 use crate::lab::arguments::{option, switch};
-use crate::lab::peers::up::{Up, Used};
+use crate::lab::peers::up::{Beside, Up, Used};
 use crate::lab::peers::{Description, Holding, Peer, choice, ready};
 use crate::lab::temporary::Temporary;
 use crate::terminal::{self, Level};
@@ -75,7 +75,7 @@ pub fn alike(chosen: &[Chosen], paths: &[leap::Path]) -> Vec<(usize, usize)> {
 
 /// The proxies that run, with their folder; dropped, they are ended and it is removed.
 pub struct Started {
-    up: Vec<Up>,
+    up: Beside,
     found: Vec<Record>,
     failed: Vec<String>,
     _folder: Temporary,
@@ -109,7 +109,7 @@ impl Started {
         let size = |name| *matches.get_one::<ByteSize>(name).expect("has a default");
         let (disk, memory) = (size("disk"), size("memory"));
         let ground = Ground { folder: folder.path(), disk, memory, host, workload, interrupted };
-        let (mut up, mut found, mut failed) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut up, mut found, mut failed) = (Beside::default(), Vec::new(), Vec::new());
         for (one, &place) in chosen.iter().zip(places) {
             match ground.start(one, place) {
                 Ok((proxy, set_up)) => {
@@ -117,7 +117,7 @@ impl Started {
                         .iter_mut()
                         .filter(|known| known.name == one.name)
                         .for_each(|known| known.address = proxy.address);
-                    up.push(proxy);
+                    up.0.push(proxy);
                     found.push(set_up);
                 }
                 Err(_) if interrupted.load(Relaxed) => {
@@ -131,23 +131,22 @@ impl Started {
                 }
             }
         }
-        if up.is_empty() {
+        if up.0.is_empty() {
             return Err(Failure::Failed("leap: no proxy came up; what each said last stands above".into()));
         }
-        up.iter_mut().for_each(Up::begin);
+        up.0.iter_mut().for_each(Up::begin);
         Ok(Self { up, found, failed, _folder: folder })
     }
 
     /// Ends them; what there is to say of them for people, after `requests` requests to each.
     pub fn end(mut self, requests: u64) -> Ended {
         let mut used = Vec::new();
-        for proxy in self.up {
-            let name = proxy.name.clone();
-            match proxy.end() {
+        for proxy in &mut self.up.0 {
+            match proxy.used() {
                 Ok(proxy) => used.push(proxy),
                 Err(why) => {
                     terminal::report(Level::Warning, &format!("leap: {why}"));
-                    self.found.push(Record::FailedRun { subject: name, reason: why.clone() });
+                    self.found.push(Record::FailedRun { subject: proxy.name.clone(), reason: why.clone() });
                     self.failed.push(why);
                 }
             }

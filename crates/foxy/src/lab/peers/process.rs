@@ -5,6 +5,8 @@ use super::memory_limit::MemoryLimit;
 use super::usage::{self, Usage};
 use super::{Description, Peer, Plan};
 use crate::process_table::{Process, family, left_of_group};
+use crate::terminal::{self, Level};
+use foxy_base::{Instant, clock};
 use rustix::process::{Pid, Signal, geteuid, kill_process, kill_process_group};
 use std::fs::{File, Permissions};
 use std::io::{self, Read, Seek, SeekFrom};
@@ -16,6 +18,8 @@ use std::time::Duration;
 
 /// How long a proxy may take to end when it is asked to, before it is ended.
 const GRACE: Duration = Duration::from_secs(15);
+/// How long that may take before it is said what is being waited for.
+const SILENCE: Duration = Duration::from_secs(1);
 /// How often it is looked whether something has happened.
 const TICK: Duration = Duration::from_millis(20);
 
@@ -29,7 +33,10 @@ struct User {
 
 /// A proxy that was started; dropped, it is ended.
 pub struct Running {
+    name: &'static str,
     child: Child,
+    /// Since when it has been asked to end.
+    asked_to_end: Option<Instant>,
     messages: PathBuf,
     /// Its own processes, as seen last.
     family: Vec<Process>,
@@ -71,7 +78,7 @@ impl Running {
         }
         let child = command(&plan.serve).and_then(|mut command| command.spawn());
         let child = child.map_err(|error| failed("it cannot be started", error))?;
-        let running = Self { child, messages, family: Vec::new() };
+        let running = Self { name: peer.name, child, asked_to_end: None, messages, family: Vec::new() };
         if let Some(limit) = limit {
             limit.hold(running.child.id()).map_err(|error| failed("its memory cannot be limited", error))?;
         }
@@ -100,22 +107,52 @@ impl Running {
         usage::of(&self.family)
     }
 
-    /// Asks it to end, waits, and ends what is left of it.
-    pub fn stop(&mut self) {
+    /// Asks it to end, once, and does not wait: so that others can be asked meanwhile.
+    pub fn ask_to_end(&mut self) {
+        if self.asked_to_end.is_some() || self.ended().is_some() {
+            return;
+        }
+        // Once it is gone, it is not known any more what it started.
         let seen = std::mem::replace(&mut self.family, family(self.child.id()));
         self.family.extend(seen);
-        let group = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw);
-        if self.ended().is_none() {
-            if let Some(group) = group {
-                let _gone_meanwhile = kill_process(group, Signal::TERM);
+        self.asked_to_end = Some(clock::monotonic());
+        if let Some(process) = self.group() {
+            let _gone_meanwhile = kill_process(process, Signal::TERM);
+        }
+    }
+
+    /// Its own process, which is the first of its group.
+    fn group(&self) -> Option<Pid> {
+        i32::try_from(self.child.id()).ok().and_then(Pid::from_raw)
+    }
+
+    /// Waits until it has ended, but not for longer than it may take.
+    fn wait_since(&mut self, asked: Instant) {
+        let mut is_said = false;
+        while self.ended().is_none() {
+            let waited = clock::monotonic().since(asked);
+            if waited >= GRACE {
+                return;
             }
-            let mut waited = Duration::ZERO;
-            while self.ended().is_none() && waited < GRACE {
-                std::thread::sleep(TICK);
-                waited += TICK;
+            if waited >= SILENCE && !is_said {
+                let (name, most) = (self.name, GRACE.as_secs());
+                terminal::report(
+                    Level::Info,
+                    &format!("waiting for {name} to end, which may take it {most} s"),
+                );
+                is_said = true;
             }
+            std::thread::sleep(TICK);
+        }
+    }
+
+    /// Asks it to end where that has not been done, waits, and ends what is left of it.
+    pub fn stop(&mut self) {
+        self.ask_to_end();
+        if let Some(asked) = self.asked_to_end.filter(|_| self.ended().is_none()) {
+            self.wait_since(asked);
             // A group keeps its number while it has members; without members there is nobody to end.
-            if let Some(group) = group {
+            if let Some(group) = self.group() {
                 let _none_left = kill_process_group(group, Signal::KILL);
             }
             let _reaped = self.child.wait();
@@ -190,85 +227,4 @@ fn last_lines(file: &Path) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::lab::peers::Holding;
-    use foxy_base::ByteSize;
-
-    fn described(folder: &Path) -> Description {
-        Description {
-            folder: folder.join("proxy"),
-            beside: Vec::new(),
-            listen: "127.0.0.1:1".parse().expect("an address"),
-            origin: "127.0.0.1:2".parse().expect("an address"),
-            disk: ByteSize(1 << 20),
-            memory: ByteSize(1 << 20),
-            holding: Holding::Disk,
-            cores: 1,
-        }
-    }
-
-    fn shell(script: &str, folder: &Path) -> Result<Running, String> {
-        let plan = Plan { serve: vec!["-c".into(), script.into()], ..Plan::default() };
-        let peer = Peer::find("nginx").expect("known");
-        Running::start(&peer, Path::new("/bin/sh"), &described(folder), &plan, None)
-    }
-
-    /// A proxy that has started another process.
-    fn with_child(folder: &Path) -> (Running, Process) {
-        std::fs::set_permissions(folder, Permissions::from_mode(0o755)).expect("readable");
-        let running = shell("sleep 600 & echo $! >child; wait", folder).expect("started");
-        let file = folder.join("proxy/child");
-        let child = loop {
-            match std::fs::read_to_string(&file).ok().and_then(|text| text.trim().parse::<u32>().ok()) {
-                Some(child) => break child,
-                None => std::thread::sleep(TICK),
-            }
-        };
-        (running, Process::find(child).expect("it runs"))
-    }
-
-    fn check_that_it_ends(child: &Process) {
-        let mut looks = 0;
-        while child.still_runs() && looks < 500 {
-            std::thread::sleep(TICK);
-            looks += 1;
-        }
-        assert!(!child.still_runs(), "{child:?} still runs");
-    }
-
-    #[test]
-    fn what_a_proxy_started_ends_with_it() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let (mut running, child) = with_child(folder.path());
-        assert!(running.usage().is_some_and(|usage| usage.resident > 0));
-        running.stop();
-        assert!(running.ended().is_some());
-        check_that_it_ends(&child);
-    }
-
-    #[test]
-    fn what_a_proxy_leaves_behind_that_was_killed_ends_too() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let (mut running, child) = with_child(folder.path());
-        running.child.kill().and_then(|()| running.child.wait()).expect("killed");
-        assert!(child.still_runs());
-        running.stop();
-        check_that_it_ends(&child);
-    }
-
-    #[test]
-    fn a_proxy_that_ends_at_once_is_known_by_its_last_words() {
-        let folder = tempfile::tempdir().expect("a folder");
-        std::fs::set_permissions(folder.path(), Permissions::from_mode(0o755)).expect("readable");
-        let mut running = shell("echo no such directive; exit 1", folder.path()).expect("started");
-        let status = loop {
-            match running.ended() {
-                Some(status) => break status,
-                None => std::thread::sleep(TICK),
-            }
-        };
-        assert_eq!((status.code(), running.last_words().as_str()), (Some(1), "no such directive"));
-        assert!(running.usage().is_none());
-    }
-}
+mod tests;

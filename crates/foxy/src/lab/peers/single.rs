@@ -100,9 +100,9 @@ impl Single {
     }
 
     /// Ends it; how it was set up and what it used for so many requests, and why it came to nothing, if it did.
-    pub fn end(self, requests: u64) -> (Vec<Record>, Option<String>) {
+    pub fn end(mut self, requests: u64) -> (Vec<Record>, Option<String>) {
         let mut found = vec![self.set_up];
-        match self.up.end() {
+        match self.up.used() {
             Ok(used) => found.extend(used.records(requests)),
             Err(why) => return (found, Some(why)),
         }

@@ -22,6 +22,16 @@ pub struct Up {
     before: Duration,
 }
 
+/// Those that are up beside each other; dropped, all are asked to end, and then each is waited for.
+#[derive(Default)]
+pub struct Beside(pub Vec<Up>);
+
+impl Drop for Beside {
+    fn drop(&mut self) {
+        self.0.iter_mut().for_each(|up| up.running.ask_to_end());
+    }
+}
+
 /// What it used while it was measured.
 pub struct Used {
     /// What it is called.
@@ -64,11 +74,11 @@ impl Up {
         self.before = self.running.usage().unwrap_or_default().processor;
     }
 
-    /// Ends it; what it used.
+    /// What it used so far.
     ///
     /// # Errors
-    /// When it had ended before, in one line.
-    pub fn end(mut self) -> Result<Used, String> {
+    /// When it has ended, in one line.
+    pub fn used(&mut self) -> Result<Used, String> {
         if let Some(status) = self.running.ended() {
             return Err(format!(
                 "{} ended in the middle ({status}): {}",
@@ -79,7 +89,7 @@ impl Up {
         let usage = self.running.usage();
         let usage = usage.ok_or_else(|| format!("{} ended before it was known what it used", self.name))?;
         let processor = usage.processor.saturating_sub(self.before);
-        Ok(Used { name: self.name, processor, resident: usage.resident })
+        Ok(Used { name: self.name.clone(), processor, resident: usage.resident })
     }
 }
 
