@@ -128,6 +128,18 @@ impl RequestHead {
         }
     }
 
+    /// How many times it may still be passed on, where it says (RFC 9110 §7.6.2); more than can be counted is as many as can. Max-Forwards
+    /// means something in OPTIONS and TRACE only.
+    #[must_use]
+    pub fn hops_left(&self) -> Option<u64> {
+        if !matches!(self.method, Method::Options | Method::Trace) {
+            return None;
+        }
+        let digits = self.headers.get_str("max-forwards")?.trim();
+        let number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+        number.then(|| digits.parse().unwrap_or(u64::MAX))
+    }
+
     /// The target to send to an origin server: path and query, with `/` for an empty path, or `*` for OPTIONS
     /// without path and query (RFC 9112 §3.2.1, §3.2.4). `None` for CONNECT.
     #[must_use]

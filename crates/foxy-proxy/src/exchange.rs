@@ -20,8 +20,7 @@ use crate::stored::Stored;
 use crate::upstream::{ChosenBy, Origin, Scheme};
 use foxy_base::WallTime;
 use foxy_http::{
-    Authority, BodyLength, Headers, Method, RequestHead, TargetForm, names_other_fields_away,
-    upgrade_protocol,
+    Authority, BodyLength, Method, RequestHead, TargetForm, names_other_fields_away, upgrade_protocol,
 };
 use foxy_rules::reuse::may_reuse_under;
 use foxy_rules::validate::must_reach_origin;
@@ -56,7 +55,7 @@ pub(crate) fn plan(head: &RequestHead, body: BodyLength, over: Scheme, mode: &Mo
         Ok(found) => found,
         Err(reason) => return Plan::Refuse(reason),
     };
-    let hops_left = hops_left(&head.headers);
+    let hops_left = head.hops_left();
     match head.method {
         Method::Other(ref name) if &**name == "PURGE" => return Plan::Purge(key),
         Method::Trace if hops_left == Some(0) => return Plan::Refuse(ErrorReason::TraceHere),
@@ -70,13 +69,6 @@ pub(crate) fn plan(head: &RequestHead, body: BodyLength, over: Scheme, mode: &Mo
         Some(reason) => Plan::Forward(origin, key, reason),
         None => Plan::LookUp(origin, key),
     }
-}
-
-/// How many times a request may still be passed on (RFC 9110 §7.6.2), if it says; more than can be counted is as many as can.
-pub(crate) fn hops_left(headers: &Headers) -> Option<u64> {
-    let digits = headers.get_str("max-forwards")?.trim();
-    let number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
-    number.then(|| digits.parse().unwrap_or(u64::MAX))
 }
 
 fn in_a_circle(head: &RequestHead, via_name: &str) -> bool {

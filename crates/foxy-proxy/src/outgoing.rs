@@ -1,6 +1,5 @@
 //! Requests on their way to an origin: what of a client's request goes on, and what is added.
 
-use crate::exchange::hops_left;
 use crate::fields::View;
 use crate::stored::Stored;
 use crate::upstream::{Origin, RequestBody, UpstreamRequest};
@@ -35,9 +34,7 @@ pub(crate) fn forwarded(
         headers.append("Connection", "TE");
         headers.append("TE", "trailers");
     }
-    if matches!(head.method, Method::Options | Method::Trace)
-        && let Some(left) = hops_left(&headers)
-    {
+    if let Some(left) = head.hops_left() {
         headers.set("Max-Forwards", left.saturating_sub(1).to_string());
     }
     UpstreamRequest { origin, method: head.method.clone(), target: target(head), headers, body }

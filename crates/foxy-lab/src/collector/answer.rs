@@ -1,8 +1,8 @@
 //! An answer, from the moment somebody asks for it: one exchange with the origin writes it, and everybody who asked reads it, each
 //! at a pace of its own. It does no IO but that of the spool.
 
+use super::failure::Failure;
 use super::marks::{Mark, Marks};
-use super::reasons::Failure;
 use super::spool::{Body, Spool};
 use foxy_base::Instant;
 use foxy_http::{BodyLength, ResponseHead};

@@ -4,8 +4,8 @@
 mod http2;
 
 use super::answer::{Answer, End, Start};
+use super::failure::Failure;
 use super::key::Destination;
-use super::reasons::Failure;
 use super::request::Request;
 use super::shared::Shared;
 use super::table::{self, Slot};
@@ -181,6 +181,9 @@ impl Exchange<'_> {
         }
         if request.has_body {
             framing::set_body_length(&mut headers, BodyLength::Length(request.body.len() as u64));
+        }
+        if let Some(left) = request.head.hops_left() {
+            headers.set("Max-Forwards", left.saturating_sub(1).to_string());
         }
         headers.append("Via", &self.shared.via);
         headers

@@ -2,7 +2,7 @@
 //! first time. A request that comes while its proxy is paying pays the rest. Pure: it resolves nothing and takes `now`.
 
 use super::ProxyId;
-use super::reasons::Failure;
+use super::failure::Failure;
 use foxy_base::Instant;
 use std::collections::{HashMap, VecDeque};
 use std::net::IpAddr;

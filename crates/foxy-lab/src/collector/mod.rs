@@ -7,6 +7,7 @@
 
 mod answer;
 mod condition;
+mod failure;
 mod fetch;
 mod hosts;
 pub(crate) mod key;
@@ -30,9 +31,10 @@ mod table_tests;
 #[cfg(test)]
 mod tests;
 
+pub use failure::Failure;
 pub use line::{Line, Source};
 pub use reach::Reach;
-pub use reasons::{Failure, Refusal};
+pub use reasons::Refusal;
 pub use report::{CollectorReport, OfProxy};
 pub use server::Collector;
 pub use spool::BlockFile;

@@ -1,8 +1,9 @@
 //! Whom the Collector asks: synthetic origins on this machine and in private networks, unless it was told that it may ask live
 //! ones, and those at a limited rate (R132). Pure.
 
+use super::failure::Failure;
 use super::hosts::Resolved;
-use super::reasons::{Failure, Refusal};
+use super::reasons::Refusal;
 use foxy_base::Instant;
 use foxy_http::Method;
 use std::net::{IpAddr, Ipv4Addr};

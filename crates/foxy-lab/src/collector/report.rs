@@ -1,7 +1,8 @@
 //! What a Collector counts, and the run records that it becomes.
 
+use super::failure::Failure;
 use super::line::{Line, Source};
-use super::reasons::{Failure, Refusal};
+use super::reasons::Refusal;
 use crate::tls::NotEntered;
 use foxy_report::{Latencies, Measure, Record};
 use std::time::Duration;

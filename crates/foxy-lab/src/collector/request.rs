@@ -133,6 +133,11 @@ fn accept(
     within: &Within,
 ) -> Result<Request, Refused> {
     let refused = |reason| Refused::of(&head, reason);
+    match (head.hops_left(), &head.method) {
+        (Some(0), Method::Trace) => return Err(refused(Refusal::TraceHere)),
+        (Some(0), _) => return Err(refused(Refusal::OptionsHere)),
+        _ => {}
+    }
     let named = Destination::of(&head, within.scheme()).ok_or_else(|| refused(Refusal::OtherScheme))?;
     if !within.takes(&named) {
         return Err(refused(Refusal::Misdirected));

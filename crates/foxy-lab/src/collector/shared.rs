@@ -1,11 +1,12 @@
 //! What all connections of a Collector share on its one thread.
 
 use super::answer::Answer;
+use super::failure::Failure;
 use super::hosts::{Hosts, Lookup, Resolved};
 use super::key::Destination;
 use super::line::Line;
 use super::reach::Pacer;
-use super::reasons::{Failure, Refusal};
+use super::reasons::Refusal;
 use super::request::Request;
 use super::spool::Spool;
 use super::table::Table;

@@ -2,7 +2,7 @@
 //! knows no HTTP.
 
 use super::SpoolFile;
-use super::reasons::Failure;
+use super::failure::Failure;
 use bytes::{Bytes, BytesMut};
 use std::cell::RefCell;
 use std::fmt;

@@ -1,6 +1,6 @@
 //! Bodies in memory and in a file: as they were, bounded, and on a disk that takes no more.
 
-use super::reasons::Failure;
+use super::failure::Failure;
 use super::spool::{BLOCK, BlockFile, Body, Spool};
 use bytes::Bytes;
 use std::cell::RefCell;

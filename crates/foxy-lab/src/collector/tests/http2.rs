@@ -68,7 +68,10 @@ fn a_body_that_breaks_off_resets_its_stream_and_a_refusal_ends_only_its_own() {
         String::from_utf8_lossy(&got.body).trim_end(),
         format!("foxy collector: {}", Refusal::OtherScheme.description())
     );
+    let got = http2(to, None, crate::tls::by_hand::get("http://user:word@127.0.0.1/"));
+    assert_eq!((got.status, got.reset), (Refusal::NotHttp.status(), false), "RFC 9113 §8.3.1");
     let report = collector.report();
+    assert_eq!(report.refused(Refusal::NotHttp), 1);
     assert_eq!(
         (report.aborted, report.refused(Refusal::OtherScheme), report.failed(Failure::ClosedEarly)),
         (1, 1, 1)

@@ -129,6 +129,11 @@ fn what_cannot_be_asked_is_refused_with_its_reason_and_counted() {
         ("CONNECT a.test:443 HTTP/1.1\r\nHost: a.test:443\r\n\r\n".to_owned(), Refusal::NoAuthority),
         ("GET ftp://a.test/ HTTP/1.1\r\nHost: a.test\r\n\r\n".into(), Refusal::OtherScheme),
         ("nonsense\r\n\r\n".into(), Refusal::NotHttp),
+        (
+            "OPTIONS http://127.0.0.1/ HTTP/1.1\r\nHost: x\r\nMax-Forwards: 0\r\n\r\n".into(),
+            Refusal::OptionsHere,
+        ),
+        ("TRACE http://127.0.0.1/ HTTP/1.1\r\nHost: x\r\nMax-Forwards: 0\r\n\r\n".into(), Refusal::TraceHere),
         (format!("GET http://127.0.0.1/ HTTP/1.1\r\nHost: x\r\nVia: 1.1 a, {via}\r\n\r\n"), Refusal::Loop),
         (format!("GET / HTTP/1.1\r\nHost: {to}\r\n\r\n"), Refusal::Loop),
         (
@@ -146,6 +151,20 @@ fn what_cannot_be_asked_is_refused_with_its_reason_and_counted() {
             "{reason:?}: {got:?}"
         );
         assert!(collector.report().refused(reason) > before, "{reason:?}");
+    }
+}
+
+#[test]
+fn an_origin_gets_one_less_of_max_forwards_where_it_means_something() {
+    let origin = Origin::numbering("");
+    let collector = collector(1, |_| {});
+    for (method, left) in [("OPTIONS", "6"), ("TRACE", "6"), ("GET", "7")] {
+        let url = origin.url(&format!("/{method}"));
+        let text =
+            format!("{method} {url} HTTP/1.1\r\nHost: x\r\nMax-Forwards: 7\r\nConnection: close\r\n\r\n");
+        assert_eq!(send(collector.addresses()[0], &text).status, 200);
+        let asked = origin.requests.lock().expect("not poisoned").pop().expect("asked");
+        assert!(asked.contains(&format!("\r\nMax-Forwards: {left}\r\n")), "{asked}");
     }
 }
 

@@ -8,7 +8,7 @@ use crate::collector::key::Destination;
 use crate::leap::{Asked, Message};
 use crate::tls::entrance::Within;
 use bytes::Bytes;
-use foxy_http::{RequestHead, TargetForm, Version, strip_hop_by_hop};
+use foxy_http::{Method, RequestHead, TargetForm, Version, strip_hop_by_hop};
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,6 +17,11 @@ use std::time::Duration;
 pub fn admit(hall: &Hall, head: &RequestHead, client: IpAddr, within: &Within) -> Result<Asked, Refusal> {
     if hall.over.get() {
         return Err(Refusal::Over);
+    }
+    match (head.hops_left(), &head.method) {
+        (Some(0), Method::Trace) => return Err(Refusal::TraceHere),
+        (Some(0), _) => return Err(Refusal::OptionsHere),
+        _ => {}
     }
     match head.target.form() {
         TargetForm::Asterisk => return Err(Refusal::OtherScheme),
@@ -71,6 +76,9 @@ fn message(hall: &Hall, head: &RequestHead, client: IpAddr) -> Message {
     }
     if hall.means.run.numbers.is_some() {
         fields.remove(REQUEST_ID);
+    }
+    if let Some(left) = head.hops_left() {
+        fields.set("Max-Forwards", left.saturating_sub(1).to_string());
     }
     fields.append("Via", via(hall, head.version));
     // Copies have the version of their client (R106), as far as it is one that every proxy speaks.

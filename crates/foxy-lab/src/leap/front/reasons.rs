@@ -38,11 +38,15 @@ pub enum Refusal {
     BodyTooLarge,
     /// The request has been here already.
     Loop,
+    /// An OPTIONS that may not be passed on (RFC 9110 §7.6.2).
+    OptionsHere,
+    /// A TRACE that may not be passed on.
+    TraceHere,
 }
 
 impl Refusal {
     /// Every reason, in the order of a report's counts.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 18] = [
         Self::TooManyConnections,
         Self::TooManyRequests,
         Self::Over,
@@ -59,6 +63,8 @@ impl Refusal {
         Self::OtherScheme,
         Self::BodyTooLarge,
         Self::Loop,
+        Self::OptionsHere,
+        Self::TraceHere,
     ];
 
     /// Its name in tables and records.
@@ -81,6 +87,8 @@ impl Refusal {
             Self::OtherScheme => "other_scheme",
             Self::BodyTooLarge => "body_too_large",
             Self::Loop => "loop",
+            Self::OptionsHere => "options_here",
+            Self::TraceHere => "trace_here",
         }
     }
 
@@ -92,10 +100,11 @@ impl Refusal {
             Self::RateLimited => 429,
             Self::Stranger | Self::MethodNotAllowed | Self::FarHost | Self::NotVouched => 403,
             Self::NotHttp | Self::NoHost => 400,
-            Self::NoAuthority | Self::TunnelWithin | Self::OtherScheme => 501,
+            Self::NoAuthority | Self::TunnelWithin | Self::OtherScheme | Self::TraceHere => 501,
             Self::Misdirected => 421,
             Self::BodyTooLarge => 413,
             Self::Loop => 508,
+            Self::OptionsHere => 200,
         }
     }
 
@@ -125,6 +134,8 @@ impl Refusal {
             Self::OtherScheme => "only http and https URLs can be asked for",
             Self::BodyTooLarge => "the request's body is larger than 1 MiB, which is what is held of one",
             Self::Loop => "this request has been here already, or is for this address itself",
+            Self::OptionsHere => "OPTIONS may not be passed on and ends here; every method is passed on",
+            Self::TraceHere => "TRACE may not be passed on; it ends here and is not answered",
         }
     }
 }

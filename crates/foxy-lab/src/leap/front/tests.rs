@@ -105,6 +105,25 @@ fn every_path_gets_method_version_fields_and_body_without_those_of_the_clients_c
 }
 
 #[test]
+fn every_path_gets_one_less_of_max_forwards_where_it_means_something() {
+    let (say, said) = channel();
+    let origin = server(move |text| {
+        let _nobody_listens = say.send(text.to_owned());
+        Some(whole("", "ok"))
+    });
+    let running = start(two(origin, origin), front());
+    for (method, left) in [("OPTIONS", "6"), ("TRACE", "6"), ("GET", "7")] {
+        running.ask(&format!("{method} /a HTTP/1.1\r\nMax-Forwards: 7\r\n{LAST}"));
+        for asked in [said.recv(), said.recv()] {
+            let asked = asked.expect("both are asked");
+            assert!(asked.starts_with(method), "{asked}");
+            assert!(asked.contains(&format!("\r\nMax-Forwards: {left}\r\n")), "{asked}");
+        }
+    }
+    drop(running.stop());
+}
+
+#[test]
 fn a_proxy_that_hangs_costs_the_client_nothing_and_a_dead_origin_is_said() {
     let running = start(two(honest(), server(|_| None)), front());
     assert!(running.ask(&format!("GET /a HTTP/1.1\r\n{LAST}")).ends_with("the body of /a"));
@@ -145,6 +164,13 @@ fn what_is_not_to_be_asked_is_refused_by_name_and_counted() {
     check(front(), 8, "what?\r\n\r\n", Refusal::NotHttp);
     check(front(), 8, "CONNECT o.test:443 HTTP/1.1\r\nHost: o.test:443\r\n\r\n", Refusal::NoAuthority);
     check(front(), 8, &format!("GET ftp://o.test/ HTTP/1.1\r\n{LAST}"), Refusal::OtherScheme);
+    for (method, target, reason) in [
+        ("OPTIONS", "*", Refusal::OptionsHere),
+        ("OPTIONS", "/a", Refusal::OptionsHere),
+        ("TRACE", "/a", Refusal::TraceHere),
+    ] {
+        check(front(), 8, &format!("{method} {target} HTTP/1.1\r\nMax-Forwards: 0\r\n{LAST}"), reason);
+    }
     check(front(), 0, &format!("GET /a HTTP/1.1\r\n{LAST}"), Refusal::TooManyRequests);
     check(Front { most_connections: 0, ..front() }, 8, "", Refusal::TooManyConnections);
     check(Front { any_host: false, ..front() }, 8, &format!("GET / HTTP/1.1\r\n{LAST}"), Refusal::FarHost);
