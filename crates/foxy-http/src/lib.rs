@@ -47,6 +47,6 @@ pub use framing::BodyLength;
 pub use headers::{Headers, InvalidHeader};
 pub use limits::Limits;
 pub use message::{Method, RequestHead, ResponseHead, Version, reason_phrase};
-pub use response::{NotReusable, ResponseDecoder, ResponseEvent};
+pub use response::{NotReusable, ResponseDecoder, ResponseEvent, may_begin_response};
 pub use scheme::Scheme;
 pub use target::{Authority, Target, TargetForm};

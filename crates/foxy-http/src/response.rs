@@ -40,6 +40,15 @@ pub enum NotReusable {
     ExtraBytes,
 }
 
+/// Whether a response may begin with these bytes, of which more may follow (RFC 9112 §4).
+#[must_use]
+pub fn may_begin_response(bytes: &[u8]) -> bool {
+    let fits = |(&expected, byte): (&u8, &u8)| {
+        if expected == b'#' { byte.is_ascii_digit() } else { expected == *byte }
+    };
+    b"HTTP/1.# ###".iter().zip(bytes).all(fits)
+}
+
 /// Reads responses from one connection, one exchange at a time.
 ///
 /// Call [`ResponseDecoder::expect`] when a request is sent; then append received bytes to a buffer and call

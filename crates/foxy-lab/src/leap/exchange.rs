@@ -5,16 +5,19 @@ use super::carried;
 use super::failure::Failure;
 use super::group::Means;
 use super::hit::hit;
-use super::kept::{Carriage, may_keep};
+use super::kept::{Carriage, may_keep, nothing_behind};
 use super::message;
 use super::relay::{Piece, Tap};
-use super::{Answer, Asked, Path};
+use super::{Answer, Asked, Framing, Path};
 use crate::Scheme;
 use crate::loss::Loss;
 use crate::tls::outbound::Channel;
 use bytes::{Bytes, BytesMut};
 use foxy_base::{Instant, clock};
-use foxy_http::{BodyLength, DecodeError, Limits, Method, ResponseDecoder, ResponseEvent, ResponseHead};
+use foxy_http::{
+    BodyLength, CloseReason, DecodeError, Limits, Method, NotReusable, ResponseDecoder, ResponseEvent,
+    ResponseHead, may_begin_response,
+};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -117,6 +120,7 @@ pub struct Reading {
     tap: Option<Tap>,
     carriage: Carriage,
     broken: Option<DecodeError>,
+    framing: Framing,
 }
 
 impl Reading {
@@ -133,6 +137,7 @@ impl Reading {
             tap,
             carriage: Carriage::New,
             broken: None,
+            framing: Framing::Plain,
         }
     }
 
@@ -199,8 +204,12 @@ impl Reading {
         loop {
             if self.advance(&mut decoder, &mut input).await? {
                 self.last = Some(clock::monotonic());
+                let reusable = decoder.reusable(&input);
+                if reusable == Err(NotReusable::Closing(CloseReason::AmbiguousLength)) {
+                    self.framing = Framing::Ambiguous;
+                }
                 // One that is kept is looked at again before it waits, and before it is used.
-                if keep && decoder.reusable(&input).is_ok() {
+                if keep && reusable.is_ok() {
                     return Ok(true);
                 }
                 return nothing_behind(stream, &mut input).await.map(|()| false);
@@ -208,9 +217,10 @@ impl Reading {
             input.reserve(room);
             let read = self.within(stream.read_buf(&mut input)).await?;
             let begun = self.first.is_some();
-            let read = read.map_err(|error| Loss::of(Some(&error), begun))?;
+            let read = read.map_err(|error| self.lost(&input, Loss::of(Some(&error), begun)))?;
             if read == 0 {
-                return decoder.eof().ok().flatten().map(|_| false).ok_or(Loss::of(None, begun).into());
+                let ended = decoder.eof().ok().flatten();
+                return ended.map(|_| false).ok_or_else(|| self.lost(&input, Loss::of(None, begun)));
             }
             if read >= room {
                 // One that sends faster than this can be taken would leave nobody else a turn.
@@ -219,6 +229,15 @@ impl Reading {
             }
             self.first.get_or_insert_with(clock::monotonic);
         }
+    }
+
+    /// What it is that the connection ended with this behind what was taken: where no answer begins so, that was the first fault.
+    fn lost(&mut self, rest: &[u8], loss: Loss) -> Failure {
+        if self.head.is_some() || may_begin_response(rest) {
+            return loss.into();
+        }
+        self.broken = Some(DecodeError::InvalidStatusLine);
+        Failure::NotHttp
     }
 
     /// Does what must be done before the time is over; what the client held back does not count.
@@ -275,17 +294,7 @@ impl Reading {
         let (head, body) = self.head?;
         let body = body.finish();
         let hit = hit(&head.headers, number);
-        let (length, digest, intact) = (body.length, body.digest, body.intact);
-        Some(Answer { status: head.status, headers: head.headers, length, digest, intact, hit })
+        let (length, digest, intact, framing) = (body.length, body.digest, body.intact, self.framing);
+        Some(Answer { status: head.status, headers: head.headers, length, digest, intact, framing, hit })
     }
-}
-
-/// Looks whether more than the answer comes within the millisecond that is the runtime's shortest wait; it is no part of the answer.
-async fn nothing_behind(stream: &mut (impl AsyncRead + Unpin), input: &mut BytesMut) -> Result<(), Failure> {
-    if input.is_empty() {
-        input.reserve(1);
-        // Whether the connection is still open, closed or reset is no matter any more.
-        let _nothing_yet = timeout(Duration::ZERO, stream.read_buf(input)).await;
-    }
-    if input.is_empty() { Ok(()) } else { Err(Failure::Surplus) }
 }

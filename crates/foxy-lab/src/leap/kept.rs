@@ -3,12 +3,15 @@
 use super::{Asked, Failure, LeapRun, Manner, Path};
 use crate::Scheme;
 use crate::tls::outbound::Channel;
+use bytes::BytesMut;
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
-use tokio::io::{AsyncRead, ReadBuf};
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncReadExt, ReadBuf};
+use tokio::time::timeout;
 
 /// What copies go out on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -152,4 +155,17 @@ fn state(channel: &mut Channel) -> State {
         Poll::Ready(Ok(())) if !room.filled().is_empty() => State::Surplus,
         Poll::Ready(_) => State::Closed,
     }
+}
+
+/// Looks whether more than the answer comes within the millisecond that is the runtime's shortest wait; it is no part of the answer.
+pub async fn nothing_behind(
+    stream: &mut (impl AsyncRead + Unpin),
+    input: &mut BytesMut,
+) -> Result<(), Failure> {
+    if input.is_empty() {
+        input.reserve(1);
+        // Whether the connection is still open, closed or reset is no matter any more.
+        let _nothing_yet = timeout(Duration::ZERO, stream.read_buf(input)).await;
+    }
+    if input.is_empty() { Ok(()) } else { Err(Failure::Surplus) }
 }

@@ -50,11 +50,31 @@ fn what_is_not_http_is_said() {
             b"HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\n",
             "not_http: Content-Length is not a plain decimal number",
         ),
+        (b"220 smtp.test ESMTP\r\n", "not_http: the status line is not `HTTP/1.1 status reason`"),
+        (b"\x15\x03\x03", "not_http: the status line is not `HTTP/1.1 status reason`"),
     ] {
         let report = beside(server(move |_| Some(says.to_vec())), &Method::Get);
         assert_eq!(report.paths[1].failures[Failure::NotHttp as usize], 1);
         assert_eq!(report.paths[1].examples[0].why, why);
     }
+}
+
+#[test]
+fn an_answer_that_ends_within_its_status_line_is_closed_early() {
+    for says in [&b"H"[..], b"HTTP/1.1 20", b"HTTP/1.1 200 OK\r\nContent-"] {
+        let report = beside(server(move |_| Some(says.to_vec())), &Method::Get);
+        assert_eq!(report.paths[1].failures[Failure::Closed as usize], 1, "{:?}", report.paths[1].examples);
+    }
+}
+
+#[test]
+fn an_answer_that_says_in_two_ways_where_it_ends_is_named() {
+    let both =
+        b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n3\r\none\r\n0\r\n\r\n";
+    let report = beside(server(|_| Some(both.to_vec())), &Method::Get);
+    let [example] = &report.paths[1].examples[..] else { panic!("{:?}", report.paths[1].examples) };
+    let said = (example.verdict, example.why.as_str());
+    assert_eq!(said, (Verdict::HeaderMismatch, "Content-Length beside Transfer-Encoding"));
 }
 
 #[test]

@@ -151,8 +151,19 @@ pub struct Answer {
     pub digest: u128,
     /// Whether the content coding could be undone.
     pub intact: bool,
+    /// Whether its end is said in one way.
+    pub framing: Framing,
     /// Whether it came from the proxy's cache, where that can be known.
     pub hit: Option<bool>,
+}
+
+/// How an answer says where it ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Framing {
+    /// In one way.
+    Plain,
+    /// With Content-Length and with Transfer-Encoding, so that two who read it may see two ends (RFC 9112 §6.3).
+    Ambiguous,
 }
 
 impl Answer {

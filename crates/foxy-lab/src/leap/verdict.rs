@@ -1,7 +1,7 @@
 //! What a proxy's answer is worth beside the reference answer to the same request (R112). Pure: no socket, no clock.
 
 use super::fields::{self, Difference};
-use super::{Answer, Failure};
+use super::{Answer, Failure, Framing};
 use foxy_http::DecodeError;
 use std::fmt;
 
@@ -12,7 +12,8 @@ pub enum Verdict {
     Ok,
     /// Another status code.
     StatusCodeMismatch,
-    /// A field of the reference is missing or says something else, or one that steers caches or clients was added.
+    /// A field of the reference is missing or says something else, one that steers caches or clients was added, or the end is said in
+    /// two ways.
     HeaderMismatch,
     /// Another body.
     BodyMismatch,
@@ -96,6 +97,8 @@ pub enum Detail {
     BodyOf(String),
     /// The content coding cannot be undone: its bytes are broken.
     BrokenCoding,
+    /// It says in two ways where it ends, which the reference does not.
+    AmbiguousFraming,
     /// It is what the reference answered before.
     SeenBefore,
     /// Its Last-Modified is older than the reference's.
@@ -116,6 +119,7 @@ impl fmt::Display for Detail {
             Self::Body(expected, found) => write!(f, "{found} bytes instead of {expected}"),
             Self::BodyOf(url) => write!(f, "the body of {url}"),
             Self::BrokenCoding => f.write_str("the content coding is broken"),
+            Self::AmbiguousFraming => f.write_str("Content-Length beside Transfer-Encoding"),
             Self::SeenBefore => f.write_str("what the reference answered before"),
             Self::OlderThanReference => f.write_str("Last-Modified is older than the reference's"),
         }
@@ -164,6 +168,9 @@ pub fn judge(
     }
     if own.digest != expected.digest {
         return found(Verdict::BodyMismatch, Detail::Body(right.length, answer.length));
+    }
+    if answer.framing == Framing::Ambiguous && right.framing == Framing::Plain {
+        return found(Verdict::HeaderMismatch, Detail::AmbiguousFraming);
     }
     match fields::difference(&right.headers, &answer.headers, ignored).filter(|_| reference.fields) {
         Some(difference) => found(Verdict::HeaderMismatch, Detail::Field(difference)),
