@@ -9,8 +9,8 @@ use crate::lab::peers::usage::{self, Usage};
 use crate::lab::progress::Progress;
 use crate::lab::run;
 use foxy_base::{Instant, clock};
-use foxy_lab::LoadReport;
 use foxy_lab::load::{self, LoadOptions, Pace, Stop};
+use foxy_lab::{ErrorCause, LoadReport};
 use foxy_report::comparison::AT_RATE;
 use foxy_report::{Measure, Record, Timeline};
 use std::path::{Path, PathBuf};
@@ -21,6 +21,9 @@ use std::time::Duration;
 const COUNTED: u64 = 20_000;
 /// Points of the timeline of a run.
 const POINTS: u64 = 50;
+
+/// Why nothing was answered, when no request failed either.
+const UNFINISHED: &str = "none was whole when the time was over; --seconds gives them longer";
 
 /// A proxy that is up, and what it is measured with.
 pub struct Measured<'a> {
@@ -143,10 +146,11 @@ impl Measured<'_> {
         let found = run::run(options, self.trial.peer.name, staged, &mut progressed);
         let (report, phases) = found.map_err(|error| self.no(&error))?;
         if report.answers == 0 && !options.interrupted.load(Relaxed) {
+            let why = report.main_cause().map_or(UNFINISHED, ErrorCause::name);
+            let words = running.last_words();
             return Err(format!(
-                "{}: no request was answered: {}",
-                self.trial.peer.name,
-                running.last_words()
+                "{}: no request was answered ({why}); it said: {words}",
+                self.trial.peer.name
             ));
         }
         if self.trial.scenario.newest {

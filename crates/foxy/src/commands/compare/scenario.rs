@@ -105,6 +105,7 @@ pub const SCENARIOS: [Scenario; 11] = [
         name: "large",
         workload: "large",
         objects: [4, 2],
+        times: 5,
         disk: [ByteSize(2048 * MEGABYTE); 2],
         memory: ByteSize(1024 * MEGABYTE),
         ..ZIPF
