@@ -12,7 +12,7 @@ use crate::purge::Purges;
 use crate::purger::Purger;
 use crate::settings::ProxySettings;
 use crate::storage::{ObjectStore, Storage};
-use crate::upstream::{Resolve, SystemResolver};
+use crate::upstream::{NameResolver, Resolve};
 use crate::worker::Shared;
 use socket2::{Domain, Protocol, Socket, Type};
 use std::fmt;
@@ -57,10 +57,10 @@ impl std::error::Error for StartError {}
 /// Makes a worker's resolver, on the worker's thread.
 pub type MakeResolver = Arc<dyn Fn() -> Result<Rc<dyn Resolve>, String> + Send + Sync>;
 
-/// The resolver of the system's settings.
+/// A resolver that asks these servers or, where none is given, those of the system's settings.
 #[must_use]
-pub fn system_resolver() -> MakeResolver {
-    Arc::new(|| match SystemResolver::new() {
+pub fn name_resolver(servers: Vec<SocketAddr>) -> MakeResolver {
+    Arc::new(move || match NameResolver::new(&servers) {
         Ok(resolver) => Ok(Rc::new(resolver)),
         Err(error) => Err(error.to_string()),
     })

@@ -2,10 +2,11 @@
 
 mod support;
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Lines};
 use std::net::UdpSocket;
-use std::process::Stdio;
+use std::process::{Child, ChildStdout, Stdio};
 use std::time::Duration;
+use support::Foxy;
 use support::commands::{command, ended, signal};
 
 /// A question for the address of `h1.` and these labels (RFC 1035 §4).
@@ -19,14 +20,45 @@ fn question(labels: [&str; 2]) -> Vec<u8> {
     packet
 }
 
+/// `foxy origin` with a name server, until it is dropped; what it says.
+struct Named {
+    child: Child,
+    lines: Lines<BufReader<ChildStdout>>,
+}
+
+impl Named {
+    fn start(more: &[&str]) -> Self {
+        let mut command =
+            command(&[&["origin", "--listen", "127.0.0.1:0", "--dns", "127.0.0.1:0"], more].concat());
+        let mut child = command.stdout(Stdio::piped()).spawn().expect("it runs");
+        let lines = BufReader::new(child.stdout.take().expect("piped")).lines();
+        Self { child, lines }
+    }
+
+    fn line(&mut self) -> String {
+        self.lines.next().expect("a line").expect("text")
+    }
+
+    /// Interrupts it; its last line.
+    fn end(mut self) -> String {
+        signal(self.child.id(), "INT");
+        let said = self.line();
+        assert!(self.child.wait().expect("a child").success());
+        said
+    }
+}
+
+impl Drop for Named {
+    fn drop(&mut self) {
+        let _ended_already = self.child.kill();
+        let _ended_already = self.child.wait();
+    }
+}
+
 #[test]
 fn an_origin_is_the_name_server_of_its_names_and_says_at_its_end_what_was_asked() {
-    let mut command =
-        command(&["origin", "--listen", "127.0.0.1:0", "--dns", "127.0.0.1:0", "--dns-cost", "1ms"]);
-    let mut child = command.stdout(Stdio::piped()).spawn().expect("it runs");
-    let mut lines =
-        BufReader::new(child.stdout.take().expect("piped")).lines().map(|line| line.expect("text"));
-    let line = lines.nth(1).expect("a second line");
+    let mut named = Named::start(&["--dns-cost", "1ms"]);
+    let [_, line] = [named.line(), named.line()];
     let place =
         line.strip_prefix("origin: its names end with origin.test; the name server is at ").expect(&line);
     let client = UdpSocket::bind("127.0.0.1:0").expect("a socket");
@@ -39,13 +71,30 @@ fn an_origin_is_the_name_server_of_its_names_and_says_at_its_end_what_was_asked(
     client.send(&question(["example", "org"])).expect("sent");
     let length = client.recv(&mut packet).expect("an answer");
     assert_eq!((packet[3] & 15, packet[7]), (5, 0), "refused, nothing in it: {:?}", &packet[..length]);
-    signal(child.id(), "INT");
-    let said = lines.next().expect("a last line");
     assert_eq!(
-        said,
+        named.end(),
         "origin: name server: questions for addresses 1, for other things 0, refused 1, dropped 0"
     );
-    assert!(child.wait().expect("a child").success());
+}
+
+#[test]
+fn a_proxy_asks_the_name_servers_that_it_is_told() {
+    let mut named = Named::start(&[]);
+    let [origin, names] = [named.line(), named.line()];
+    let server = names.rsplit(' ').next().expect("an address");
+    let port = origin.split_once("127.0.0.1:").and_then(|(_, rest)| rest.split_once('/')).expect("a port").0;
+    let folder = tempfile::tempdir().expect("a folder");
+    let foxy = Foxy::start(folder.path(), &["--name-server", server]);
+    for object in [1, 1, 2, 3, 4] {
+        let answer = foxy.get(&format!("http://h7.origin.test:{port}/o/{object}/100/1"));
+        assert_eq!(answer.status, 200, "{answer:?}");
+    }
+    let elsewhere = foxy.get(&format!("http://example.test:{port}/o/1/100/1"));
+    assert_eq!(elsewhere.status, 502, "{elsewhere:?}");
+    let said = named.end();
+    // Each of its two workers asks for itself.
+    let asked = |count| said.contains(&format!("questions for addresses {count},"));
+    assert!((asked(1) || asked(2)) && !said.contains("refused 0"), "{said}");
 }
 
 #[test]

@@ -12,7 +12,7 @@ use std::time::Duration;
 /// The addresses of a name, in the order to try them within a family.
 pub type Addresses = Result<Rc<[IpAddr]>, ResolveError>;
 
-/// Looks up names. The one of the system is [`crate::upstream::SystemResolver`]; tests have their own.
+/// Looks up names. The one of DNS is [`crate::upstream::NameResolver`]; tests have their own.
 pub trait Resolve {
     /// The addresses of `name`, which is no IP literal. The future does not borrow the resolver.
     fn resolve(&self, name: &str) -> LocalBoxFuture<'static, Addresses>;

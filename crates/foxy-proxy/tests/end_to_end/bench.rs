@@ -3,7 +3,7 @@
 pub use super::origin::{TestOrigin, header, ok};
 use foxy_proxy::counters::Counter;
 use foxy_proxy::purge::Purges;
-use foxy_proxy::server::{Parts, Proxy, system_resolver};
+use foxy_proxy::server::{Parts, Proxy, name_resolver};
 use foxy_proxy::settings::{Mode, ProxySettings, ReverseOrigin};
 use foxy_proxy::storage::{ObjectStore, Reply};
 use foxy_proxy::upstream::{Cidr, Scheme};
@@ -92,7 +92,7 @@ pub fn proxy_with(change: impl FnOnce(&mut ProxySettings)) -> TestProxy {
         store: Some(store.clone()),
         purges: Purges::in_memory(),
         sink: None,
-        resolver: system_resolver(),
+        resolver: name_resolver(Vec::new()),
     };
     TestProxy { proxy: Proxy::start(settings, parts).expect("the proxy starts"), store }
 }

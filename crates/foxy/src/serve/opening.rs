@@ -17,7 +17,7 @@ use foxy_proxy::access::{AccessRecord, AccessSink};
 use foxy_proxy::intercept::Interception;
 use foxy_proxy::purge::Purges;
 use foxy_proxy::purge::journal::place;
-use foxy_proxy::server::{Gauges, Parts, Proxy, StartError, system_resolver};
+use foxy_proxy::server::{Gauges, MakeResolver, Parts, Proxy, StartError, name_resolver};
 use foxy_proxy::settings::ProxySettings;
 use foxy_proxy::storage::ObjectStore;
 use foxy_proxy::token::Token;
@@ -95,13 +95,15 @@ pub fn open(settings: &Settings, admin: Option<SocketAddr>, extra: Extra) -> Res
     let fresh = Fresh { era: random.next_u64().max(2), set: random.next_u64() };
     let (purges, lists) = purge_journal::open(&beside(&stores, selection), fresh)?;
     let proxy_settings = proxy_settings(settings, tls, admin.into_iter().collect(), random.next_u64());
+    let object_limit = stores.iter().map(|store| store.object_limit).max().unwrap_or(0);
     let client_tls = certificates.as_ref().map(|certificates| certificates.tls.clone());
     let purge_token = token.clone();
     let proxy_settings =
-        ProxySettings { connections, client_tls, interception, purge_token, ..proxy_settings };
+        ProxySettings { connections, client_tls, interception, purge_token, object_limit, ..proxy_settings };
     let mut sinks: Vec<Arc<dyn AccessSink>> = extra.sink.into_iter().collect();
     sinks.extend(log.as_ref().map(|log| Arc::clone(&log.sink) as Arc<dyn AccessSink>));
-    let proxy = start(proxy_settings, &stores, selection, purges, sinks)?;
+    let resolver = name_resolver(settings.name_servers.clone());
+    let proxy = start(proxy_settings, &stores, selection, purges, resolver, sinks)?;
     Ok(Running { proxy, token, certificates, stores, lists, log })
 }
 
@@ -141,6 +143,7 @@ fn start(
     stores: &[RunningStore],
     selection: Selection,
     purges: Purges,
+    resolver: MakeResolver,
     mut sinks: Vec<Arc<dyn AccessSink>>,
 ) -> Result<Proxy, Failure> {
     let store: Option<Arc<dyn ObjectStore>> = match stores {
@@ -154,7 +157,7 @@ fn start(
         0 | 1 => sinks.pop(),
         _ => Some(Arc::new(AllOf(sinks))),
     };
-    let parts = Parts { store, purges, sink, resolver: system_resolver() };
+    let parts = Parts { store, purges, sink, resolver };
     Proxy::start(settings, parts).map_err(|error| match error {
         StartError::Listen(address, error) => cannot_listen(address, "--listen", &error),
         StartError::Worker(_) | StartError::Resolver(_) => Failure::Failed(error.to_string()),

@@ -26,7 +26,6 @@ pub fn proxy_settings(settings: &Settings, tls: OriginTls, own: Vec<SocketAddr>,
         workers: settings.workers,
         memory: settings.memory.0,
         memory_object_limit: settings.memory_object_limit.0,
-        object_limit: settings.object_limit.0,
         negative_lifetime: settings.negative_lifetime.as_secs(),
         purge_from: settings.purge_from.clone(),
         destinations: DestinationPolicy {

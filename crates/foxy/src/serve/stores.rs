@@ -36,6 +36,8 @@ pub struct RunningStore {
     pub shard: Shard,
     /// What it is.
     pub facts: OpenStore,
+    /// The largest response that it takes, in bytes.
+    pub object_limit: u64,
     sizes: RangeInclusive<u64>,
     wish: Wish,
     /// The file that begins with its superblock, let go when the shard has ended, as the folder is.
@@ -141,8 +143,9 @@ fn start(settings: &Settings, place: Place<'_>, size: ByteSize, seed: u64) -> Re
     let folder = store.folder.as_path();
     let refuse =
         |reason: &dyn std::fmt::Display| Failure::Unusable(format!("store {}: {reason}", folder.display()));
+    let ByteSize(object_limit) = settings.object_limit.unwrap_or_else(|| object_limit(size));
     let store_settings = StoreSettings {
-        object_limit: settings.object_limit.0,
+        object_limit,
         policy: settings.policy,
         recovery: if settings.recovery == "clean-stop" {
             Recovery::AfterCleanStop
@@ -170,7 +173,23 @@ fn start(settings: &Settings, place: Place<'_>, size: ByteSize, seed: u64) -> Re
     let shard =
         shard.map_err(|error| Failure::Failed(format!("cannot start the store's thread: {error}")))?;
     let facts = OpenStore { folder: folder.to_owned(), size, scheme: name, device: opened.name };
-    Ok(RunningStore { shard, facts, sizes: store.sizes(), wish, held: held.map(Arc::new), root })
+    Ok(RunningStore {
+        shard,
+        facts,
+        object_limit,
+        sizes: store.sizes(),
+        wish,
+        held: held.map(Arc::new),
+        root,
+    })
+}
+
+/// The largest response that a store of that size takes when no setting says: a part of it, so that one does not throw out all
+/// others, but what is an ordinary file even where it is small.
+fn object_limit(store: ByteSize) -> ByteSize {
+    const PART: u64 = 8;
+    const LEAST: ByteSize = ByteSize(64 << 20);
+    ByteSize(store.0 / PART).max(LEAST)
 }
 
 /// Bytes that may wait for a store, in its mailbox and on their way to disk: little where memory is.
@@ -246,6 +265,18 @@ fn wait_until_usable(store: &mut RunningStore, patience: Instant) -> Result<(), 
                 let folder = store.facts.folder.display();
                 return Err(Failure::Failed(format!("store {folder}: its thread ended while it was opened")));
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_store_takes_responses_up_to_an_eighth_of_it_but_small_ones_take_ordinary_files() {
+        for (store, limit) in [(16, 64), (512, 64), (1 << 10, 128), (80 << 10, 10 << 10)] {
+            assert_eq!(object_limit(ByteSize(store << 20)), ByteSize(limit << 20));
         }
     }
 }

@@ -31,11 +31,9 @@ pub fn find(settings: &Settings, written: &Written) -> Vec<Complaint> {
     if folders.len() > STORES {
         complain(key, format!("{} stores are too many; name at most {STORES}", folders.len()));
     }
-    if let Some(size) = settings.size
-        && settings.object_limit > size
-        && written.sources.contains_key("object-limit")
+    if let (Some(size), Some(limit)) = (settings.size, settings.object_limit)
+        && limit > size
     {
-        let limit = settings.object_limit;
         complain("object-limit", format!("{limit} is more than the store's size of {size}; make it smaller"));
     }
     complaints.extend(client_tls(settings, written));

@@ -127,6 +127,8 @@ pub enum Kind {
     Hosts(Slot<Vec<HostPattern>>),
     /// One or more files.
     Files(Slot<Vec<PathBuf>>),
+    /// One or more addresses of DNS servers, with or without a port.
+    NameServers(Slot<Vec<SocketAddr>>),
     /// An origin server: `http://HOST[:PORT]` or `https://HOST[:PORT]`.
     Origin(Slot<OriginUrl>),
 }
@@ -142,6 +144,7 @@ impl Kind {
                 | Self::Ports(_)
                 | Self::Hosts(_)
                 | Self::Files(_)
+                | Self::NameServers(_)
         )
     }
 
@@ -185,6 +188,7 @@ impl Kind {
             Self::Ports(_) => "443 or [443, 8443]",
             Self::Hosts(_) => "\"example.org\" or [\"example.org\", \"*.example.net\"]",
             Self::Files(_) => "\"/etc/foxy/a.pem\" or [\"/etc/foxy/a.pem\", \"/etc/foxy/b.pem\"]",
+            Self::NameServers(_) => "\"192.0.2.53\" or [\"192.0.2.53\", \"127.0.0.1:5353\"]",
             Self::Origin(_) => "\"http://127.0.0.1:8080\"",
         };
         text.to_owned()
@@ -208,6 +212,7 @@ impl Kind {
             Self::Networks(_) => "CIDR",
             Self::Ports(_) => "PORT",
             Self::Files(_) => "FILE",
+            Self::NameServers(_) => "ADDRESS[:PORT]",
             Self::Origin(_) => "URL",
         }
     }

@@ -4,6 +4,7 @@ mod admin_rows;
 mod caching_rows;
 pub mod complaint;
 mod contradictions;
+mod dns_rows;
 pub mod docs;
 mod file;
 mod file_schemes;

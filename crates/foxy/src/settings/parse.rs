@@ -8,9 +8,12 @@ use super::written::Written;
 use foxy_base::ByteSize;
 use foxy_proxy::upstream::Scheme;
 use std::ffi::OsStr;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
+
+/// Where DNS servers listen (RFC 1035 §4.2).
+const DNS_PORT: u16 = 53;
 
 /// Puts a setting's values into `written`. The message of a refusal says what would be right.
 pub fn put(kind: &Kind, texts: &[&OsStr], written: &mut Written) -> Result<(), String> {
@@ -53,6 +56,7 @@ pub fn put(kind: &Kind, texts: &[&OsStr], written: &mut Written) -> Result<(), S
         }
         Kind::Files(slot) => *slot(written) = Some(texts.iter().map(PathBuf::from).collect()),
         Kind::Ports(slot) => *slot(written) = Some(each(texts, port)?),
+        Kind::NameServers(slot) => *slot(written) = Some(each(texts, name_server)?),
         Kind::Origin(slot) => *slot(written) = Some(origin(one(texts)?)?),
     }
     Ok(())
@@ -97,6 +101,17 @@ fn address(text: &str) -> Result<SocketAddr, String> {
         format!(
             "{text:?} is not an IP address with a port; write one such as 127.0.0.1:3128, 0.0.0.0:3128 or [::1]:3128"
         )
+    })
+}
+
+fn name_server(text: &str) -> Result<SocketAddr, String> {
+    let alone = |_| text.parse().map(|address: IpAddr| SocketAddr::new(address, DNS_PORT));
+    let server = text.parse().or_else(alone).ok().filter(|server| {
+        let address = server.ip();
+        server.port() != 0 && !address.is_unspecified() && !address.is_multicast()
+    });
+    server.ok_or_else(|| {
+        format!("{text:?} is not the address of a DNS server; write one such as 192.0.2.53, 127.0.0.1:5353 or [::1]:5353")
     })
 }
 
@@ -188,5 +203,21 @@ mod tests {
     fn bounds_are_named() {
         let refused = bounded(ByteSize(1), ByteSize(1 << 20), ByteSize(2 << 20), ByteSize::to_string);
         assert_eq!(refused, Err("1 B is too little; at least 1 MiB".into()));
+    }
+
+    #[test]
+    fn name_servers_have_port_53_unless_they_name_another() {
+        for (text, expected) in [
+            ("192.0.2.53", "192.0.2.53:53"),
+            ("127.0.0.1:5353", "127.0.0.1:5353"),
+            ("::1", "[::1]:53"),
+            ("[::1]:5353", "[::1]:5353"),
+        ] {
+            assert_eq!(name_server(text).map(|server| server.to_string()), Ok(expected.into()), "{text}");
+        }
+        for text in ["", "dns.example", "192.0.2", "127.0.0.1:0", "0.0.0.0", "224.0.0.251", "[::1]"] {
+            let refused = name_server(text).expect_err(text);
+            assert!(refused.contains("is not the address of a DNS server; write one such as"), "{refused}");
+        }
     }
 }

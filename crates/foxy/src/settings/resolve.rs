@@ -54,6 +54,8 @@ pub struct Settings {
     pub origin_ca: Vec<PathBuf>,
     /// With whom HTTP/2 is spoken: `auto`, `off` or `prior-knowledge`.
     pub origin_http2: &'static str,
+    /// DNS servers; none for those of the system.
+    pub name_servers: Vec<SocketAddr>,
     /// Threads that serve clients.
     pub workers: usize,
     /// Networks that may be relayed to although they are not public.
@@ -88,8 +90,8 @@ pub struct Settings {
     pub diskd_q1: usize,
     /// Operations at which a helper process is waited for.
     pub diskd_q2: usize,
-    /// Larger responses are not stored.
-    pub object_limit: ByteSize,
+    /// Larger responses are not stored; none for what each store takes by its size.
+    pub object_limit: Option<ByteSize>,
     /// For how long a negative response is fresh that says nothing of it.
     pub negative_lifetime: Duration,
     /// Bytes of responses kept in memory.
@@ -203,6 +205,7 @@ pub fn resolve(written: &Written) -> Result<Settings, Complaints> {
         origin: written.origin.clone(),
         origin_ca: set(&written.origin_ca),
         origin_http2: set(&written.origin_http2),
+        name_servers: written.name_servers.clone().unwrap_or_default(),
         workers: set(&written.workers),
         allow_destination: set(&written.allow_destination),
         connect_ports: set(&written.connect_ports),
@@ -220,7 +223,7 @@ pub fn resolve(written: &Written) -> Result<Settings, Complaints> {
         aufs_writes: set(&written.aufs_writes),
         diskd_q1: set(&written.diskd_q1),
         diskd_q2: set(&written.diskd_q2),
-        object_limit: set(&written.object_limit),
+        object_limit: written.object_limit,
         negative_lifetime: set(&written.negative_lifetime),
         memory: set(&written.memory),
         memory_object_limit: set(&written.memory_object_limit),

@@ -24,6 +24,7 @@ pub fn value(kind: &Kind, written: &mut Written) -> Option<String> {
         Kind::Policy(slot) => quoted(slot(written).as_ref()?),
         Kind::Choice { slot, .. } => quoted(slot(written).as_ref()?),
         Kind::Networks(slot) => list(slot(written).as_ref()?, quoted),
+        Kind::NameServers(slot) => list(slot(written).as_ref()?, quoted),
         Kind::Ports(slot) => list(slot(written).as_ref()?, u16::to_string),
         Kind::Hosts(slot) => list(slot(written).as_ref()?, quoted),
         Kind::Files(slot) => list(slot(written).as_ref()?, |path| quoted(&path.display())),

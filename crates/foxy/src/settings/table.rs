@@ -3,7 +3,7 @@
 
 use super::kind::{Area, Kind, Preset, Setting};
 use super::rows::{count, size, span, timeout};
-use super::{admin_rows, caching_rows, file_schemes, intercept_rows, store_rows, tls_rows};
+use super::{admin_rows, caching_rows, dns_rows, file_schemes, intercept_rows, store_rows, tls_rows};
 
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
@@ -36,6 +36,7 @@ pub static SETTINGS: &[Setting] = &[
     },
     tls_rows::ORIGIN_CA,
     tls_rows::ORIGIN_HTTP2,
+    dns_rows::NAME_SERVERS,
     Setting {
         key: "workers",
         flag: Some("workers"),
@@ -131,8 +132,8 @@ pub static SETTINGS: &[Setting] = &[
         key: "object-limit",
         flag: Some("object-limit"),
         area: Area::Store,
-        kind: size(|w| &mut w.object_limit, KIB, GIB),
-        default: Preset::Fixed(&["64 MiB"]),
+        kind: size(|w| &mut w.object_limit, KIB, TIB),
+        default: Preset::Computed("an eighth of the store, but at least 64 MiB"),
         doc: "Larger responses are relayed but not stored.",
     },
     caching_rows::NEGATIVE_LIFETIME,

@@ -29,6 +29,7 @@ pub struct Written {
     pub origin: Option<OriginUrl>,
     pub origin_ca: Option<Vec<PathBuf>>,
     pub origin_http2: Option<&'static str>,
+    pub name_servers: Option<Vec<SocketAddr>>,
     pub workers: Option<usize>,
     pub allow_destination: Option<Vec<Cidr>>,
     pub connect_ports: Option<Vec<u16>>,
