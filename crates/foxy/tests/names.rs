@@ -3,7 +3,7 @@
 mod support;
 
 use std::io::{BufRead, BufReader, Lines};
-use std::net::UdpSocket;
+use std::net::{SocketAddr, UdpSocket};
 use std::process::{Child, ChildStdout, Stdio};
 use std::time::Duration;
 use support::Foxy;
@@ -77,14 +77,29 @@ fn an_origin_is_the_name_server_of_its_names_and_says_at_its_end_what_was_asked(
     );
 }
 
+/// A name server that refuses every question at once, until the test program ends.
+fn refusing() -> SocketAddr {
+    let socket = UdpSocket::bind("127.0.0.1:0").expect("a socket");
+    let address = socket.local_addr().expect("bound");
+    std::thread::spawn(move || {
+        let mut packet = [0; 512];
+        while let Ok((length, from)) = socket.recv_from(&mut packet) {
+            (packet[2], packet[3]) = (packet[2] | 0x80, 5);
+            socket.send_to(&packet[..length], from).expect("sent");
+        }
+    });
+    address
+}
+
 #[test]
-fn a_proxy_asks_the_name_servers_that_it_is_told() {
+fn a_proxy_asks_the_name_servers_that_it_is_told_and_one_that_refuses_stops_no_other() {
     let mut named = Named::start(&[]);
     let [origin, names] = [named.line(), named.line()];
     let server = names.rsplit(' ').next().expect("an address");
     let port = origin.split_once("127.0.0.1:").and_then(|(_, rest)| rest.split_once('/')).expect("a port").0;
     let folder = tempfile::tempdir().expect("a folder");
-    let foxy = Foxy::start(folder.path(), &["--name-server", server]);
+    let refusing = refusing().to_string();
+    let foxy = Foxy::start(folder.path(), &["--name-server", &refusing, "--name-server", server]);
     for object in [1, 1, 2, 3, 4] {
         let answer = foxy.get(&format!("http://h7.origin.test:{port}/o/{object}/100/1"));
         assert_eq!(answer.status, 200, "{answer:?}");

@@ -89,7 +89,7 @@ impl ResolveError {
         match self {
             Self::NoSuchHost => "the host name does not exist or has no address",
             Self::TimedOut => "no name server answered in time",
-            Self::ServerFailed => "the name servers could not be asked",
+            Self::ServerFailed => "the name servers answered with a failure, or none is set up",
             Self::TooManyLookups => "too many names are being looked up",
         }
     }

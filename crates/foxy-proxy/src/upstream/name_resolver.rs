@@ -3,11 +3,13 @@
 
 use crate::upstream::error::ResolveError;
 use crate::upstream::resolve::{Addresses, Resolve};
+use futures_util::StreamExt;
 use futures_util::future::{FutureExt, LocalBoxFuture};
+use futures_util::stream::FuturesUnordered;
 use hickory_resolver::config::{LookupIpStrategy, NameServerConfig, ResolverConfig, ResolverOpts};
 use hickory_resolver::net::NetError;
 use hickory_resolver::net::runtime::TokioRuntimeProvider;
-use hickory_resolver::{Resolver, TokioResolver};
+use hickory_resolver::{Resolver, ResolverBuilder, TokioResolver};
 use std::fmt;
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -19,7 +21,8 @@ const LONGEST_NEGATIVE: Duration = Duration::from_secs(60);
 
 /// Names resolved by DNS.
 pub struct NameResolver {
-    resolver: TokioResolver,
+    /// One for each server that is named, since a resolver of several takes the failure of one for that of all.
+    resolvers: Vec<TokioResolver>,
 }
 
 /// Why there is no resolver.
@@ -45,18 +48,19 @@ impl NameResolver {
     /// # Errors
     /// [`ResolverUnusable`] if the resolver cannot be set up as configured.
     pub fn new(servers: &[SocketAddr]) -> Result<Self, ResolverUnusable> {
-        let only = |servers: &[SocketAddr]| {
-            let servers = servers.iter().map(|&server| asked_at(server)).collect();
+        let only = |servers: Vec<NameServerConfig>| {
             let configuration = ResolverConfig::from_parts(None, Vec::new(), servers);
             Resolver::builder_with_config(configuration, TokioRuntimeProvider::default())
         };
-        let mut builder = match servers {
-            [] => TokioResolver::builder_tokio().unwrap_or_else(|_| only(&[])),
-            servers => only(servers),
+        let builders = match servers {
+            [] => vec![TokioResolver::builder_tokio().unwrap_or_else(|_| only(Vec::new()))],
+            servers => servers.iter().map(|&server| only(vec![asked_at(server)])).collect(),
         };
-        bound(builder.options_mut());
-        let resolver = builder.build().map_err(ResolverUnusable)?;
-        Ok(Self { resolver })
+        let resolver = |mut builder: ResolverBuilder<TokioRuntimeProvider>| {
+            bound(builder.options_mut());
+            builder.build().map_err(ResolverUnusable)
+        };
+        Ok(Self { resolvers: builders.into_iter().map(resolver).collect::<Result<_, _>>()? })
     }
 }
 
@@ -76,11 +80,22 @@ fn bound(options: &mut ResolverOpts) {
 
 impl Resolve for NameResolver {
     fn resolve(&self, name: &str) -> LocalBoxFuture<'static, Addresses> {
-        let resolver = self.resolver.clone();
-        let name = name.to_owned();
+        let ask = |resolver: &TokioResolver| {
+            let (resolver, name) = (resolver.clone(), name.to_owned());
+            async move { resolver.lookup_ip(name).await.map_err(|error| reason(&error)) }
+        };
+        let mut asked: FuturesUnordered<_> = self.resolvers.iter().map(ask).collect();
         async move {
-            let answer = resolver.lookup_ip(name).await.map_err(|error| reason(&error))?;
-            Ok(answer.iter().collect())
+            let mut failure = ResolveError::ServerFailed;
+            while let Some(answer) = asked.next().await {
+                match answer {
+                    Ok(found) => return Ok(found.iter().collect()),
+                    // Another server may do better.
+                    Err(error @ (ResolveError::ServerFailed | ResolveError::TimedOut)) => failure = error,
+                    Err(error) => return Err(error),
+                }
+            }
+            Err(failure)
         }
         .boxed_local()
     }
