@@ -9,7 +9,8 @@ use futures_util::stream::FuturesUnordered;
 use hickory_resolver::config::{LookupIpStrategy, NameServerConfig, ResolverConfig, ResolverOpts};
 use hickory_resolver::net::NetError;
 use hickory_resolver::net::runtime::TokioRuntimeProvider;
-use hickory_resolver::{Resolver, ResolverBuilder, TokioResolver};
+use hickory_resolver::system_conf::read_system_conf;
+use hickory_resolver::{Resolver, TokioResolver};
 use std::fmt;
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -21,7 +22,7 @@ const LONGEST_NEGATIVE: Duration = Duration::from_secs(60);
 
 /// Names resolved by DNS.
 pub struct NameResolver {
-    /// One for each server that is named, since a resolver of several takes the failure of one for that of all.
+    /// One for each server, since a resolver of several takes the failure of one for that of all.
     resolvers: Vec<TokioResolver>,
 }
 
@@ -48,19 +49,23 @@ impl NameResolver {
     /// # Errors
     /// [`ResolverUnusable`] if the resolver cannot be set up as configured.
     pub fn new(servers: &[SocketAddr]) -> Result<Self, ResolverUnusable> {
-        let only = |servers: Vec<NameServerConfig>| {
-            let configuration = ResolverConfig::from_parts(None, Vec::new(), servers);
-            Resolver::builder_with_config(configuration, TokioRuntimeProvider::default())
+        let (configuration, mut options) = match servers {
+            [] => read_system_conf().unwrap_or_default(),
+            _ => Default::default(),
         };
-        let builders = match servers {
-            [] => vec![TokioResolver::builder_tokio().unwrap_or_else(|_| only(Vec::new()))],
-            servers => servers.iter().map(|&server| only(vec![asked_at(server)])).collect(),
+        bound(&mut options);
+        let (domain, search, of_the_system) = configuration.into_parts();
+        let servers = match servers {
+            [] => of_the_system,
+            _ => servers.iter().map(|&server| asked_at(server)).collect(),
         };
-        let resolver = |mut builder: ResolverBuilder<TokioRuntimeProvider>| {
-            bound(builder.options_mut());
-            builder.build().map_err(ResolverUnusable)
+        let resolver = |servers: &[NameServerConfig]| {
+            let configuration = ResolverConfig::from_parts(domain.clone(), search.clone(), servers.to_vec());
+            let builder = Resolver::builder_with_config(configuration, TokioRuntimeProvider::default());
+            builder.with_options(options.clone()).build().map_err(ResolverUnusable)
         };
-        Ok(Self { resolvers: builders.into_iter().map(resolver).collect::<Result<_, _>>()? })
+        let each = servers.chunks(1).map(resolver).collect::<Result<Vec<_>, _>>()?;
+        Ok(Self { resolvers: if each.is_empty() { vec![resolver(&[])?] } else { each } })
     }
 }
 

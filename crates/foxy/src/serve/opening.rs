@@ -95,7 +95,8 @@ pub fn open(settings: &Settings, admin: Option<SocketAddr>, extra: Extra) -> Res
     let fresh = Fresh { era: random.next_u64().max(2), set: random.next_u64() };
     let (purges, lists) = purge_journal::open(&beside(&stores, selection), fresh)?;
     let proxy_settings = proxy_settings(settings, tls, admin.into_iter().collect(), random.next_u64());
-    let object_limit = stores.iter().map(|store| store.object_limit).max().unwrap_or(0);
+    // Which of several stores a response belongs to is not asked for its size.
+    let object_limit = stores.iter().map(|store| store.object_limit).min().unwrap_or(0);
     let client_tls = certificates.as_ref().map(|certificates| certificates.tls.clone());
     let purge_token = token.clone();
     let proxy_settings =

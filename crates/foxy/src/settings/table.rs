@@ -133,7 +133,7 @@ pub static SETTINGS: &[Setting] = &[
         flag: Some("object-limit"),
         area: Area::Store,
         kind: size(|w| &mut w.object_limit, KIB, TIB),
-        default: Preset::Computed("an eighth of the store, but at least 64 MiB"),
+        default: Preset::Computed("an eighth of the smallest store, but at least 64 MiB"),
         doc: "Larger responses are relayed but not stored.",
     },
     caching_rows::NEGATIVE_LIFETIME,

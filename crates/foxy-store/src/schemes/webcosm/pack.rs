@@ -23,6 +23,13 @@ pub struct Measured {
     pub may_wait: bool,
 }
 
+impl Measured {
+    /// Bytes that it takes on its own, in whole granules.
+    pub const fn alone(&self, granule: usize) -> usize {
+        (HEADER + self.length).next_multiple_of(granule)
+    }
+}
+
 /// Where the records of a batch go.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Plan {
@@ -72,7 +79,7 @@ pub fn plan(records: &[Measured], granule: usize, patience: usize) -> Plan {
         (0..records.len()).partition(|&number| records[number].cost <= ROOM);
     let mut pages = share(records, small);
     let mut left = leave(records, &mut pages, patience);
-    let taken = |number: usize| (HEADER + records[number].length).next_multiple_of(granule);
+    let taken = |number: usize| records[number].alone(granule);
     let (mut packed, lonely): (Vec<_>, Vec<_>) = pages
         .into_iter()
         .partition(|page| page.len() > 1 || !(ROOM / 2..ROOM / 5 * 4).contains(&records[page[0]].cost));

@@ -36,7 +36,7 @@ pub struct OpenSegment {
 /// How many of the first records take no more than so many bytes, one behind the other.
 fn fitting(records: &[Measured], granule: usize, room: usize) -> usize {
     let taken = records.iter().scan(0, |end, record| {
-        *end += (HEADER + record.length).next_multiple_of(granule);
+        *end += record.alone(granule);
         Some(*end)
     });
     taken.take_while(|&end| end <= room).count()

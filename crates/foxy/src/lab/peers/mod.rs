@@ -222,18 +222,22 @@ mod tests {
         assert_eq!(text, "not installed; `apt-get install squid` brings no-such-proxy");
     }
 
-    #[test]
-    fn every_plan_names_its_listener_its_origin_and_its_own_folder() {
-        let description = Description {
-            folder: "/somewhere/of-its-own".into(),
-            beside: Vec::new(),
+    fn described(folder: &str, beside: &[&str]) -> Description {
+        Description {
+            folder: folder.into(),
+            beside: beside.iter().map(PathBuf::from).collect(),
             listen: "127.0.0.1:20001".parse().expect("an address"),
             origin: "127.0.0.1:20002".parse().expect("an address"),
-            disk: ByteSize(1 << 30),
+            disk: ByteSize(256 << 20),
             memory: ByteSize(64 << 20),
             holding: Holding::Disk,
             cores: 2,
-        };
+        }
+    }
+
+    #[test]
+    fn every_plan_names_its_listener_its_origin_and_its_own_folder() {
+        let description = described("/somewhere/of-its-own", &[]);
         for peer in PEERS {
             let plan = (peer.plan)(&description);
             let files = plan.files.iter().map(|(_, text)| text.as_str());
@@ -246,16 +250,7 @@ mod tests {
 
     #[test]
     fn who_can_have_several_disks_names_the_cache_on_each_and_gives_it_its_part() {
-        let description = Description {
-            folder: "/one/proxy".into(),
-            beside: vec!["/two/proxy".into()],
-            listen: "127.0.0.1:20001".parse().expect("an address"),
-            origin: "127.0.0.1:20002".parse().expect("an address"),
-            disk: ByteSize(256 << 20),
-            memory: ByteSize(64 << 20),
-            holding: Holding::Disk,
-            cores: 2,
-        };
+        let description = described("/one/proxy", &["/two/proxy"]);
         for peer in PEERS.into_iter().filter(|peer| peer.disks == Disks::Several) {
             let plan = (peer.plan)(&description);
             let files = plan.files.iter().map(|(_, text)| text.as_str());
