@@ -7,9 +7,12 @@ use super::disk_health::DiskHealth;
 use super::exposition::{Exposition, FamilyKind};
 use super::file_watch::FileWatch;
 use super::log_queue::LogQueue;
-use super::purge_journal::ListHealth;
+use super::purge_journal::Lists;
+use super::store_set::StoreSet;
+use super::wear::{Sight, Wear, WornReason, to_take_out};
 use super::{metrics, process};
-use foxy_base::{WallTime, clock};
+use foxy_base::{Instant, WallTime, clock};
+use foxy_device::FileTrouble;
 use foxy_proxy::explain::Explanation;
 use foxy_proxy::purge::NotPurged;
 use foxy_proxy::purger::Purger;
@@ -19,6 +22,40 @@ use foxy_store::{StoreHandle, StoreStatus};
 use std::cell::Cell;
 use std::sync::Arc;
 
+/// A store, as seen from outside.
+pub struct StoreFacts {
+    folder: String,
+    handle: StoreHandle,
+    health: DiskHealth,
+    wear: Cell<Wear>,
+    worn: Cell<Option<WornReason>>,
+}
+
+impl StoreFacts {
+    /// One in that folder that was just opened.
+    pub fn new(folder: String, handle: StoreHandle) -> Self {
+        let health = DiskHealth::of(&handle.observer().statistics);
+        let wear = Cell::new(Wear::after(failures(&handle)));
+        Self { folder, handle, health, wear, worn: Cell::new(None) }
+    }
+
+    fn look(&self, read_only: bool, now: Instant) -> Option<WornReason> {
+        let status = self.handle.observer().status.get();
+        let ended = matches!(status, StoreStatus::Unusable(_) | StoreStatus::Panicked);
+        let mut wear = self.wear.get();
+        let worn = wear.look(Sight { failures: failures(&self.handle), read_only, ended }, now);
+        self.wear.set(wear);
+        self.worn.set(worn);
+        worn
+    }
+}
+
+/// Operations that failed, other than for lack of room.
+fn failures(store: &StoreHandle) -> u64 {
+    let statistics = &store.observer().statistics;
+    statistics.device_errors.get().saturating_sub(statistics.no_room.get())
+}
+
 /// A running foxy, as seen from outside.
 pub struct RunningFacts {
     /// The proxy's numbers.
@@ -27,12 +64,14 @@ pub struct RunningFacts {
     pub purger: Purger,
     /// What whoever purges must know.
     pub token: Option<Token>,
-    /// Each store with its folder, and what is known of its disk.
-    pub stores: Vec<(String, StoreHandle, DiskHealth)>,
+    /// The stores.
+    pub stores: Vec<StoreFacts>,
+    /// All of them as one, if there are any.
+    pub set: Option<StoreSet>,
     /// What is known of their files.
     pub files: FileWatch,
     /// What is known of the lists of purges beside them.
-    pub lists: ListHealth,
+    pub lists: Lists,
     /// Lines of the access log that wait.
     pub log: Option<Arc<LogQueue>>,
     /// When it became ready.
@@ -41,15 +80,65 @@ pub struct RunningFacts {
     pub stopping: Cell<bool>,
 }
 
+impl RunningFacts {
+    fn is_out(&self, store: usize) -> bool {
+        self.set.as_ref().is_some_and(|set| set.out_of_use().is_out(store))
+    }
+
+    /// Takes the stores whose disks fail again and again out of use, as long as another is left, once it is written that what they
+    /// hold is not to be believed. Where that cannot be written they are asked on.
+    pub fn take_out_worn_stores(&self, now: Instant) {
+        let Some(set) = &self.set else { return };
+        let look = |(number, store): (usize, &StoreFacts)| {
+            let read_only = self.files.trouble(number) == Some(FileTrouble::ReadOnly);
+            (store.look(read_only, now), self.is_out(number))
+        };
+        let worn = to_take_out(&self.stores.iter().enumerate().map(look).collect::<Vec<_>>());
+        if !worn.is_empty() {
+            let (set, taken) = (set.clone(), worn.clone());
+            let kept = move || taken.iter().for_each(|&store| set.out_of_use().take_out(store));
+            self.lists.take_out(worn, Box::new(kept));
+        }
+    }
+
+    /// Whether a trouble that is not there any more is over: it is not when its store is out of use.
+    pub fn is_over(&self, trouble: &str) -> bool {
+        let out = self.stores.iter().enumerate().filter(|(number, _)| self.is_out(*number));
+        !out.map(|(_, store)| format!("store {}: ", store.folder)).any(|about| trouble.starts_with(&about))
+    }
+
+    fn trouble(&self, number: usize, now: Instant) -> Option<String> {
+        let StoreFacts { handle, health, worn, .. } = &self.stores[number];
+        let observer = handle.observer();
+        if let Some(reason) = worn.get().filter(|_| self.is_out(number)) {
+            return Some(format!(
+                "out of use, as {reason}; the other stores take its URLs; look at the disk and the system's log, empty the store's \
+                 folder (and device) or what all stores hold is forgotten, then restart foxy"
+            ));
+        }
+        match observer.status.get() {
+            StoreStatus::Unusable(error) => Some(error.to_string()),
+            StoreStatus::Panicked => Some("its thread failed; restart foxy".into()),
+            StoreStatus::Rebuilding | StoreStatus::Serving => {
+                let disk = || health.judge(&observer.statistics, now).map(|trouble| trouble.to_string());
+                self.files.trouble(number).map(|trouble| trouble.to_string()).or_else(disk)
+            }
+            StoreStatus::Opening | StoreStatus::Closed => None,
+        }
+    }
+}
+
 impl Facts for RunningFacts {
     fn metrics(&self) -> String {
         let mut exposition = Exposition::default();
         metrics::build(&mut exposition);
         metrics::proxy(&mut exposition, &self.proxy);
-        let snapshot = |(folder, store, _): &(String, StoreHandle, DiskHealth)| {
-            (folder.clone(), store.observer().statistics.snapshot())
-        };
+        let snapshot =
+            |store: &StoreFacts| (store.folder.clone(), store.handle.observer().statistics.snapshot());
         metrics::stores(&mut exposition, &self.stores.iter().map(snapshot).collect::<Vec<_>>());
+        let numbered = self.stores.iter().enumerate();
+        let out = numbered.map(|(number, store)| (store.folder.as_str(), self.is_out(number)));
+        metrics::out_of_use(&mut exposition, &out.collect::<Vec<_>>());
         if let Some(queue) = &self.log {
             metrics::access_log(&mut exposition, queue);
         }
@@ -61,26 +150,16 @@ impl Facts for RunningFacts {
 
     fn troubles(&self) -> Vec<String> {
         let now = clock::monotonic();
-        let trouble = |(number, (folder, store, health)): (usize, &(String, StoreHandle, DiskHealth))| {
-            let observer = store.observer();
-            let trouble = match observer.status.get() {
-                StoreStatus::Unusable(error) => error.to_string(),
-                StoreStatus::Panicked => "its thread failed; restart foxy".into(),
-                StoreStatus::Rebuilding | StoreStatus::Serving => {
-                    let disk = health.judge(&observer.statistics, now).map(|trouble| trouble.to_string());
-                    self.files.trouble(number).map(|trouble| trouble.to_string()).or(disk)?
-                }
-                StoreStatus::Opening | StoreStatus::Closed => return None,
-            };
-            Some(format!("store {folder}: {trouble}"))
-        };
+        let named = |number: usize, trouble| format!("store {}: {trouble}", self.stores[number].folder);
+        let numbers = 0..self.stores.len();
+        let store = |number| Some(named(number, self.trouble(number, now)?));
+        let list = |number| Some(named(number, self.lists.trouble(number)?));
         let stopping = self.stopping.get().then(|| "foxy is stopping".to_owned());
-        let list = |(number, (folder, ..)): (usize, &(String, StoreHandle, DiskHealth))| {
-            Some(format!("store {folder}: {}", self.lists.trouble(number)?))
-        };
-        let numbered = || self.stores.iter().enumerate();
-        let lists = numbered().filter_map(list);
-        stopping.into_iter().chain(numbered().filter_map(trouble)).chain(lists).collect()
+        stopping
+            .into_iter()
+            .chain(numbers.clone().filter_map(store))
+            .chain(numbers.filter_map(list))
+            .collect()
     }
 
     fn token(&self) -> Option<&Token> {

@@ -37,6 +37,14 @@ pub fn stores(exposition: &mut Exposition, snapshots: &[(String, Vec<Measure>)])
     }
 }
 
+/// Which stores are out of use.
+pub fn out_of_use(exposition: &mut Exposition, stores: &[(&str, bool)]) {
+    let help = "1 if the store was taken out of use because its disk failed again and again; the others take its URLs.";
+    let labels: Vec<_> = stores.iter().map(|(store, _)| [("store", *store)]).collect();
+    let samples = labels.iter().zip(stores).map(|(labels, (_, out))| (&labels[..], u8::from(*out)));
+    exposition.family("foxy_store_out_of_use", FamilyKind::Gauge, help, samples);
+}
+
 /// Lines of the access log that were lost.
 pub fn access_log(exposition: &mut Exposition, queue: &LogQueue) {
     let name = "foxy_access_log_lines_dropped_total";

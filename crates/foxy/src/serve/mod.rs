@@ -20,6 +20,7 @@ pub mod listeners;
 mod log_queue;
 mod metrics;
 mod opening;
+mod out_of_use;
 pub mod process;
 mod proxy_settings;
 mod purge_journal;
@@ -30,6 +31,7 @@ mod room;
 mod store_set;
 mod stores;
 pub mod token_file;
+mod wear;
 mod welcome;
 
 pub use interception::of as interception_of;
@@ -41,8 +43,7 @@ use crate::signals::{Signals, Wish};
 use crate::terminal::{self, Level};
 use admin::Facts;
 use certificates::Reloadable;
-use disk_health::DiskHealth;
-use facts::RunningFacts;
+use facts::{RunningFacts, StoreFacts};
 use file_watch::FileWatch;
 use foxy_base::clock;
 use listeners::listen;
@@ -122,9 +123,7 @@ async fn operate(loaded: &Loaded, running: Running, admin: Option<TcpListener>) 
 
 fn facts(running: &Running) -> std::io::Result<RunningFacts> {
     let store = |store: &RunningStore| {
-        let handle = store.shard.handle();
-        let health = DiskHealth::of(&handle.observer().statistics);
-        (store.facts.folder.display().to_string(), handle, health)
+        StoreFacts::new(store.facts.folder.display().to_string(), store.shard.handle())
     };
     let files = running.stores.iter().map(RunningStore::file).collect();
     Ok(RunningFacts {
@@ -132,6 +131,7 @@ fn facts(running: &Running) -> std::io::Result<RunningFacts> {
         purger: running.proxy.purger(),
         token: running.token.clone(),
         stores: running.stores.iter().map(store).collect(),
+        set: running.set.clone(),
         files: FileWatch::start(files)?,
         lists: running.lists.clone(),
         log: running.log.as_ref().map(|log| Arc::clone(&log.queue)),
@@ -140,15 +140,17 @@ fn facts(running: &Running) -> std::io::Result<RunningFacts> {
     })
 }
 
-/// Reports each new trouble once, and its end.
+/// Reports each new trouble once, and its end; stores that are worn out are taken out of use.
 async fn report_troubles(facts: Rc<RunningFacts>) {
     let mut known = Vec::new();
     loop {
+        facts.take_out_worn_stores(clock::monotonic());
         let troubles = facts.troubles();
         for trouble in troubles.iter().filter(|trouble| !known.contains(*trouble)) {
             terminal::report(Level::Warning, &format!("foxy: {trouble}; serving goes on without it"));
         }
-        for trouble in known.iter().filter(|trouble| !troubles.contains(*trouble)) {
+        let ended = |trouble: &&String| !troubles.contains(*trouble) && facts.is_over(trouble);
+        for trouble in known.iter().filter(ended) {
             terminal::report(Level::Info, &format!("foxy: over: {trouble}"));
         }
         known = troubles;

@@ -4,8 +4,8 @@ use super::access_log::{self, OpenLog};
 use super::certificates::Reloadable;
 use super::listeners::cannot_listen;
 use super::proxy_settings::proxy_settings;
-use super::purge_journal::{Beside, ListHealth};
-use super::purge_series::Fresh;
+use super::purge_journal::{Beside, Lists};
+use super::purge_series::{Fresh, Place};
 use super::store_set::{self, Selection, StoreSet};
 use super::stores::{self, RunningStore};
 use super::{authorities, interception, process, purge_journal, token_file};
@@ -30,7 +30,9 @@ pub struct Running {
     pub(super) token: Option<Token>,
     pub(super) certificates: Option<Reloadable>,
     pub(super) stores: Vec<RunningStore>,
-    pub(super) lists: ListHealth,
+    /// The stores as one, if there are any.
+    pub(super) set: Option<StoreSet>,
+    pub(super) lists: Lists,
     pub(super) log: Option<OpenLog>,
 }
 
@@ -104,8 +106,10 @@ pub fn open(settings: &Settings, admin: Option<SocketAddr>, extra: Extra) -> Res
     let mut sinks: Vec<Arc<dyn AccessSink>> = extra.sink.into_iter().collect();
     sinks.extend(log.as_ref().map(|log| Arc::clone(&log.sink) as Arc<dyn AccessSink>));
     let resolver = name_resolver(settings.name_servers.clone());
-    let proxy = start(proxy_settings, &stores, selection, purges, resolver, sinks)?;
-    Ok(Running { proxy, token, certificates, stores, lists, log })
+    let members: Vec<_> = stores.iter().map(RunningStore::member).collect();
+    let set = (!members.is_empty()).then(|| StoreSet::new(members, selection, random.next_u64()));
+    let proxy = start(proxy_settings, set.clone(), purges, resolver, sinks)?;
+    Ok(Running { proxy, token, certificates, stores, set, lists, log })
 }
 
 /// Each store with its place among the others: stores in whose places others were meanwhile may hold what was replaced there.
@@ -118,7 +122,10 @@ fn beside(stores: &[RunningStore], selection: Selection) -> Vec<Beside> {
     };
     let beside = |(number, store): (usize, &RunningStore)| Beside {
         folder: store.facts.folder.clone(),
-        place: place(&description(number, store)),
+        place: Place {
+            whole: place(&description(number, store)),
+            bereft: place(&format!("{}, another out of use", description(number, store))),
+        },
         beginning: store.beginning(),
     };
     stores.iter().enumerate().map(beside).collect()
@@ -141,19 +148,12 @@ fn connections(wanted: usize, open_files: Option<u64>) -> usize {
 
 fn start(
     settings: ProxySettings,
-    stores: &[RunningStore],
-    selection: Selection,
+    set: Option<StoreSet>,
     purges: Purges,
     resolver: MakeResolver,
     mut sinks: Vec<Arc<dyn AccessSink>>,
 ) -> Result<Proxy, Failure> {
-    let store: Option<Arc<dyn ObjectStore>> = match stores {
-        [] => None,
-        stores => {
-            let members = stores.iter().map(RunningStore::member).collect();
-            Some(Arc::new(StoreSet::new(members, selection)))
-        }
-    };
+    let store = set.map(|set| Arc::new(set) as Arc<dyn ObjectStore>);
     let sink: Option<Arc<dyn AccessSink>> = match sinks.len() {
         0 | 1 => sinks.pop(),
         _ => Some(Arc::new(AllOf(sinks))),

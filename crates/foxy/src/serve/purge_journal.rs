@@ -4,15 +4,16 @@
 
 use super::listeners::patiently;
 use super::purge_list::{self, Found, List, NAME, Unwritten};
-use super::purge_series::{Forgotten, Fresh, Going, judge};
+use super::purge_series::{Forgotten, Fresh, Going, Place, Seen, judge};
 use crate::failure::Failure;
 use crate::terminal::{self, Level};
+use foxy_base::random::split_mix;
 use foxy_proxy::purge::journal::Series;
 use foxy_proxy::purge::{NotPurged, Order, PurgeBook, PurgeKeeper, PurgeReply, Purges, Rule, number};
 use foxy_store::Beginning;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 /// Purges that may wait for the disk.
@@ -24,19 +25,18 @@ const LOOK_EVERY: Duration = Duration::from_secs(1);
 pub struct Beside {
     /// Its folder.
     pub folder: PathBuf,
-    /// What it is among the others, as `foxy_proxy::purge::journal::place` has it.
-    pub place: u64,
+    /// What it is among the others.
+    pub place: Place,
     /// How it came to be open.
     pub beginning: Option<Beginning>,
 }
 
 /// Why each list cannot be written just now, if it cannot.
 #[derive(Clone, Default)]
-pub struct ListHealth(Arc<Mutex<Vec<Option<Unwritten>>>>);
+struct ListHealth(Arc<Mutex<Vec<Option<Unwritten>>>>);
 
 impl ListHealth {
-    /// What is wrong with the list of the store of that number.
-    pub fn trouble(&self, store: usize) -> Option<String> {
+    fn trouble(&self, store: usize) -> Option<String> {
         let seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let why = seen.get(store).copied().flatten()?;
         Some(format!(
@@ -59,13 +59,16 @@ impl ListHealth {
 /// # Errors
 /// Another process has one, one that must not be believed any more can be neither written nor removed, or the lists' thread
 /// cannot be started.
-pub fn open(stores: &[Beside], fresh: Fresh) -> Result<(Purges, ListHealth), Failure> {
+pub fn open(stores: &[Beside], fresh: Fresh) -> Result<(Purges, Lists), Failure> {
     if stores.is_empty() {
-        return Ok((Purges::in_memory(), ListHealth::default()));
+        return Ok((Purges::in_memory(), Lists::default()));
     }
     let read = |store: &Beside| {
         let found = patiently(|_| true, || purge_list::read(&store.folder));
-        found.map(|found| (store.place, found)).map_err(|why| refusal(&store.folder, why))
+        let holds = store.beginning.is_some_and(Beginning::may_hold_something);
+        found
+            .map(|found| Seen { place: store.place, holds, found })
+            .map_err(|why| refusal(&store.folder, why))
     };
     let found = stores.iter().map(read).collect::<Result<Vec<_>, _>>()?;
     let going = judge(&found, fresh);
@@ -73,13 +76,17 @@ pub fn open(stores: &[Beside], fresh: Fresh) -> Result<(Purges, ListHealth), Fai
     let Going { journal, .. } = going;
     let Series { era, set, .. } = journal.series;
     let book = Arc::new(PurgeBook::new(era, journal.latest, &journal.rules));
-    let list = |store: &Beside| List::new(store.folder.clone(), Series { era, set, place: store.place });
+    let list =
+        |store: &Beside| List::new(store.folder.clone(), Series { era, set, place: store.place.whole });
     let lists = stores.iter().map(list).collect();
-    let mut writer = Writer { book: Arc::clone(&book), lists, health: ListHealth::default() };
-    let health = writer.health.clone();
-    for (number, (place, found)) in found.iter().enumerate() {
-        let series = Series { era, set, place: *place };
-        let outdated = found.sound().is_some_and(|journal| journal.series != series);
+    let places = stores.iter().map(|store| store.place).collect();
+    let out = vec![false; stores.len()];
+    let series = Series { era, set, place: 0 };
+    let health = ListHealth::default();
+    let mut writer = Writer { book: Arc::clone(&book), lists, places, out, series, health: health.clone() };
+    for (number, seen) in found.iter().enumerate() {
+        let series = Series { era, set, place: seen.place.whole };
+        let outdated = seen.found.sound().is_some_and(|journal| journal.series != series);
         match writer.keep(number, &[]) {
             Err(why) if why == Unwritten::InUse || (outdated && writer.lists[number].remove().is_err()) => {
                 return Err(refusal(&stores[number].folder, why));
@@ -90,7 +97,9 @@ pub fn open(stores: &[Beside], fresh: Fresh) -> Result<(Purges, ListHealth), Fai
     let (sender, receiver) = sync_channel(WAITING);
     let thread = std::thread::Builder::new().name("purges".into()).spawn(move || writer.run(&receiver));
     thread.map_err(|error| Failure::Failed(format!("cannot start the thread that keeps purges: {error}")))?;
-    Ok((Purges { book, keeper: Arc::new(Keeper(sender)) }, health))
+    let keeper = Arc::new(Keeper(sender));
+    let lists = Lists { health, keeper: Arc::downgrade(&keeper) };
+    Ok((Purges { book, keeper }, lists))
 }
 
 fn refusal(folder: &Path, why: Unwritten) -> Failure {
@@ -105,11 +114,10 @@ fn refusal(folder: &Path, why: Unwritten) -> Failure {
 }
 
 /// Says what the lists cost, if they do.
-fn report(stores: &[Beside], found: &[(u64, Found)], going: &Going) {
+fn report(stores: &[Beside], found: &[Seen], going: &Going) {
     let say = |text: String| terminal::report(Level::Warning, &text);
-    for (store, (_, found)) in stores.iter().zip(found) {
-        let folder = store.folder.display();
-        let kept = store.beginning.is_some_and(Beginning::may_hold_something);
+    for (store, Seen { found, holds: kept, .. }) in stores.iter().zip(found) {
+        let (folder, kept) = (store.folder.display(), *kept);
         match (going.forgotten, found) {
             (Some(Forgotten::NoList), _) if !kept => {}
             (Some(why), _) => say(format!(
@@ -134,14 +142,50 @@ struct Wish {
     reply: PurgeReply,
 }
 
-struct Keeper(SyncSender<Wish>);
+/// What the lists' thread is asked.
+enum Task {
+    Purge(Wish),
+    TakeOut(Vec<usize>, Kept),
+}
+
+/// Called once the lists say it durably.
+type Kept = Box<dyn FnOnce() + Send>;
+
+struct Keeper(SyncSender<Task>);
 
 impl PurgeKeeper for Keeper {
     fn purge(&self, orders: Vec<Order>, reply: PurgeReply) {
-        match self.0.try_send(Wish { orders, reply }) {
-            Ok(()) => {}
-            Err(TrySendError::Full(wish)) => (wish.reply)(Err(NotPurged::Busy)),
-            Err(TrySendError::Disconnected(wish)) => (wish.reply)(Err(NotPurged::Stopping)),
+        let (task, why) = match self.0.try_send(Task::Purge(Wish { orders, reply })) {
+            Ok(()) => return,
+            Err(TrySendError::Full(task)) => (task, NotPurged::Busy),
+            Err(TrySendError::Disconnected(task)) => (task, NotPurged::Stopping),
+        };
+        if let Task::Purge(wish) = task {
+            (wish.reply)(Err(why));
+        }
+    }
+}
+
+/// The lists, to whoever operates foxy.
+#[derive(Clone, Default)]
+pub struct Lists {
+    health: ListHealth,
+    /// Who keeps purges, as long as there may be any; nobody where there are no stores.
+    keeper: Weak<Keeper>,
+}
+
+impl Lists {
+    /// What is wrong with the list of the store of that number.
+    pub fn trouble(&self, store: usize) -> Option<String> {
+        self.health.trouble(store)
+    }
+
+    /// Has the lists of all other stores say that these were out of use, and calls `kept` when they do. It is never called where one
+    /// cannot be written, or too much waits; what was tried costs nothing but what is stored, if foxy ends before another try.
+    pub fn take_out(&self, stores: Vec<usize>, kept: Kept) {
+        if let Some(keeper) = self.keeper.upgrade() {
+            // Where it is not taken, it is asked for again.
+            drop(keeper.0.try_send(Task::TakeOut(stores, kept)));
         }
     }
 }
@@ -149,17 +193,28 @@ impl PurgeKeeper for Keeper {
 struct Writer {
     book: Arc<PurgeBook>,
     lists: Vec<List>,
+    places: Vec<Place>,
+    /// Whose lists stay as they are.
+    out: Vec<bool>,
+    /// Theirs who are in use; each has its own place.
+    series: Series,
     health: ListHealth,
 }
 
 impl Writer {
     /// Carries out wishes until nobody can have any more. All that wait are made durable together.
-    fn run(mut self, wishes: &Receiver<Wish>) {
+    fn run(mut self, tasks: &Receiver<Task>) {
         loop {
-            match wishes.recv_timeout(LOOK_EVERY) {
+            match tasks.recv_timeout(LOOK_EVERY) {
                 Ok(first) => {
-                    let waiting = std::iter::once(first).chain(wishes.try_iter().take(WAITING)).collect();
-                    self.carry_out(waiting);
+                    let mut wishes = Vec::new();
+                    for task in std::iter::once(first).chain(tasks.try_iter().take(WAITING)) {
+                        match task {
+                            Task::Purge(wish) => wishes.push(wish),
+                            Task::TakeOut(stores, kept) => self.take_out(&stores, kept),
+                        }
+                    }
+                    self.carry_out(wishes);
                 }
                 Err(RecvTimeoutError::Timeout) => self.look(),
                 Err(RecvTimeoutError::Disconnected) => return,
@@ -169,13 +224,36 @@ impl Writer {
 
     /// A list that is not there any more is written anew; one that could not be written is tried again.
     fn look(&mut self) {
-        for number in 0..self.lists.len() {
+        for number in self.in_use() {
             if !self.lists[number].is_there() && self.keep(number, &[]).is_ok() {
                 let folder = self.lists[number].folder().display();
                 let text =
                     format!("foxy: store {folder}: {NAME} was not there any more, and is written anew");
                 terminal::report(Level::Warning, &text);
             }
+        }
+    }
+
+    fn in_use(&self) -> Vec<usize> {
+        (0..self.lists.len()).filter(|&number| !self.out[number]).collect()
+    }
+
+    /// Begins another set without these stores. Their lists stay as they are, so that they are not of it.
+    fn take_out(&mut self, stores: &[usize], kept: Kept) {
+        let mut state = self.series.set;
+        self.series.set = split_mix(&mut state);
+        let left: Vec<_> = self.in_use().into_iter().filter(|number| !stores.contains(number)).collect();
+        let mut all = !left.is_empty();
+        for number in left {
+            self.lists[number].begin(Series { place: self.places[number].bereft, ..self.series });
+            all &= self.keep(number, &[]).is_ok();
+        }
+        if all {
+            for &number in stores {
+                self.out[number] = true;
+                self.health.set(number, None);
+            }
+            kept();
         }
     }
 
@@ -191,7 +269,7 @@ impl Writer {
         let before = self.book.latest();
         let orders: Vec<Order> = wishes.iter().flat_map(|wish| wish.orders.iter().copied()).collect();
         let rules = number(&orders, before);
-        let kept: Vec<bool> = (0..self.lists.len()).map(|list| self.keep(list, &rules).is_ok()).collect();
+        let kept: Vec<bool> = self.in_use().into_iter().map(|list| self.keep(list, &rules).is_ok()).collect();
         let durable = kept.contains(&true);
         if durable {
             self.book.apply(&rules);

@@ -15,14 +15,22 @@ fn folders(count: usize) -> (Vec<TempDir>, Vec<PathBuf>) {
     (folders, paths)
 }
 
-/// The lists beside stores in these folders; a list that an earlier one of these has open counts as another process's.
-fn tried(paths: &[PathBuf], era: u64) -> Result<(Purges, ListHealth), Failure> {
+/// Stores that hold something, in these folders.
+fn beside(paths: &[PathBuf]) -> Vec<Beside> {
     let beside = |(number, folder): (usize, &PathBuf)| Beside {
         folder: folder.clone(),
-        place: place(&format!("{number} of {}", paths.len())),
+        place: Place {
+            whole: place(&format!("{number} of {}", paths.len())),
+            bereft: place(&format!("{number} of {}, bereft", paths.len())),
+        },
         beginning: Some(Beginning::Kept),
     };
-    open(&paths.iter().enumerate().map(beside).collect::<Vec<_>>(), Fresh { era, set: era })
+    paths.iter().enumerate().map(beside).collect()
+}
+
+/// The lists beside stores in these folders; a list that an earlier one of these has open counts as another process's.
+fn tried(paths: &[PathBuf], era: u64) -> Result<(Purges, Lists), Failure> {
+    open(&beside(paths), Fresh { era, set: era })
 }
 
 fn opened(paths: &[PathBuf], era: u64) -> Purges {
@@ -194,4 +202,60 @@ fn the_list_stays_small_however_often_one_thing_is_purged() {
     assert!(length <= purge_list::GROWTH + 4 * journal::BLOCK_BYTES as u64, "{length}");
     assert_eq!(purges.book.latest(), 300);
     assert_eq!(opened_after(purges, &paths, 6).book.latest(), 300);
+}
+
+/// Has the lists of the other stores say that this one is out of use; whether they do.
+fn took_out(lists: &Lists, store: usize) -> bool {
+    let (sender, receiver) = channel();
+    lists.take_out(vec![store], Box::new(move || sender.send(()).expect("somebody waits")));
+    receiver.recv().is_ok()
+}
+
+#[test]
+fn stores_without_the_one_that_was_out_of_use_go_on_only_when_that_is_empty() {
+    let (_kept, paths) = folders(3);
+    let (purges, lists) = tried(&paths, 5).unwrap_or_else(|failure| panic!("{failure}"));
+    assert_eq!(purge(&purges, &[url(1)]), Ok(1));
+    assert!(took_out(&lists, 1));
+    let before = fs::read(paths[1].join(NAME)).expect("a list");
+    assert_eq!(purge(&purges, &[url(2)]), Ok(2));
+    assert_eq!(
+        fs::read(paths[1].join(NAME)).expect("a list"),
+        before,
+        "nothing is written beside it any more"
+    );
+    drop(purges);
+    let copies: Vec<_> = paths.iter().map(|path| fs::read(path.join(NAME)).expect("a list")).collect();
+    let restore = || {
+        paths.iter().zip(&copies).for_each(|(path, copy)| fs::write(path.join(NAME), copy).expect("written"))
+    };
+    let opened_with = |beginning, era| {
+        let beside = beside(&paths).into_iter().enumerate().map(|(number, store)| match number {
+            1 => Beside { beginning: Some(beginning), ..store },
+            _ => store,
+        });
+        open(&beside.collect::<Vec<_>>(), Fresh { era, set: era })
+            .unwrap_or_else(|failure| panic!("{failure}"))
+            .0
+    };
+    let emptied = opened_with(Beginning::New, 6);
+    assert_eq!((emptied.book.era(), scopes(&emptied)), (5, vec![url(1), url(2)]));
+    drop(emptied);
+    restore();
+    let back = opened_with(Beginning::Kept, 7);
+    assert_eq!((back.book.era(), scopes(&back)), (7, vec![]));
+    drop(back);
+    restore();
+    fs::remove_file(paths[1].join(NAME)).expect("there");
+    assert_eq!(opened_with(Beginning::Kept, 8).book.era(), 8);
+}
+
+#[test]
+fn a_store_is_not_out_of_use_while_another_ones_list_cannot_say_so() {
+    let (_kept, paths) = folders(2);
+    let (_purges, lists) = tried(&paths, 5).unwrap_or_else(|failure| panic!("{failure}"));
+    fs::rename(&paths[0], paths[0].with_extension("away")).expect("moved");
+    assert!(!took_out(&lists, 1));
+    fs::rename(paths[0].with_extension("away"), &paths[0]).expect("moved");
+    assert!(took_out(&lists, 1));
 }

@@ -155,6 +155,12 @@ impl List {
         Self { home: File::open(&folder), folder, series, open: None }
     }
 
+    /// Another series for it; it is written anew first.
+    pub fn begin(&mut self, series: Series) {
+        self.series = series;
+        self.open = None;
+    }
+
     /// Where its store is.
     pub fn folder(&self) -> &Path {
         &self.folder

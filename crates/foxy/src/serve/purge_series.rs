@@ -1,7 +1,8 @@
 //! Which series of purges goes on, by what the lists in the stores' folders say. Nothing is read or written here.
 //!
 //! What was stored is believed as long as every store that holds some of it has been in use whenever it was: else a response
-//! that was replaced or invalidated meanwhile could come back. So a list says beside which stores it lay, and in which place.
+//! that was replaced or invalidated meanwhile could come back. So a list says beside which stores it lay, and in which place. Those
+//! of stores that went on without another, which was taken out of use, have places of their own.
 
 use super::purge_list::{Found, Unsound};
 use foxy_proxy::purge::journal::{Journal, Series};
@@ -25,6 +26,8 @@ pub enum Forgotten {
     Unsound(Unsound),
     /// The stores were used with others, in other places or under another scheme since.
     OtherStores,
+    /// They were used without one that was out of use, and it may hold what was replaced meanwhile.
+    OutOfUse,
 }
 
 impl fmt::Display for Forgotten {
@@ -35,7 +38,37 @@ impl fmt::Display for Forgotten {
             Self::OtherStores => f.write_str(
                 "the stores were used with another scheme, with other stores or in another order since",
             ),
+            Self::OutOfUse => f.write_str(
+                "the disk of a store failed and the others were used without it since; it was not emptied",
+            ),
         }
+    }
+}
+
+/// What a store is among the others, as `foxy_proxy::purge::journal::place` has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// With all of them in use.
+    pub whole: u64,
+    /// With another one out of use.
+    pub bereft: u64,
+}
+
+/// What is beside a store.
+#[derive(Debug)]
+pub struct Seen {
+    /// Its place now.
+    pub place: Place,
+    /// Whether it may hold what was stored before.
+    pub holds: bool,
+    /// Its list.
+    pub found: Found,
+}
+
+impl Seen {
+    /// Its list, where it is of a store that went on without another.
+    fn bereft(&self) -> Option<&Journal> {
+        self.found.sound().filter(|journal| journal.series.place == self.place.bereft)
     }
 }
 
@@ -49,26 +82,38 @@ pub struct Going {
 }
 
 /// Judges what was found beside each store, in the places that they have now.
-pub fn judge(found: &[(u64, Found)], fresh: Fresh) -> Going {
-    let sound = || found.iter().filter_map(|(place, found)| Some((*place, found.sound()?)));
+pub fn judge(stores: &[Seen], fresh: Fresh) -> Going {
+    let sound = || stores.iter().filter_map(|seen| Some((seen.place.whole, seen.found.sound()?)));
     let anew = |forgotten| {
         let series = Series { era: fresh.era, set: fresh.set, place: 0 };
         Going { journal: Journal { series, latest: 0, rules: Vec::new() }, forgotten: Some(forgotten) }
     };
     let Some((_, first)) = sound().next() else {
-        let unsound = found.iter().find_map(|(_, found)| found.unsound());
+        let unsound = stores.iter().find_map(|seen| seen.found.unsound());
         return anew(unsound.map_or(Forgotten::NoList, Forgotten::Unsound));
     };
     let Series { era, set, .. } = first.series;
-    if sound().any(|(place, journal)| journal.series != Series { era, set, place }) {
-        return anew(Forgotten::OtherStores);
+    if sound().all(|(place, journal)| journal.series == Series { era, set, place }) {
+        // A list that is missing may be beside a store that took another's place, which may come back.
+        let set = if sound().count() == stores.len() { set } else { fresh.set };
+        return goes_on(sound().map(|(_, journal)| journal), Series { era, set, place: 0 });
     }
-    // A list that is missing may be beside a store that took another's place, which may come back.
-    let set = if sound().count() == found.len() { set } else { fresh.set };
-    let latest = sound().map(|(_, journal)| journal.latest).max().unwrap_or(0);
-    let rules = sound().flat_map(|(_, journal)| journal.rules.iter().copied()).collect();
-    let journal = Journal { series: Series { era, set, place: 0 }, latest, rules };
-    Going { journal, forgotten: None }
+    let mut bereft = stores.iter().filter_map(Seen::bereft);
+    let Some(Series { era, set, .. }) = bereft.next().map(|journal| journal.series) else {
+        return anew(Forgotten::OtherStores);
+    };
+    let together = bereft.all(|journal| (journal.series.era, journal.series.set) == (era, set));
+    if !together || stores.iter().any(|seen| seen.holds && seen.bereft().is_none()) {
+        return anew(Forgotten::OutOfUse);
+    }
+    goes_on(stores.iter().filter_map(Seen::bereft), Series { era, set: fresh.set, place: 0 })
+}
+
+/// The series that these lists have in common, with all their rules.
+fn goes_on<'a>(lists: impl Iterator<Item = &'a Journal> + Clone, series: Series) -> Going {
+    let latest = lists.clone().map(|journal| journal.latest).max().unwrap_or(0);
+    let rules = lists.flat_map(|journal| journal.rules.iter().copied()).collect();
+    Going { journal: Journal { series, latest, rules }, forgotten: None }
 }
 
 #[cfg(test)]
@@ -77,17 +122,28 @@ mod tests {
     use foxy_proxy::purge::journal::Unreliable;
 
     const FRESH: Fresh = Fresh { era: 90, set: 91 };
+    /// What the number of the place of a store that went on without another has besides.
+    const BEREFT: u64 = 100;
     const DAMAGED: Unsound = Unsound::Unreliable(Unreliable::Damaged);
 
     fn list(era: u64, set: u64, place: u64) -> Found {
         Found::Sound(Journal { series: Series { era, set, place }, latest: place, rules: Vec::new() })
     }
 
-    fn check(found: Vec<Found>, era: u64, set: u64, forgotten: Option<Forgotten>) {
-        let found: Vec<_> = (1..).zip(found).collect();
-        let going = judge(&found, FRESH);
+    fn check_stores(found: Vec<(Found, bool)>, era: u64, set: u64, forgotten: Option<Forgotten>) {
+        let seen = |(number, (found, holds))| Seen {
+            place: Place { whole: number, bereft: number + BEREFT },
+            holds,
+            found,
+        };
+        let stores: Vec<_> = (1..).zip(found).map(seen).collect();
+        let going = judge(&stores, FRESH);
         let Series { era: has, set: has_set, .. } = going.journal.series;
-        assert_eq!((has, has_set, going.forgotten), (era, set, forgotten), "{found:?}");
+        assert_eq!((has, has_set, going.forgotten), (era, set, forgotten), "{stores:?}");
+    }
+
+    fn check(found: Vec<Found>, era: u64, set: u64, forgotten: Option<Forgotten>) {
+        check_stores(found.into_iter().map(|found| (found, true)).collect(), era, set, forgotten);
     }
 
     #[test]
@@ -107,5 +163,26 @@ mod tests {
         check(vec![Found::Unsound(DAMAGED), list(5, 6, 2)], 5, 91, None);
         check(vec![Found::Nothing, Found::Nothing], 90, 91, Some(Forgotten::NoList));
         check(vec![Found::Nothing, Found::Unsound(DAMAGED)], 90, 91, Some(Forgotten::Unsound(DAMAGED)));
+    }
+
+    #[test]
+    fn what_a_store_holds_that_was_out_of_use_is_never_believed() {
+        let (one, two) = (BEREFT + 1, BEREFT + 2);
+        let forgotten = Some(Forgotten::OutOfUse);
+        for outdated in [list(5, 6, 3), Found::Nothing, Found::Unsound(DAMAGED), list(7, 8, 3)] {
+            check(vec![list(5, 7, one), list(5, 7, two), outdated], 90, 91, forgotten);
+        }
+        check(vec![list(5, 7, one), list(5, 6, 2)], 90, 91, forgotten);
+        check(vec![list(5, 7, one), list(5, 8, two), Found::Nothing], 90, 91, forgotten);
+        check(vec![list(5, 7, two)], 90, 91, Some(Forgotten::OtherStores));
+    }
+
+    #[test]
+    fn a_series_goes_on_when_the_store_that_was_out_of_use_is_empty() {
+        let (one, two) = (BEREFT + 1, BEREFT + 2);
+        for emptied in [list(5, 6, 3), Found::Nothing, Found::Unsound(DAMAGED), list(7, 8, 3)] {
+            let others = [(list(5, 7, one), true), (list(5, 7, two), true)];
+            check_stores(others.into_iter().chain([(emptied, false)]).collect(), 5, 91, None);
+        }
     }
 }

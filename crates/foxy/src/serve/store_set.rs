@@ -2,8 +2,10 @@
 //! state at most one store has a record of a key, so that a replaced one cannot come back (the contract's rule 3).
 
 use super::directory::{Directory, Turn};
+use super::out_of_use::OutOfUse;
 use foxy_proxy::storage::{ObjectStore, Reply};
 use foxy_store::{AbsentReason, Answer, Key, PlacementHint, Record, RefusedReason};
+use std::cmp::Reverse;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -42,6 +44,7 @@ pub struct Member {
 }
 
 /// The stores. With none, nothing is ever stored.
+#[derive(Clone)]
 pub struct StoreSet(Arc<Inner>);
 
 struct Inner {
@@ -49,6 +52,7 @@ struct Inner {
     waiting: Vec<AtomicUsize>,
     selection: Selection,
     next: AtomicUsize,
+    out: OutOfUse,
     /// None where the key alone says which store has it.
     directory: Option<Directory<Change>>,
 }
@@ -60,11 +64,17 @@ pub fn by_key(members: &[Member], selection: Selection) -> bool {
 }
 
 impl StoreSet {
-    /// A set of these; their order decides which key belongs where.
-    pub fn new(members: Vec<Member>, selection: Selection) -> Self {
+    /// A set of these; their order decides which key belongs where. `secret` is random.
+    pub fn new(members: Vec<Member>, selection: Selection, secret: u64) -> Self {
         let directory = (!by_key(&members, selection)).then(|| Directory::new(KEYS));
         let waiting = members.iter().map(|_| AtomicUsize::new(0)).collect();
-        Self(Arc::new(Inner { members, waiting, selection, next: AtomicUsize::new(0), directory }))
+        let out = OutOfUse::none(members.len(), secret);
+        Self(Arc::new(Inner { members, waiting, selection, next: AtomicUsize::new(0), out, directory }))
+    }
+
+    /// Which of them are out of use. What one that is taken out holds must never be believed again.
+    pub fn out_of_use(&self) -> &OutOfUse {
+        &self.0.out
     }
 }
 
@@ -112,7 +122,8 @@ impl Inner {
 
     /// The store for a new record; none when no store takes its size.
     fn choose(&self, key: Key, size: u64) -> Option<usize> {
-        let able: Vec<usize> = (0..self.members.len()).filter(|store| self.takes(*store, size)).collect();
+        let mut able = self.out.in_use();
+        able.retain(|store| self.takes(*store, size));
         let loaded = |store: &usize| self.waiting[*store].load(Ordering::Relaxed);
         let turn = || self.next.fetch_add(1, Ordering::Relaxed).checked_rem(able.len());
         match self.selection {
@@ -179,7 +190,7 @@ impl Inner {
     /// have forgotten it.
     fn place(self: &Arc<Self>, key: Key, record: Record, hint: PlacementHint, reply: Reply) {
         let known = self.known(key);
-        let target = known.filter(|store| self.takes(*store, hint.size));
+        let target = known.filter(|store| self.takes(*store, hint.size) && !self.out.is_out(*store));
         let Some(target) = target.or_else(|| self.choose(key, hint.size)) else {
             return reply(Answer::Refused(RefusedReason::TooLarge));
         };
@@ -203,8 +214,11 @@ impl Inner {
         self.directory.as_ref()?.find(key)
     }
 
+    /// The stores in use that may have a key.
     fn may_have(&self, known: Option<usize>) -> Vec<usize> {
-        known.map_or_else(|| (0..self.members.len()).collect(), |store| vec![store])
+        let mut stores = self.out.in_use();
+        stores.retain(|store| known.is_none_or(|known| known == *store));
+        stores
     }
 
     /// Makes a change in its turn: those of one key follow each other as they were asked for.
@@ -235,12 +249,17 @@ impl ObjectStore for StoreSet {
         let Some(home) = inner.home(key, inner.members.len()) else {
             return reply(Answer::Absent(AbsentReason::NotIndexed));
         };
-        let Some(directory) = &inner.directory else { return inner.get_from(home, key, reply) };
+        let Some(directory) = &inner.directory else {
+            let (store, key) = inner.out.place(key, home);
+            return inner.get_from(store, key, reply);
+        };
         match directory.find(key) {
+            Some(store) if inner.out.is_out(store) => reply(Answer::Absent(AbsentReason::NotIndexed)),
             Some(store) => inner.get_from(store, key, reply),
             None => {
                 let count = inner.members.len();
-                let order = (0..count).map(|step| (home + count - step) % count).rev().collect();
+                let mut order = inner.out.in_use();
+                order.sort_by_key(|store| Reverse((store + count - home) % count));
                 inner.search(order, key, AbsentReason::NotIndexed, reply);
             }
         }
@@ -256,7 +275,8 @@ impl ObjectStore for StoreSet {
                 inner.change(directory, key, Change { wish: Wish::Put(record, hint), reply });
             }
             None if inner.takes(home, hint.size) => {
-                inner.members[home].store.put(key, record, hint, reply);
+                let (store, key) = inner.out.place(key, home);
+                inner.members[store].store.put(key, record, hint, reply);
             }
             None => reply(Answer::Refused(RefusedReason::TooLarge)),
         }
@@ -267,7 +287,10 @@ impl ObjectStore for StoreSet {
         let Some(home) = inner.home(key, inner.members.len()) else { return reply(Answer::Removed) };
         match &inner.directory {
             Some(directory) => inner.change(directory, key, Change { wish: Wish::Remove, reply }),
-            None => inner.members[home].store.remove(key, reply),
+            None => {
+                let (store, key) = inner.out.place(key, home);
+                inner.members[store].store.remove(key, reply);
+            }
         }
     }
 }

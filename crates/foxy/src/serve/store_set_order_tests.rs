@@ -59,7 +59,7 @@ fn check_random(seed: u64, selection: Selection) {
         store: Arc::clone(store) as Arc<dyn ObjectStore>,
         sizes: sizes.clone(),
     };
-    let mut set = StoreSet::new(stores.iter().zip(&sizes).map(member).collect(), selection);
+    let mut set = StoreSet::new(stores.iter().zip(&sizes).map(member).collect(), selection, 9);
     Arc::get_mut(&mut set.0).expect("nobody else has it").directory = Some(Directory::new(0));
     let mut key = || {
         let number = u8::try_from(random.below(16)).expect("small");

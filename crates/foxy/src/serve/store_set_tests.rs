@@ -2,9 +2,12 @@
 
 #[path = "store_set_order_tests.rs"]
 mod order;
+#[path = "store_set_out_tests.rs"]
+mod out;
 
 use super::*;
 use foxy_base::Random;
+use foxy_device::IoError;
 use std::collections::{HashMap, VecDeque};
 use std::sync::Mutex;
 use std::sync::mpsc::channel;
@@ -65,7 +68,7 @@ fn set(stores: &[Arc<Fake>], sizes: &[RangeInclusive<u64>], selection: Selection
         store: Arc::clone(store) as Arc<dyn ObjectStore>,
         sizes: sizes.clone(),
     };
-    StoreSet::new(stores.iter().zip(sizes).map(member).collect(), selection)
+    StoreSet::new(stores.iter().zip(sizes).map(member).collect(), selection, 9)
 }
 
 fn fakes() -> [Arc<Fake>; 3] {
@@ -99,7 +102,7 @@ fn get(set: &StoreSet, key: Key) -> Answer {
 
 #[test]
 fn without_stores_every_request_is_answered() {
-    let set = StoreSet::new(Vec::new(), Selection::LeastLoad);
+    let set = StoreSet::new(Vec::new(), Selection::LeastLoad, 9);
     assert_eq!(get(&set, key(7)), Answer::Absent(AbsentReason::NotIndexed));
     assert_eq!(put(&set, key(7), "a", 1), Answer::Refused(RefusedReason::StoresNothing));
     assert_eq!(answer(|reply| set.remove(key(7), reply)), Answer::Removed);

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, ExitStatus};
 use tempfile::TempDir;
 
 /// The device. Only root has one.
@@ -40,6 +40,18 @@ impl LoopDevice {
         &self.path
     }
 
+    /// From now on nobody can write to it, whoever has it open; or everybody can again.
+    pub fn make_read_only(&self, read_only: bool) {
+        let set = self.set_read_only(read_only);
+        assert!(set.expect("blockdev runs").success());
+    }
+
+    fn set_read_only(&self, read_only: bool) -> std::io::Result<ExitStatus> {
+        let mut set = Command::new("blockdev");
+        set.arg(if read_only { "--setro" } else { "--setrw" }).arg(&self.path);
+        set.env("PATH", "/usr/sbin:/sbin:/usr/bin:/bin").status()
+    }
+
     /// A folder for a store, with a link to it of that name.
     pub fn linked_as(&self, name: &str) -> TempDir {
         let folder = tempfile::tempdir().expect("a folder");
@@ -63,11 +75,16 @@ impl LoopDevice {
 
 impl Drop for LoopDevice {
     fn drop(&mut self) {
+        // It would stay so for whoever gets it next.
+        let writable = self.set_read_only(false);
         // A device in use is detached when it is not any more.
         let detached = Command::new("losetup").arg("--detach").arg(&self.path).status();
-        let text =
-            format!("\n{} is still attached to {}\n", self.path.display(), self.folder.path().display());
-        if !detached.is_ok_and(|status| status.success()) {
+        let text = format!(
+            "\n{} is still attached to {} or read-only\n",
+            self.path.display(),
+            self.folder.path().display()
+        );
+        if ![writable, detached].into_iter().all(|ended| ended.is_ok_and(|status| status.success())) {
             let _nothing_more_to_do = std::io::stderr().write_all(text.as_bytes());
         }
     }
