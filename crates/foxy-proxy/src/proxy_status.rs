@@ -57,7 +57,9 @@ const fn http2(error: Http2Error) -> &'static str {
 const fn connect(error: ConnectError) -> &'static str {
     match error {
         ConnectError::Resolve(ResolveError::TimedOut) => "dns_timeout",
-        ConnectError::Resolve(ResolveError::NoSuchHost | ResolveError::ServerFailed) => "dns_error",
+        ConnectError::Resolve(
+            ResolveError::NoSuchHost | ResolveError::ServerFailed | ResolveError::BadAnswer,
+        ) => "dns_error",
         ConnectError::Forbidden(DestinationRefusal::ConnectPort | DestinationRefusal::PortZero) => {
             "http_request_denied"
         }
@@ -96,6 +98,7 @@ mod tests {
             (value(ErrorReason::BadAuthority), "foxy; error=http_request_error"),
             (upstream(ConnectError::ConnectionRefused.into()), "foxy; error=connection_refused"),
             (upstream(ConnectError::from(ResolveError::NoSuchHost).into()), "foxy; error=dns_error"),
+            (upstream(ConnectError::from(ResolveError::BadAnswer).into()), "foxy; error=dns_error"),
             (upstream(ConnectError::from(TlsError::Expired).into()), "foxy; error=tls_certificate_error"),
             (upstream(UpstreamError::HeadTimeout), "foxy; error=http_response_timeout"),
             (upstream(DecodeError::TruncatedHead.into()), "foxy; error=http_response_incomplete"),

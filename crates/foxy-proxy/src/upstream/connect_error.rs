@@ -15,6 +15,8 @@ pub enum ResolveError {
     TimedOut,
     /// The name servers failed, or there are none.
     ServerFailed,
+    /// The answer is none that can be understood.
+    BadAnswer,
     /// Too many names are being looked up.
     TooManyLookups,
 }
@@ -62,6 +64,11 @@ pub enum ConnectError {
 }
 
 impl ResolveError {
+    /// Whether it says something of the server that was asked and nothing of the name.
+    pub(crate) const fn is_the_servers(self) -> bool {
+        matches!(self, Self::TimedOut | Self::ServerFailed | Self::BadAnswer)
+    }
+
     /// The reason as one word, for logs and `Cache-Status`.
     #[must_use]
     pub fn name(self) -> &'static str {
@@ -69,6 +76,7 @@ impl ResolveError {
             Self::NoSuchHost => "no-such-host",
             Self::TimedOut => "dns-timeout",
             Self::ServerFailed => "dns-failed",
+            Self::BadAnswer => "dns-bad-answer",
             Self::TooManyLookups => "dns-busy",
         }
     }
@@ -77,7 +85,7 @@ impl ResolveError {
     #[must_use]
     pub fn status(self) -> u16 {
         match self {
-            Self::NoSuchHost | Self::ServerFailed => 502,
+            Self::NoSuchHost | Self::ServerFailed | Self::BadAnswer => 502,
             Self::TimedOut => 504,
             Self::TooManyLookups => 503,
         }
@@ -90,6 +98,7 @@ impl ResolveError {
             Self::NoSuchHost => "the host name does not exist or has no address",
             Self::TimedOut => "no name server answered in time",
             Self::ServerFailed => "the name servers answered with a failure, or none is set up",
+            Self::BadAnswer => "a name server's answer cannot be understood",
             Self::TooManyLookups => "too many names are being looked up",
         }
     }

@@ -120,6 +120,7 @@ mod tests {
             ResolveError::NoSuchHost,
             ResolveError::TimedOut,
             ResolveError::ServerFailed,
+            ResolveError::BadAnswer,
             ResolveError::TooManyLookups,
         ];
         let connect = [

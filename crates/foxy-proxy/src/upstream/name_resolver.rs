@@ -4,11 +4,12 @@
 use crate::upstream::error::ResolveError;
 use crate::upstream::resolve::{Addresses, Resolve};
 use futures_util::StreamExt;
-use futures_util::future::{FutureExt, LocalBoxFuture};
+use futures_util::future::{FutureExt, LocalBoxFuture, ready};
 use futures_util::stream::FuturesUnordered;
 use hickory_resolver::config::{LookupIpStrategy, NameServerConfig, ResolverConfig, ResolverOpts};
 use hickory_resolver::net::NetError;
 use hickory_resolver::net::runtime::TokioRuntimeProvider;
+use hickory_resolver::proto::rr::Name;
 use hickory_resolver::system_conf::read_system_conf;
 use hickory_resolver::{Resolver, TokioResolver};
 use std::fmt;
@@ -85,8 +86,11 @@ fn bound(options: &mut ResolverOpts) {
 
 impl Resolve for NameResolver {
     fn resolve(&self, name: &str) -> LocalBoxFuture<'static, Addresses> {
+        let Ok(name) = Name::from_utf8(name) else {
+            return ready(Err(ResolveError::NoSuchHost)).boxed_local();
+        };
         let ask = |resolver: &TokioResolver| {
-            let (resolver, name) = (resolver.clone(), name.to_owned());
+            let (resolver, name) = (resolver.clone(), name.clone());
             async move { resolver.lookup_ip(name).await.map_err(|error| reason(&error)) }
         };
         let mut asked: FuturesUnordered<_> = self.resolvers.iter().map(ask).collect();
@@ -96,7 +100,7 @@ impl Resolve for NameResolver {
                 match answer {
                     Ok(found) => return Ok(found.iter().collect()),
                     // Another server may do better.
-                    Err(error @ (ResolveError::ServerFailed | ResolveError::TimedOut)) => failure = error,
+                    Err(error) if error.is_the_servers() => failure = error,
                     Err(error) => return Err(error),
                 }
             }
@@ -106,11 +110,12 @@ impl Resolve for NameResolver {
     }
 }
 
+/// Why there is no answer to a question that can be asked.
 fn reason(error: &NetError) -> ResolveError {
     match error {
         NetError::Timeout => ResolveError::TimedOut,
         NetError::Busy => ResolveError::TooManyLookups,
-        NetError::Proto(_) => ResolveError::NoSuchHost,
+        NetError::Proto(_) | NetError::QueryCaseMismatch => ResolveError::BadAnswer,
         _ if error.is_nx_domain() || error.is_no_records_found() => ResolveError::NoSuchHost,
         _ => ResolveError::ServerFailed,
     }
@@ -119,6 +124,8 @@ fn reason(error: &NetError) -> ResolveError {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::net::IpAddr;
+    use tokio::net::UdpSocket;
 
     #[tokio::test]
     async fn localhost_is_loopback_without_asking_anybody() {
@@ -128,5 +135,69 @@ mod tests {
             !addresses.is_empty() && addresses.iter().all(std::net::IpAddr::is_loopback),
             "{addresses:?}"
         );
+    }
+
+    /// A name server that answers every question with what `garble` makes of it.
+    async fn garbling(garble: fn(&mut Vec<u8>)) -> SocketAddr {
+        let socket = UdpSocket::bind("127.0.0.1:0").await.expect("a socket");
+        let address = socket.local_addr().expect("bound");
+        tokio::spawn(async move {
+            let mut packet = [0; 512];
+            while let Ok((length, from)) = socket.recv_from(&mut packet).await {
+                let mut answer = packet[..length].to_vec();
+                answer[2] |= 0x80;
+                garble(&mut answer);
+                socket.send_to(&answer, from).await.expect("sent");
+            }
+        });
+        address
+    }
+
+    async fn asked(servers: &[SocketAddr]) -> Addresses {
+        NameResolver::new(servers).expect("a resolver").resolve("a.test").await
+    }
+
+    #[tokio::test]
+    async fn an_answer_that_is_not_understood_does_not_mean_that_the_name_does_not_exist() {
+        let garbled: [fn(&mut Vec<u8>); 3] = [
+            |answer| answer.truncate(14),
+            |answer| answer[12..].fill(0xff),
+            |answer| {
+                // It announces a record that is not there.
+                answer[7] = 1;
+                answer.truncate(24);
+            },
+        ];
+        for garble in garbled {
+            assert_eq!(asked(&[garbling(garble).await]).await, Err(ResolveError::BadAnswer));
+        }
+    }
+
+    #[tokio::test]
+    async fn another_server_is_heard_when_an_answer_is_not_understood() {
+        let found = garbling(|answer| {
+            // The question, and an address for it where it is one for IPv4: no other record, a name by reference, a minute.
+            let end = 12 + 8 + 4;
+            let wants_v4 = answer[end - 3] == 1;
+            answer.truncate(end);
+            answer[6..12].copy_from_slice(&[0, u8::from(wants_v4), 0, 0, 0, 0]);
+            if wants_v4 {
+                answer.extend_from_slice(&[0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 60, 0, 4, 192, 0, 2, 7]);
+            }
+        });
+        let garbled = garbling(|answer| answer.truncate(14));
+        let (found, garbled) = (found.await, garbled.await);
+        for servers in [[garbled, found], [found, garbled]] {
+            let addresses = asked(&servers).await.expect("found");
+            assert_eq!(addresses.as_ref(), ["192.0.2.7".parse::<IpAddr>().expect("an address")]);
+        }
+    }
+
+    #[tokio::test]
+    async fn what_is_no_name_is_asked_of_nobody() {
+        let resolver = NameResolver::new(&[garbling(|_| unreachable!("asked")).await]).expect("a resolver");
+        for name in ["a..test", &"a".repeat(64), &"a.".repeat(128)] {
+            assert_eq!(resolver.resolve(name).await, Err(ResolveError::NoSuchHost), "{name}");
+        }
     }
 }
