@@ -1,10 +1,18 @@
 //! What a store of one file lies in: the file, or a block device in its place. It says how the two differ, and opens neither.
 
+use crate::layout::PAGE;
 use crate::status::OpenStoreError;
+use std::ops::Range;
 
 /// Bytes at the beginning of a block device that must be blank for a store to be begun on it. Whatever is known to lie on disks
-/// (partition tables, file systems, volumes, swap) begins far before the end of that; reading all of a disk would take hours.
-const BLANK_DEVICE: u64 = 16 << 20;
+/// (partition tables, file systems, volumes, swap) begins far before the end of that, or at the device's end; reading all of a disk would
+/// take hours.
+const BLANK_BEGINNING: u64 = 16 << 20;
+/// Bytes at its end that must be blank as well: a member of an array, the second copy of a partition table and half the labels of ZFS are
+/// known by what they have there.
+const BLANK_END: u64 = 1 << 20;
+/// Most bytes that are looked at together.
+const AT_ONCE: u64 = 1 << 20;
 
 /// What the superblocks lie in.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -17,21 +25,85 @@ pub enum Medium {
 }
 
 impl Medium {
-    /// Of that many bytes that begin with zeros, how many must be blank for there to be nothing.
+    /// What is to be read next, from this byte on, to know whether there is nothing in `size` bytes that begin with zeros: all of a
+    /// file, both ends of a device.
     #[must_use]
-    pub fn blank(self, size: u64) -> u64 {
-        match self {
-            Self::File => size,
-            Self::BlockDevice => size.min(BLANK_DEVICE),
-        }
+    pub fn next_blank(self, from: u64, size: u64) -> Option<Range<u64>> {
+        let end = size.saturating_sub(BLANK_END) / PAGE as u64 * PAGE as u64;
+        let (from, to) = match self {
+            Self::BlockDevice if from >= BLANK_BEGINNING => (from.max(end), size),
+            Self::BlockDevice => (from, size.min(BLANK_BEGINNING)),
+            Self::File => (from, size),
+        };
+        (from < to).then(|| from..to.min(from + AT_ONCE))
     }
 
-    /// What is said where something else is there.
+    /// What is said where something else is there, at that byte.
     #[must_use]
-    pub const fn foreign(self) -> OpenStoreError {
+    pub const fn foreign(self, at: u64) -> OpenStoreError {
         match self {
             Self::File => OpenStoreError::Foreign,
-            Self::BlockDevice => OpenStoreError::ForeignDevice,
+            Self::BlockDevice => OpenStoreError::ForeignDevice { at },
         }
+    }
+}
+
+/// The first byte that was ever written, if any was.
+pub(crate) fn first_written(bytes: &[u8]) -> Option<usize> {
+    const ZEROS: [u8; PAGE] = [0; PAGE];
+    let page = bytes.chunks(PAGE).position(|page| page != &ZEROS[..page.len()])? * PAGE;
+    Some(page + bytes[page..].iter().position(|&byte| byte != 0)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MIB: u64 = 1 << 20;
+
+    /// All that is looked at from the third page on, what follows each other as one.
+    fn looked_at(medium: Medium, size: u64) -> Vec<Range<u64>> {
+        let mut parts: Vec<Range<u64>> = Vec::new();
+        let mut from = 8192;
+        while let Some(part) = medium.next_blank(from, size) {
+            assert!(part.end - part.start <= MIB && part.start % 4096 == 0, "{part:?} of {size}");
+            from = part.end;
+            match parts.last_mut() {
+                Some(last) if last.end == part.start => last.end = part.end,
+                _ => parts.push(part),
+            }
+        }
+        parts
+    }
+
+    #[test]
+    fn all_of_a_file_and_both_ends_of_a_device_are_looked_at() {
+        let all = |size| Vec::from_iter((size > 8192).then_some(8192..size));
+        for size in [8192, 8193, 3 * MIB + 5, 40 * MIB] {
+            assert_eq!(looked_at(Medium::File, size), all(size));
+        }
+        for size in [8192, 12_800, MIB, 16 * MIB, 16 * MIB + 512, 17 * MIB] {
+            assert_eq!(
+                looked_at(Medium::BlockDevice, size),
+                all(size),
+                "one that has little between its ends"
+            );
+        }
+        for (size, end) in [(17 * MIB + 4096, 16 * MIB + 4096), (1 << 40, (1 << 40) - MIB)] {
+            assert_eq!(looked_at(Medium::BlockDevice, size), [8192..16 * MIB, end..size]);
+        }
+        let odd = 32 * MIB + 512;
+        assert_eq!(looked_at(Medium::BlockDevice, odd), [8192..16 * MIB, 31 * MIB..odd]);
+    }
+
+    #[test]
+    fn the_first_byte_that_was_written_is_found() {
+        let mut bytes = [0; 10_000];
+        assert_eq!(first_written(&bytes), None);
+        for at in [9_999, 8_192, 8_191, 1, 0] {
+            bytes[at] = 7;
+            assert_eq!(first_written(&bytes), Some(at));
+        }
+        assert_eq!(first_written(b""), None);
     }
 }

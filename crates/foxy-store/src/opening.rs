@@ -5,15 +5,12 @@
 use crate::beginning::{AnewReason, Beginning};
 use crate::completion;
 use crate::layout::PAGE;
-use crate::medium::Medium;
+use crate::medium::{Medium, first_written};
 use crate::observe::Observer;
 use crate::settings::{MINIMUM_SIZE, SizeWish, StoreSettings};
 use crate::status::OpenStoreError;
 use crate::superblock::{Found, Superblock};
 use foxy_device::{FileId, IoBuffer, IoDone, IoError, IoOp, IoOutput, StorePath};
-
-/// Bytes of a blank file read at once.
-pub(crate) const BLANK_AT_ONCE: u64 = 1 << 20;
 
 /// Whether a store may be on a block device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -253,7 +250,9 @@ impl Opening {
         }
         let (first, second) = bytes.split_at(bytes.len().min(PAGE));
         match Superblock::judge(first, second) {
-            Err(OpenStoreError::Foreign) => Turn::Failed(self.medium.foreign()),
+            Err(OpenStoreError::Foreign) => {
+                Turn::Failed(self.medium.foreign(first_written(bytes).unwrap_or(0) as u64))
+            }
             Err(error) => Turn::Failed(error),
             Ok(Found::Blank) => self.read_blank(2 * PAGE as u64),
             Ok(Found::Damaged) => self.anew(AnewReason::SuperblocksDamaged),
@@ -265,11 +264,11 @@ impl Opening {
     }
 
     /// A file that begins with zeros is foxy's, begun and never stamped, only if there is nothing else in all of it. Files
-    /// with anything further on are somebody else's and are left alone. Of a device enough is looked at.
+    /// with anything further on are somebody else's and are left alone. Of a device both ends are looked at.
     fn read_blank(&mut self, from: u64) -> Turn {
-        match self.medium.blank(self.size).saturating_sub(from) {
-            0 => self.again(Beginning::New),
-            left => self.read(Step::Blank(from), from, left.min(BLANK_AT_ONCE)),
+        match self.medium.next_blank(from, self.size) {
+            None => self.again(Beginning::New),
+            Some(part) => self.read(Step::Blank(part.start), part.start, part.end - part.start),
         }
     }
 
@@ -277,14 +276,10 @@ impl Opening {
         match result {
             Err(error) => Turn::Failed(OpenStoreError::Device(error)),
             Ok(bytes) if bytes.is_empty() => Turn::Failed(OpenStoreError::Device(IoError::Device)),
-            Ok(bytes) if is_blank(bytes.as_ref()) => self.read_blank(from + bytes.len() as u64),
-            Ok(_) => Turn::Failed(self.medium.foreign()),
+            Ok(bytes) => match first_written(bytes.as_ref()) {
+                None => self.read_blank(from + bytes.len() as u64),
+                Some(at) => Turn::Failed(self.medium.foreign(from + at as u64)),
+            },
         }
     }
-}
-
-/// Whether nothing was ever written there.
-pub(crate) fn is_blank(bytes: &[u8]) -> bool {
-    const ZEROS: [u8; PAGE] = [0; PAGE];
-    bytes.chunks(PAGE).all(|page| page == &ZEROS[..page.len()])
 }

@@ -28,8 +28,11 @@ pub enum StoreStatus {
 pub enum OpenStoreError {
     /// The file at the store's place does not begin as a store does.
     Foreign,
-    /// The block device at the store's place begins with something that is no store.
-    ForeignDevice,
+    /// The block device at the store's place has something at its beginning or its end that is no store.
+    ForeignDevice {
+        /// The first byte of it that was seen.
+        at: u64,
+    },
     /// Something other than a file is at the store's place.
     NotAFile,
     /// There are folders as of a store that keeps a file a record, and no ledger to say that they are a store's.
@@ -62,10 +65,12 @@ impl fmt::Display for OpenStoreError {
             Self::Foreign => f.write_str(
                 "the file is not a foxy store and is left alone; move it away or choose another store path",
             ),
-            Self::ForeignDevice => f.write_str(
-                "the device holds something that is not a foxy store and is left alone; link another device, or if what is \
-                 on it may go, make its first 16 MiB zeros yourself: \
-                 wipefs --all DEVICE && blkdiscard --zeroout --length 16MiB DEVICE",
+            Self::ForeignDevice { at } => write!(
+                f,
+                "the device holds something that is not a foxy store, at byte {at}, and is left alone; link another device, or \
+                 if what is on it may go, make its first 16 MiB and its last 1 MiB zeros yourself: wipefs --all DEVICE && \
+                 blkdiscard --zeroout --length 16MiB DEVICE && \
+                 blkdiscard --zeroout --offset $(($(blockdev --getsize64 DEVICE) - 1048576)) DEVICE"
             ),
             Self::ForeignFolders => f.write_str(
                 "there are folders with the names of a store's, without its ledger; they are left alone; move them \
@@ -121,7 +126,7 @@ impl OpenStoreError {
     pub const fn is_about_the_file(&self) -> bool {
         match self {
             Self::Foreign
-            | Self::ForeignDevice
+            | Self::ForeignDevice { .. }
             | Self::NotAFile
             | Self::OtherVersion { .. }
             | Self::ImpossibleSize(_)

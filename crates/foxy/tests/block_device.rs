@@ -8,6 +8,8 @@ use foxy_device::{
     Blocking, BlockingDevice, DirectIo, FileId, IoBuffer, IoDone, IoError, IoId, IoOp, IoOutput, Root,
     StorePath, Threads, Uring,
 };
+use std::fs::File;
+use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::process::Command;
 use support::commands::{self, ended};
@@ -98,6 +100,34 @@ fn a_device_with_a_file_system_is_refused_and_left_as_it_is() {
         assert!(code == Some(2) && said.contains(&expected), "{said}");
     }
     assert!(device.content() == before, "nothing is written");
+}
+
+#[test]
+fn what_lies_at_the_end_of_a_device_is_left_until_it_is_erased_as_the_refusal_says() {
+    let Some(device) = LoopDevice::new(BYTES) else { return };
+    let folder = device.linked_as(NAME);
+    // A partition table's second copy, and where an array member of version 1.0 is described.
+    for at in [BYTES - 512, BYTES - 8192] {
+        let disk = File::options().write(true).open(device.path()).expect("a device");
+        disk.write_all_at(b"EFI PART", at).expect("written");
+        drop(disk);
+        let before = device.content();
+        let (code, report) = refused_plain(folder.path(), &[]);
+        assert!(
+            code == Some(2) && report.contains(&format!("is not a foxy store, at byte {at}, ")),
+            "{report}"
+        );
+        let (code, said) = looked_over(&["fsck"], folder.path());
+        assert!(code == Some(2) && said.contains(&format!("at byte {at}, ")), "{said}");
+        assert!(device.content() == before, "nothing is written");
+        let (_, advice) = report.trim_end().split_once("yourself: ").expect("advice");
+        let advice = advice.replace("DEVICE", device.path().to_str().expect("UTF-8"));
+        let mut shell = Command::new("sh");
+        let erased = shell.args(["-c", &advice]).env("PATH", "/usr/sbin:/sbin:/usr/bin:/bin").status();
+        assert!(erased.expect("a shell").success(), "{advice}");
+    }
+    let foxy = Foxy::start_plain(folder.path(), &[]);
+    assert!(foxy.welcome.contains("(64 MiB, webcosm, "), "{}", foxy.welcome);
 }
 
 #[test]

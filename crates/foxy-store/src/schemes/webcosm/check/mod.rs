@@ -25,8 +25,7 @@ pub use report::{
 
 use super::resize;
 use crate::layout::PAGE;
-use crate::medium::Medium;
-use crate::opening::{BLANK_AT_ONCE, is_blank};
+use crate::medium::{Medium, first_written};
 use crate::status::OpenStoreError;
 use crate::superblock::{CopyState, Found, Superblock};
 use foxy_device::IoError;
@@ -99,21 +98,23 @@ pub fn superblocks(
         Ok(Found::Ours(superblock)) => superblock,
         Ok(Found::Blank) => return Err(blank(medium, size, read)),
         Ok(Found::Damaged) => return Err(Refused::BothDamaged),
-        Err(OpenStoreError::Foreign) => return Err(Refused::Unusable(medium.foreign())),
+        Err(OpenStoreError::Foreign) => {
+            let at = first_written(&pages).unwrap_or(0) as u64;
+            return Err(Refused::Unusable(medium.foreign(at)));
+        }
         Err(error) => return Err(Refused::Unusable(error)),
     };
     Ok(([first, second].map(CopyState::of), superblock))
 }
 
-/// What a file is that begins blank: never begun, if nothing else is in all of it, or in enough of a device.
+/// What a file is that begins blank: never begun, if nothing else is in all of it, or at the ends of a device.
 fn blank(medium: Medium, size: u64, read: &mut ReadBytes<'_>) -> Refused {
-    let size = medium.blank(size);
     let mut from = 2 * PAGE as u64;
-    while from < size {
-        let length = usize::try_from((size - from).min(BLANK_AT_ONCE)).expect("a mebibyte at most");
-        match Reader::new(read).exactly(from, length) {
-            Ok(bytes) if is_blank(&bytes) => from += length as u64,
-            Ok(_) => return Refused::Unusable(medium.foreign()),
+    while let Some(part) = medium.next_blank(from, size) {
+        let length = usize::try_from(part.end - part.start).expect("a mebibyte at most");
+        match Reader::new(read).exactly(part.start, length).map(|bytes| first_written(&bytes)) {
+            Ok(None) => from = part.end,
+            Ok(Some(at)) => return Refused::Unusable(medium.foreign(part.start + at as u64)),
             Err(error) => return Refused::Unusable(OpenStoreError::Device(error)),
         }
     }

@@ -14,6 +14,8 @@ use foxy_device::{Device, FileId, IoBuffer, IoId, IoOp, Memory, StorePath};
 
 /// Where foxy looks no further for what is somebody else's.
 const LOOKED_AT: u64 = 16 << 20;
+/// From where on it looks again, at a device of 32 MiB.
+const LOOKED_AT_AGAIN: u64 = 31 << 20;
 
 fn path() -> StorePath {
     StorePath::new(FILE_NAME)
@@ -65,7 +67,8 @@ fn a_blank_device_becomes_a_store_and_gives_back_what_it_holds() {
 #[test]
 fn what_lies_behind_the_store_is_never_written() {
     let behind: &[u8] = &[7; 8192];
-    let (mut store, _) = open(&settings(), device(32 << 20, &[(LOOKED_AT, behind), (31 << 20, behind)]));
+    let (mut store, _) =
+        open(&settings(), device(32 << 20, &[(LOOKED_AT, behind), (LOOKED_AT_AGAIN - 8192, behind)]));
     fill(&mut store, 0..2_000);
     let smaller = StoreSettings { size: SIZE / 2, ..settings() };
     let (store, status) = open(&smaller, store.close());
@@ -73,7 +76,7 @@ fn what_lies_behind_the_store_is_never_written() {
     let bytes = store.close().content(&path()).expect("a device");
     assert_eq!(bytes.len(), 32 << 20);
     for (at, &byte) in bytes.iter().enumerate().skip(4 << 20) {
-        let ours = (16 << 20..(16 << 20) + 8192).contains(&at) || (31 << 20..(31 << 20) + 8192).contains(&at);
+        let ours = (16 << 20..(16 << 20) + 8192).contains(&at) || ((31 << 20) - 8192..31 << 20).contains(&at);
         assert_eq!(byte, if ours { 7 } else { 0 }, "{at}");
     }
 }
@@ -84,11 +87,18 @@ fn a_device_with_something_else_on_it_is_left_as_it_is() {
     let ext4: (u64, &[u8]) = (1080, &[0x53, 0xef]);
     let btrfs: (u64, &[u8]) = (0x1_0040, b"_BHRfS_M");
     let late: (u64, &[u8]) = (LOOKED_AT - 1, b"!");
-    for written in [boot_sector, ext4, btrfs, late] {
+    let array_member: (u64, &[u8]) = ((32 << 20) - 8192, &[0xfc, 0x4e, 0x2b, 0xa9]);
+    let second_partition_table: (u64, &[u8]) = ((32 << 20) - 512, b"EFI PART");
+    let label: (u64, &[u8]) = (LOOKED_AT_AGAIN, b"!");
+    for written in [boot_sector, ext4, btrfs, late, array_member, second_partition_table, label] {
         let device = device(32 << 20, &[written]);
         let before = device.content(&path());
         let (store, status) = open(&settings(), device);
-        assert_eq!(status, StoreStatus::Unusable(OpenStoreError::ForeignDevice), "{written:?}");
+        assert_eq!(
+            status,
+            StoreStatus::Unusable(OpenStoreError::ForeignDevice { at: written.0 }),
+            "{written:?}"
+        );
         assert!(store.kill().content(&path()) == before, "{written:?}");
     }
 }
@@ -157,7 +167,9 @@ fn the_check_judges_a_device_as_an_opening_does() {
     };
     assert_eq!(judge(&[]), Some(Refused::Blank));
     assert_eq!(judge(&[(LOOKED_AT, b"!")]), Some(Refused::Blank));
-    let foreign = Some(Refused::Unusable(OpenStoreError::ForeignDevice));
-    assert_eq!(judge(&[(0, b"!")]), foreign);
-    assert_eq!(judge(&[(LOOKED_AT - 1, b"!")]), foreign);
+    assert_eq!(judge(&[(LOOKED_AT_AGAIN - 1, b"!")]), Some(Refused::Blank));
+    for at in [0, LOOKED_AT - 1, LOOKED_AT_AGAIN, (32 << 20) - 1] {
+        let foreign = Some(Refused::Unusable(OpenStoreError::ForeignDevice { at }));
+        assert_eq!(judge(&[(at, b"!")]), foreign);
+    }
 }
