@@ -31,6 +31,7 @@ pub fn judge(request: &Request, number: u64, answer: &Answered, begun: WallTime)
     let hit = answer.reply_to.is_some_and(|id| id != number);
     match (answer.status, request.manner) {
         (200, _) | (304, Manner::SinceThen) => {}
+        (304, Manner::SinceBefore) if has_just_changed(request, begun) => {}
         _ => return Err(ErrorCause::Status),
     }
     let (key, size) = match request.content {
@@ -63,6 +64,13 @@ pub fn judge(request: &Request, number: u64, answer: &Answered, begun: WallTime)
         (Content::Object(object, _), _) if object.version != version => Err(ErrorCause::Stale),
         (Content::Object(..), _) => Ok(true),
     }
+}
+
+/// Whether a clock of whole seconds may still see the version before, which did not change since it did.
+fn has_just_changed(request: &Request, begun: WallTime) -> bool {
+    let Content::Document(document) = request.content else { return false };
+    let life = document.nature().life;
+    life.changed(life.version(begun.seconds())) + GRAIN >= begun.seconds()
 }
 
 #[cfg(test)]
@@ -143,5 +151,16 @@ mod tests {
             Err(ErrorCause::Status)
         );
         assert_eq!(judge(&asked(document, Manner::SinceThen), 7, &answer(document, 6), begun), Ok(true));
+    }
+    #[test]
+    fn the_version_before_may_be_unchanged_while_the_clock_has_not_moved_on() {
+        let document = document(true);
+        let life = document.nature().life;
+        let changed = life.changed(life.version(NOW) + 1);
+        let before = Answered { status: 304, length: 0, ..answer(document, 6) };
+        for (later, expected) in [(0, Ok(true)), (GRAIN, Ok(true)), (GRAIN + 1, Err(ErrorCause::Status))] {
+            let begun = WallTime::from_seconds(changed + later);
+            assert_eq!(judge(&asked(document, Manner::SinceBefore), 7, &before, begun), expected, "{later}");
+        }
     }
 }
