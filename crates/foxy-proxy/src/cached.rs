@@ -8,8 +8,9 @@ use crate::epoch::Epoch;
 use crate::exchange::{Next, can_be_validated, decide, decide_without};
 use crate::fields::View;
 use crate::fill::{self, FillRequest};
-use crate::flight::{Flight, News, Outcome, Piece, Reader};
+use crate::flight::{Flight, News, Piece, Reader};
 use crate::flights::Boarding;
+use crate::follow::{Followed, follow};
 use crate::forward;
 use crate::freshen::Described;
 use crate::hit::hit;
@@ -52,9 +53,26 @@ pub(crate) async fn answer(
     sender: &mut Sender<'_>,
     wanted: &Wanted<'_>,
 ) -> Result<Got, Cut> {
+    let came = worker.shared.cache.epoch(&wanted.key);
+    let mut epoch = came;
+    loop {
+        if let Some(got) = attempt(worker, sender, wanted, came, epoch).await? {
+            return Ok(got);
+        }
+        epoch = worker.shared.cache.epoch(&wanted.key);
+    }
+}
+
+/// Answers one request that `came` then, from what there is in `epoch`; `None` when it waited for what was stale when it came.
+async fn attempt(
+    worker: &Rc<Worker>,
+    sender: &mut Sender<'_>,
+    wanted: &Wanted<'_>,
+    came: Epoch,
+    epoch: Epoch,
+) -> Result<Option<Got>, Cut> {
     let cache = &worker.shared.cache;
     let control = RequestControl::of(&View(&wanted.head.headers));
-    let epoch = cache.epoch(&wanted.key);
     let (found, source) = match cache.in_memory(&wanted.key, &wanted.head.headers) {
         InMemory::Found(found) => (found, HitSource::Memory),
         InMemory::Ask(key, list) => {
@@ -77,22 +95,22 @@ pub(crate) async fn answer(
             if let Some((after, told)) =
                 hit(worker, sender, wanted, &stored, (source, ttl, permit), now).await?
             {
-                return Ok(Got::Answered(after, told));
+                return Ok(Some(Got::Answered(after, told)));
             }
             if control.only_if_cached {
-                return only_if_cached(worker, sender, wanted.asked).await;
+                return only_if_cached(worker, sender, wanted.asked).await.map(Some);
             }
             let miss = Miss { reason: ForwardReason::UriMiss, list, stale: None, epoch };
-            return fetch(worker, sender, wanted, &control, miss).await;
+            return fetch(worker, sender, wanted, &control, miss, came).await;
         }
-        Next::GatewayTimeout => return only_if_cached(worker, sender, wanted.asked).await,
+        Next::GatewayTimeout => return only_if_cached(worker, sender, wanted.asked).await.map(Some),
         Next::Revalidate(reason) | Next::Fetch(reason) => reason,
     };
     let list = list.or_else(|| stored.as_ref().and_then(|(stored, key)| list_of(wanted, stored, key)));
     let validate = matches!(next, Next::Revalidate(_));
     let stale = stored.map(|(stored, key)| Stale { stored, key, validate });
     let epoch = Epoch { renews: stale.is_some() || wants_anew(&control), ..epoch };
-    fetch(worker, sender, wanted, &control, Miss { reason, list, stale, epoch }).await
+    fetch(worker, sender, wanted, &control, Miss { reason, list, stale, epoch }, came).await
 }
 
 /// The list a stored variant was found by.
@@ -117,14 +135,16 @@ async fn only_if_cached(worker: &Worker, sender: &mut Sender<'_>, asked: Asked) 
     Ok(Got::Answered(after, told))
 }
 
-/// Gets it from the origin, alone or with others who want the same.
+/// Gets it from the origin, alone or with others who want the same. `None` when what others had asked for before this request
+/// `came` was stale on arrival.
 async fn fetch(
     worker: &Rc<Worker>,
     sender: &mut Sender<'_>,
     wanted: &Wanted<'_>,
     control: &RequestControl,
     miss: Miss,
-) -> Result<Got, Cut> {
+    came: Epoch,
+) -> Result<Option<Got>, Cut> {
     let head_only = wanted.asked.head_only;
     let range = outgoing::asked_range(&wanted.head.headers);
     let range = range.filter(|range| *range != UpstreamRange::Whole);
@@ -134,19 +154,21 @@ async fn fetch(
             if let Some(part) = &known
                 && let Some((after, told)) = parts::answer(worker, sender, wanted, control, part).await?
             {
-                return Ok(Got::Answered(after, told));
+                return Ok(Some(Got::Answered(after, told)));
             }
             if let Some(got) = slices::answer(worker, sender, wanted, control, (&miss, &range, known)).await?
             {
-                return Ok(got);
+                return Ok(Some(got));
             }
         }
-        return Ok(Got::Forward(miss.reason, miss.described(&wanted.key).filter(|_| head_only)));
+        let reason = miss.reason;
+        let described = miss.described(&wanted.key).filter(|_| head_only);
+        return Ok(Some(Got::Forward(reason, described)));
     }
     if miss.stale.is_none()
         && let Some(got) = slices::complete(worker, sender, wanted, control, &miss).await?
     {
-        return Ok(got);
+        return Ok(Some(got));
     }
     let mut left = None;
     let (mut got, leads) = loop {
@@ -157,7 +179,11 @@ async fn fetch(
             Boarding::Follows(reader) => {
                 worker.counters.add(Counter::Collapsed, 1);
                 let late = reader.is_late();
-                let got = follow(worker, sender, wanted, &miss, &reader).await?;
+                let got = match follow(worker, sender, wanted, control, &miss, (&reader, came)).await? {
+                    Followed::Answered(got) => Some(got),
+                    Followed::Not => None,
+                    Followed::Stale => return Ok(None),
+                };
                 // Those whose flight lost its beginning share another one.
                 if got.is_some() || left.is_some() || !late || reader.is_late() {
                     break (got, false);
@@ -177,7 +203,7 @@ async fn fetch(
         let miss = Miss { stale: None, ..miss };
         got = lead(worker, sender, wanted, &miss, worker.shared.flights.alone(miss.epoch)).await?;
     }
-    got.ok_or(Cut::Source)
+    got.map(Some).ok_or(Cut::Source)
 }
 
 /// Joins a flight other than the one that was `left`, or begins one.
@@ -257,36 +283,4 @@ fn start(worker: &Rc<Worker>, wanted: &Wanted<'_>, miss: &Miss, flight: Arc<Flig
         ranged: false,
     };
     tokio::task::spawn_local(fill::run(Rc::clone(worker), flight, request, exchange));
-}
-
-/// Reads another request's flight; `None` when what it brings may not answer this one.
-async fn follow(
-    worker: &Rc<Worker>,
-    sender: &mut Sender<'_>,
-    wanted: &Wanted<'_>,
-    miss: &Miss,
-    reader: &Reader,
-) -> Result<Option<Got>, Cut> {
-    let outcome = match reader.news(false).await {
-        News::Outcome(outcome) => outcome,
-        News::Interim(_) => return Ok(None),
-    };
-    let fits = match &outcome {
-        outcome if miss.as_hit_after(&wanted.head.headers, outcome).is_some() => true,
-        Outcome::Response(head) if head.not_stored.is_some() => false,
-        Outcome::Response(head) => head.list.as_ref().is_none_or(|list| {
-            wanted.key.variant(list, &list.vary.key(&View(&wanted.head.headers))) == head.key
-        }),
-        // The leader may have asked about another variant.
-        Outcome::Revalidated(stored, None) => {
-            miss.stale.as_ref().is_some_and(|stale| stale.key.text == stored.key)
-        }
-        Outcome::Revalidated(_, Some(_)) => false,
-        Outcome::Unconfirmed => false,
-        Outcome::Failed(_) => true,
-    };
-    if !fits {
-        return Ok(None);
-    }
-    settle(worker, sender, wanted, miss, reader, outcome, true).await
 }

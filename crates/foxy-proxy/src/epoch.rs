@@ -16,6 +16,11 @@ pub(crate) struct Epoch {
 }
 
 impl Epoch {
+    /// Whether its request came after that of `other`, for the same URL.
+    pub(crate) const fn is_after(self, other: Self) -> bool {
+        self.order > other.order
+    }
+
     /// The same for a fetch that began earlier, and has itself invalidated what was there then.
     pub(crate) fn begun_in(self, earlier: Self) -> Self {
         Self { begun: earlier.begun, ..self }

@@ -60,13 +60,10 @@ impl Flight {
         Some(Reader { flight: Arc::clone(self), number })
     }
 
-    /// Whether it may answer a request with this control that comes now. One that comes before the response does waits for
-    /// it whatever it will be; one that comes later is answered as from the cache.
+    /// Whether it may answer a request with this control that comes now, as far as that is known: before the response comes,
+    /// it may.
     pub(crate) fn may_answer(&self, control: &RequestControl, now: WallTime) -> bool {
-        match &self.state().outcome {
-            Some(Outcome::Response(head)) => head.may_answer(control, now),
-            _ => true,
-        }
+        self.state().outcome.as_ref().is_none_or(|outcome| outcome.may_answer(control, now))
     }
 
     pub(crate) fn interim(&self, head: ResponseHead) {
@@ -180,6 +177,11 @@ impl Reader {
     /// Whether it reads that flight, or did.
     pub(crate) fn is_of(&self, flight: &Flight) -> bool {
         std::ptr::eq(&*self.flight, flight)
+    }
+
+    /// Whether the flight began after a request that `came` then.
+    pub(crate) fn began_after(&self, came: Epoch) -> bool {
+        self.flight.epoch.is_after(came)
     }
 
     /// Leaves the flight before the reader is dropped.

@@ -27,6 +27,7 @@ mod fill_body;
 mod flight;
 mod flight_state;
 mod flights;
+mod follow;
 mod forward;
 mod freshen;
 mod hit;

@@ -31,15 +31,6 @@ pub(crate) struct FlightHead {
     pub(crate) stored: Option<Arc<Stored>>,
 }
 
-impl FlightHead {
-    /// Whether it may answer a request with this control that comes after it: as if it were stored, and only while fresh.
-    pub(crate) fn may_answer(&self, control: &RequestControl, now: WallTime) -> bool {
-        let fresh =
-            |stored: &Arc<Stored>| matches!(decide(control, stored, now), Next::Serve { permit: None, .. });
-        self.stored.as_ref().is_none_or(fresh)
-    }
-}
-
 /// What a flight came to, as far as its head.
 #[derive(Clone, Debug)]
 pub(crate) enum Outcome {
@@ -51,6 +42,19 @@ pub(crate) enum Outcome {
     Unconfirmed,
     /// No response.
     Failed(UpstreamError),
+}
+
+impl Outcome {
+    /// Whether it may answer a request with this control for which the origin was not asked: as if it were stored, and only
+    /// while fresh.
+    pub(crate) fn may_answer(&self, control: &RequestControl, now: WallTime) -> bool {
+        let stored = match self {
+            Self::Response(head) => head.stored.as_ref().or(head.set.as_ref()),
+            Self::Revalidated(stored, _) => Some(stored),
+            Self::Unconfirmed | Self::Failed(_) => None,
+        };
+        stored.is_none_or(|stored| matches!(decide(control, stored, now), Next::Serve { permit: None, .. }))
+    }
 }
 
 /// What a reader gets.

@@ -15,9 +15,9 @@ use crate::slice_fill::{self, SliceRequest};
 use crate::stored::{CacheKey, Stored};
 use crate::worker::Worker;
 use foxy_base::clock;
-use foxy_rules::Span;
 use foxy_rules::partial::are_of_one;
 use foxy_rules::slice::strong_validator;
+use foxy_rules::{RequestControl, Span};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -75,15 +75,22 @@ pub(crate) enum Sliced {
 pub(crate) async fn fetch(worker: &Rc<Worker>, wanted: &Wanted<'_>, epoch: Epoch, ask: Ask<'_>) -> Sliced {
     if !ask.alone {
         let flights = &worker.shared.flights;
-        let current = |epoch| worker.shared.cache.is_current(&wanted.key, epoch);
-        match flights.board(name(wanted, ask).hash, epoch, |flight| current(flight.epoch), || None) {
+        let control = RequestControl::of(&View(&wanted.head.headers));
+        // More of what this request began with is not asked for its freshness.
+        let goes_on = ask.set.is_some() && !ask.validate;
+        let fits = |flight: &Flight| {
+            let current = worker.shared.cache.is_current(&wanted.key, flight.epoch);
+            current && (goes_on || flight.may_answer(&control, clock::wall()))
+        };
+        match flights.board(name(wanted, ask).hash, epoch, fits, || None) {
             Boarding::Leads(flight, reader) => {
                 start(worker, wanted, epoch, ask, flight);
                 return outcome(reader, ask, false).await;
             }
             Boarding::Follows(reader) => {
                 let News::Outcome(found) = reader.news(false).await else { return Sliced::Not };
-                if may_follow(&found) {
+                let fresh = || found.may_answer(&control, clock::wall());
+                if may_follow(&found) && (goes_on || reader.began_after(epoch) || fresh()) {
                     worker.counters.add(Counter::Collapsed, 1);
                     return outcome(reader, ask, true).await;
                 }

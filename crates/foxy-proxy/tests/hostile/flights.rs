@@ -75,6 +75,65 @@ async fn answers_that_may_not_be_shared_are_fetched_for_each() {
     .await;
 }
 
+/// Asks five times before the first answer comes; gives what everybody got, and how often the origin was asked.
+async fn five_at_once(fields: &str, request_field: &str) -> (Vec<String>, usize) {
+    let go = Rc::new(Notify::new());
+    let answer = |version: usize| {
+        let body = format!("version {version}");
+        let frame = format!("Content-Length: {}\r\nConnection: close\r\n\r\n", body.len());
+        let waits = if version == 1 {
+            Step::AwaitGo(Rc::clone(&go))
+        } else {
+            Step::Pause(Duration::from_millis(100))
+        };
+        vec![Step::Head, waits, send(&format!("HTTP/1.1 200 OK\r\n{fields}{frame}{body}"))]
+    };
+    let origin = ScriptedOrigin::start((1..=5).map(answer).collect()).await;
+    let proxy = Proxy::start();
+    let text = GET.replace("ORIGIN", &format!("127.0.0.1:{}", origin.port));
+    let text = text.replace("\r\n\r\n", &format!("\r\n{request_field}\r\n"));
+    let mut clients = Vec::new();
+    for _ in 0..5 {
+        let mut client = RawClient::connect(proxy.port).await;
+        client.send(text.clone()).await;
+        origin.heard_a_head().await;
+        clients.push(client);
+    }
+    while proxy.count(Counter::Collapsed) < 4 {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    go.notify_one();
+    let mut bodies = Vec::new();
+    for client in &mut clients {
+        bodies.push(client.response(&Method::Get).await.text());
+    }
+    (bodies, origin.heard().len())
+}
+
+#[tokio::test]
+async fn what_is_stale_on_arrival_answers_nobody_who_came_after_the_origin_was_asked() {
+    local(async {
+        for (fields, request_field) in [
+            ("Cache-Control: max-age=0\r\nETag: \"1\"\r\n", ""),
+            ("Cache-Control: no-cache\r\nETag: \"1\"\r\n", ""),
+            ("Cache-Control: max-age=60\r\nAge: 60\r\n", ""),
+            ("Cache-Control: max-age=60\r\nAge: 40\r\n", "Cache-Control: min-fresh=30\r\n"),
+            ("Cache-Control: max-age=60\r\nAge: 40\r\n", "Cache-Control: max-age=30\r\n"),
+        ] {
+            let (bodies, asked) = five_at_once(fields, request_field).await;
+            assert_eq!(bodies[0], "version 1", "{fields}{request_field}");
+            let second = bodies[1..].iter().all(|body| body == "version 2");
+            assert!(second && asked == 2, "{fields}{request_field}: {bodies:?}, asked {asked} times");
+        }
+        let (bodies, asked) = five_at_once("Cache-Control: max-age=60\r\nAge: 40\r\n", "").await;
+        assert!(
+            bodies.iter().all(|body| body == "version 1") && asked == 1,
+            "fresh: {bodies:?}, {asked} times"
+        );
+    })
+    .await;
+}
+
 #[tokio::test]
 async fn those_who_stay_are_served_when_the_first_client_leaves() {
     local(async {
