@@ -1,44 +1,21 @@
 //! Stored bodies sent in parts: each is read when the client can take it, and let go when the client takes nothing, so
-//! that clients that never read hold next to no memory. All parts that are read or sent share one budget.
+//! that clients that never read hold next to no memory. Those who want the same part at the same time share it.
 
 use crate::answer::{Rest, Short};
 use crate::counters::Counter;
 use crate::sender::{Sender, Taken};
+use crate::shared_parts::{Held, NoPart};
 use crate::storage::{PART, part_key};
 use crate::worker::Worker;
 use bytes::Bytes;
 use foxy_store::Key;
 use std::time::Duration;
-use tokio::sync::{Semaphore, SemaphorePermit};
 
 /// How long a part is held for a client that takes nothing; it is read again when the client goes on.
 const HELD: Duration = Duration::from_secs(1);
 
 /// The same while others wait for parts.
 const HELD_WHILE_OTHERS_WAIT: Duration = Duration::from_millis(100);
-
-/// The parts that may be in memory at a time, over all workers.
-#[derive(Debug)]
-pub(crate) struct PartPlaces {
-    free: Semaphore,
-}
-
-impl PartPlaces {
-    /// As many as make about `budget` bytes.
-    pub(crate) fn new(budget: usize) -> Self {
-        Self { free: Semaphore::new((budget / PART).clamp(1, Semaphore::MAX_PERMITS)) }
-    }
-
-    /// A place for one part. Those who wait come in turn.
-    async fn one(&self) -> Option<SemaphorePermit<'_>> {
-        // Nobody closes it.
-        self.free.acquire().await.ok()
-    }
-
-    fn patience(&self) -> Duration {
-        if self.free.available_permits() == 0 { HELD_WHILE_OTHERS_WAIT } else { HELD }
-    }
-}
 
 /// A body in parts.
 #[derive(Clone, Copy, Debug)]
@@ -73,20 +50,19 @@ pub(crate) async fn send_stored(
     body: PartsOf,
     mut rest: Rest,
 ) -> Result<(), Short> {
-    let places = &worker.shared.part_places;
+    let parts = &worker.shared.parts;
+    let patience = || if parts.is_full() { HELD_WHILE_OTHERS_WAIT } else { HELD };
     let mut nothing_sent = true;
     while rest.at < rest.end {
-        let place = places.one().await;
         let Some(part) = read(worker, body, rest.at / PART as u64, rest.opened).await else {
             return Err(if nothing_sent { Short::Gone } else { Short::Rest(rest) });
         };
-        let mut left = wanted_of(&part, &rest);
-        drop(part);
+        let mut left = wanted_of(part.bytes(), &rest);
         let stop = rest.at + left.len() as u64;
         (nothing_sent, rest.opened) = (false, true);
-        let taken = sender.part(&mut left, || places.patience()).await?;
+        let taken = sender.part(&mut left, patience).await?;
         rest.at = stop - left.len() as u64;
-        drop((left, place));
+        drop((left, part));
         if taken == Taken::Partly {
             sender.flush().await?;
             sender.writable().await?;
@@ -95,12 +71,30 @@ pub(crate) async fn send_stored(
     Ok(sender.flush().await?)
 }
 
-/// One part, whole.
-async fn read(worker: &Worker, body: PartsOf, number: u64, begun: bool) -> Option<Bytes> {
+/// One part, whole: as others have it now, from memory, or from the store.
+async fn read(worker: &Worker, body: PartsOf, number: u64, begun: bool) -> Option<Held> {
+    let memory = &worker.shared.cache.memory;
+    let storage = worker.shared.cache.storage()?;
     let key = part_key(body.object, body.fill, number);
-    let part = worker.shared.cache.storage()?.part(key, begun, &worker.counters).await?;
+    let read = async {
+        if let Some(part) = memory.part(key) {
+            worker.counters.add(Counter::MemoryParts, 1);
+            return Some(part);
+        }
+        worker.counters.add(Counter::StoreParts, 1);
+        storage.part(key).await
+    };
+    let part = match worker.shared.parts.get(key, storage.patience_for_part(begun), read).await {
+        Ok(part) => part,
+        Err(NoPart::Absent) => return None,
+        Err(NoPart::Late) => {
+            worker.counters.add(Counter::StoreTimeouts, 1);
+            return None;
+        }
+    };
+    memory.offer_part(key, part.bytes());
     let expected = (PART as u64).min(body.length - number * PART as u64);
-    (part.len() as u64 == expected).then_some(part)
+    (part.bytes().len() as u64 == expected).then_some(part)
 }
 
 /// The bytes of the part at `rest.at` that are still to be sent.

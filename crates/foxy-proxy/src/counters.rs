@@ -91,6 +91,10 @@ counters! {
     StoreRefusals = "store_refusals",
     /// Gets the store did not answer in time; misses to the client.
     StoreTimeouts = "store_timeouts",
+    /// Parts of large stored bodies read from the store, each for all who were sent it at the time.
+    StoreParts = "store_parts",
+    /// Parts of large stored bodies found in memory, each for all who were sent it at the time.
+    MemoryParts = "memory_parts",
     /// Stored objects of which a part was gone when it was needed.
     LostParts = "lost_parts",
     /// Responses of which the rest was fetched from the origin, because it broke off or a stored part was gone.

@@ -54,6 +54,7 @@ pub mod server;
 pub mod settings;
 mod settle;
 mod several;
+mod shared_parts;
 mod slice_fill;
 mod slice_flight;
 mod slice_send;

@@ -1,13 +1,21 @@
-//! The memory tier: whole small responses shared by all workers, bounded by bytes. Eviction is SIEVE (Zhang et al.,
-//! NSDI 2024): a hit only sets a mark, so it takes the lock for a look-up and nothing more.
+//! The memory tier: whole small responses and parts of large ones, shared by all workers, bounded by bytes. What purges
+//! make of a response is up to the cache; a part is of one fill for ever, and nobody asks for it but who holds the response.
+
+mod recent;
+mod sieve;
 
 use crate::stored::{Stored, VaryList};
+use bytes::Bytes;
 use foxy_store::Key;
-use std::collections::HashMap;
+use recent::Recent;
+use sieve::Sieve;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Locks the tier is divided over.
 const SHARDS: usize = 16;
+
+/// What a part takes besides its bytes: of its buffer the pages with the ends of its record, and its place here.
+const PART_OVERHEAD: u64 = 8 << 10;
 
 /// What the tier holds under a key.
 #[derive(Clone, Debug)]
@@ -15,7 +23,7 @@ pub enum Cached {
     /// A response.
     Response(Arc<Stored>),
     /// The names that choose among several, with the key text they belong to.
-    Varies(Arc<(bytes::Bytes, VaryList)>),
+    Varies(Arc<(Bytes, VaryList)>),
 }
 
 impl Cached {
@@ -42,156 +50,112 @@ pub struct MemoryTier {
     shards: Vec<Mutex<Shard>>,
 }
 
+/// Half of the room belongs to responses and half to parts; what one leaves free the other may take.
 #[derive(Debug)]
 struct Shard {
     limit: u64,
-    used: u64,
-    index: HashMap<Key, usize>,
-    slots: Vec<Slot>,
-    free: Vec<usize>,
-    newest: Option<usize>,
-    oldest: Option<usize>,
-    hand: Option<usize>,
-}
-
-#[derive(Debug)]
-struct Slot {
-    key: Key,
-    value: Option<Cached>,
-    weight: u64,
-    visited: bool,
-    newer: Option<usize>,
-    older: Option<usize>,
+    responses: Sieve<Cached>,
+    parts: Sieve<Bytes>,
+    recent: Recent,
 }
 
 impl MemoryTier {
     /// A tier of at most `bytes`.
     #[must_use]
     pub fn new(bytes: u64) -> Self {
-        let shard = || {
-            Mutex::new(Shard {
-                limit: bytes / SHARDS as u64,
-                used: 0,
-                index: HashMap::new(),
-                slots: Vec::new(),
-                free: Vec::new(),
-                newest: None,
-                oldest: None,
-                hand: None,
-            })
-        };
+        let shard = || Mutex::new(Shard::new(bytes / SHARDS as u64));
         Self { shards: (0..SHARDS).map(|_| shard()).collect() }
     }
 
     fn shard(&self, key: Key) -> MutexGuard<'_, Shard> {
         let index = usize::from(key.0[0]) % SHARDS;
-        self.shards[index].lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.shards[index])
     }
 
     /// What is held under `key`. The caller compares the key text.
     #[must_use]
     pub fn get(&self, key: Key) -> Option<Cached> {
-        let mut shard = self.shard(key);
-        let index = *shard.index.get(&key)?;
-        let slot = &mut shard.slots[index];
-        slot.visited = true;
-        slot.value.clone()
+        self.shard(key).responses.get(key)
     }
 
     /// Holds `value`, making room. What is larger than a shard is not held, but replaces what was.
     pub fn put(&self, key: Key, value: Cached) {
-        let weight = value.weight();
-        let mut shard = self.shard(key);
-        shard.remove(key);
-        if weight > shard.limit {
-            return;
-        }
-        while shard.used + weight > shard.limit {
-            shard.evict();
-        }
-        shard.insert(key, value, weight);
+        self.shard(key).put(key, value);
     }
 
     /// Lets go of `key`.
     pub fn remove(&self, key: Key) {
-        self.shard(key).remove(key);
+        self.shard(key).responses.remove(key);
+    }
+
+    /// The part that is held under `key`.
+    #[must_use]
+    pub fn part(&self, key: Key) -> Option<Bytes> {
+        self.shard(key).parts.get(key)
+    }
+
+    /// Takes note that a part is sent. It is held if it was also sent a while ago: what is sent once displaces nothing. One larger
+    /// than half a shard is not held.
+    pub fn offer_part(&self, key: Key, part: &Bytes) {
+        self.shard(key).offer_part(key, part);
     }
 
     /// Bytes held.
     #[must_use]
     pub fn bytes(&self) -> u64 {
-        self.shards.iter().map(|shard| shard.lock().unwrap_or_else(PoisonError::into_inner).used).sum()
+        self.shards.iter().map(|shard| lock(shard).used()).sum()
     }
 
-    /// Entries held.
+    /// Responses and parts held.
     #[must_use]
     pub fn entries(&self) -> usize {
-        self.shards.iter().map(|shard| shard.lock().unwrap_or_else(PoisonError::into_inner).index.len()).sum()
+        let entries = |shard: &Shard| shard.responses.entries() + shard.parts.entries();
+        self.shards.iter().map(|shard| entries(&lock(shard))).sum()
     }
 }
 
+fn lock(shard: &Mutex<Shard>) -> MutexGuard<'_, Shard> {
+    shard.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 impl Shard {
-    fn insert(&mut self, key: Key, value: Cached, weight: u64) {
-        let slot = Slot { key, value: Some(value), weight, visited: false, newer: None, older: self.newest };
-        let index = match self.free.pop() {
-            Some(index) => {
-                self.slots[index] = slot;
-                index
-            }
-            None => {
-                self.slots.push(slot);
-                self.slots.len() - 1
-            }
-        };
-        match self.newest {
-            Some(newest) => self.slots[newest].newer = Some(index),
-            None => self.oldest = Some(index),
-        }
-        self.newest = Some(index);
-        self.index.insert(key, index);
-        self.used += weight;
+    fn new(limit: u64) -> Self {
+        Self { limit, responses: Sieve::new(), parts: Sieve::new(), recent: Recent::beside(limit) }
     }
 
-    fn remove(&mut self, key: Key) {
-        if let Some(index) = self.index.remove(&key) {
-            self.unlink(index);
-        }
+    const fn used(&self) -> u64 {
+        self.responses.used() + self.parts.used()
     }
 
-    fn unlink(&mut self, index: usize) {
-        let (newer, older) = (self.slots[index].newer, self.slots[index].older);
-        match newer {
-            Some(newer) => self.slots[newer].older = older,
-            None => self.newest = older,
+    fn put(&mut self, key: Key, value: Cached) {
+        let weight = value.weight();
+        self.responses.remove(key);
+        if weight > self.limit {
+            return;
         }
-        match older {
-            Some(older) => self.slots[older].newer = newer,
-            None => self.oldest = newer,
-        }
-        if self.hand == Some(index) {
-            self.hand = newer;
-        }
-        let slot = &mut self.slots[index];
-        slot.value = None;
-        self.used -= slot.weight;
-        self.free.push(index);
-    }
-
-    /// SIEVE: the hand moves from the oldest to the newest, clearing marks, and evicts the first without one.
-    fn evict(&mut self) {
-        let mut at = self.hand.or(self.oldest);
-        while let Some(index) = at {
-            let slot = &mut self.slots[index];
-            if !slot.visited {
-                let key = slot.key;
-                self.hand = slot.newer;
-                self.index.remove(&key);
-                return self.unlink(index);
+        while self.used() + weight > self.limit {
+            if self.parts.used() > self.limit / 2 || self.responses.used() == 0 {
+                self.parts.evict();
+            } else {
+                self.responses.evict();
             }
-            slot.visited = false;
-            at = slot.newer.or(self.oldest);
         }
-        assert_eq!(self.used, 0, "an empty shard weighs nothing");
+        self.responses.insert(key, value, weight);
+    }
+
+    fn offer_part(&mut self, key: Key, part: &Bytes) {
+        let (weight, half) = (part.len() as u64 + PART_OVERHEAD, self.limit / 2);
+        if weight > half || self.parts.get(key).is_some() || !self.recent.again(key) {
+            return;
+        }
+        while self.used() + weight > self.limit {
+            if self.parts.used() + weight > half {
+                self.parts.evict();
+            } else {
+                self.responses.evict();
+            }
+        }
+        self.parts.insert(key, part.clone(), weight);
     }
 }
 
@@ -240,6 +204,63 @@ mod tests {
         assert_eq!((tier.bytes(), tier.entries()), (0, 0), "what is too large replaces what was");
         tier.put(key(2), value("k", 10));
         tier.remove(key(2));
+        assert_eq!((tier.bytes(), tier.entries()), (0, 0));
+    }
+
+    const PART: usize = 1 << 20;
+
+    fn part(tier: &MemoryTier, number: u8) -> bool {
+        let part = Bytes::from(vec![number; PART]);
+        tier.offer_part(key(number), &part);
+        let held = tier.part(key(number));
+        assert!(held.as_ref().is_none_or(|held| *held == part));
+        held.is_some()
+    }
+
+    #[test]
+    fn a_part_is_held_from_its_second_read_on_if_that_is_not_long_after_the_first() {
+        let tier = MemoryTier::new(16 * 8 * PART as u64);
+        assert!(!part(&tier, 1) && part(&tier, 1) && part(&tier, 1));
+        assert_eq!(tier.entries(), 1);
+        assert!(!part(&tier, 2));
+        for number in 10..10 + 4 * 8 {
+            assert!(!part(&tier, number));
+        }
+        assert!(!part(&tier, 2), "remembered for ever");
+        assert!(part(&tier, 2));
+    }
+
+    #[test]
+    fn responses_and_parts_have_half_of_the_room_each_and_what_the_other_leaves() {
+        const ROOM: u64 = 10 * (PART as u64 + PART_OVERHEAD);
+        let tier = MemoryTier::new(16 * ROOM);
+        let parts = || (100..200).filter(|number| tier.part(key(*number)).is_some()).count();
+        let read_twice = |numbers: std::ops::Range<u8>| {
+            for number in numbers {
+                part(&tier, number);
+                assert!(part(&tier, number));
+            }
+        };
+        read_twice(100..110);
+        assert_eq!(parts(), 10, "what responses leave");
+        (0..60).for_each(|number| tier.put(key(number), value("k", PART / 4)));
+        assert_eq!(parts(), 5, "half of it is theirs");
+        read_twice(150..160);
+        assert_eq!(parts(), 5, "the other half is not");
+        assert!(tier.bytes() <= ROOM);
+        (0..60).for_each(|number| tier.remove(key(number)));
+        read_twice(170..180);
+        (0..60).for_each(|number| tier.put(key(number), value("k", PART / 4)));
+        for number in 180..190 {
+            assert!(!part(&tier, number), "what is read once displaces nothing");
+        }
+        assert_eq!(parts(), 5);
+    }
+
+    #[test]
+    fn a_part_that_would_take_more_than_half_is_not_held() {
+        let tier = MemoryTier::new(16 * 2 * PART as u64);
+        assert!(!part(&tier, 1) && !part(&tier, 1));
         assert_eq!((tier.bytes(), tier.entries()), (0, 0));
     }
 }

@@ -2,7 +2,6 @@
 
 use crate::accept::{Door, work};
 use crate::access::AccessSink;
-use crate::body_parts::PartPlaces;
 use crate::cache::Cache;
 use crate::counters::{self, Counter, Counters};
 use crate::flights::Flights;
@@ -11,6 +10,7 @@ use crate::not_kept::Refusals;
 use crate::purge::Purges;
 use crate::purger::Purger;
 use crate::settings::ProxySettings;
+use crate::shared_parts::SharedParts;
 use crate::storage::{ObjectStore, Storage};
 use crate::upstream::{NameResolver, Resolve};
 use crate::worker::Shared;
@@ -135,7 +135,7 @@ impl Proxy {
             flights: Flights::new(flight_budget(settings.memory)),
             purges: parts.purges,
             refusals: Refusals::default(),
-            part_places: PartPlaces::new(flight_budget(settings.memory).min(PARTS_BUDGET)),
+            parts: SharedParts::new(flight_budget(settings.memory).min(PARTS_BUDGET)),
             sink: parts.sink,
             stopping: AtomicBool::new(false),
             connections: AtomicUsize::new(0),

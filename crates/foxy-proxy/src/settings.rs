@@ -70,9 +70,9 @@ pub struct ProxySettings {
     pub mode: Mode,
     /// Threads that serve clients; at least one.
     pub workers: usize,
-    /// Bytes of responses kept in memory.
+    /// Bytes of responses, and of parts of large ones, kept in memory.
     pub memory: u64,
-    /// Bodies larger than this many bytes are not kept in memory.
+    /// Bodies larger than this many bytes are not kept in memory, but for parts of them.
     pub memory_object_limit: u64,
     /// Bodies larger than this many bytes are not stored on disk (LRU-TH, R49).
     pub object_limit: u64,

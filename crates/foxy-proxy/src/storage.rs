@@ -61,26 +61,36 @@ impl Storage {
         if !self.doubts.believes(key.hash) {
             return None;
         }
-        let record = self.record(key.hash, self.patience, counters).await?;
+        let record = self.record(key.hash, counters).await?;
         if !self.doubts.believes(key.hash) {
             return None;
         }
         decode(key, record.head, record.body, self.negative_lifetime)
     }
 
-    /// One part of a body. An answer that has `begun` waits longer for it: all that is left besides is to ask the origin for the
-    /// rest, and without a strong validator to be cut.
-    pub(crate) async fn part(&self, key: Key, begun: bool, counters: &Counters) -> Option<Bytes> {
-        let times = if begun { TIMES_WITHIN_AN_ANSWER } else { 1 };
-        let record = self.record(key, times * self.patience, counters).await?;
-        Some(record.body)
+    /// One part of a body, however long that takes.
+    pub(crate) async fn part(&self, key: Key) -> Option<Bytes> {
+        match self.ask(key).await {
+            Ok(Answer::Found(record)) => Some(record.body),
+            _ => None,
+        }
     }
 
-    async fn record(&self, key: Key, patience: Duration, counters: &Counters) -> Option<Record> {
+    /// How long an answer waits for a part. One that has `begun` waits longer: all that is left besides is to ask the origin for the
+    /// rest, and without a strong validator to be cut.
+    pub(crate) fn patience_for_part(&self, begun: bool) -> Duration {
+        if begun { TIMES_WITHIN_AN_ANSWER * self.patience } else { self.patience }
+    }
+
+    /// Asks; whoever does not want the answer any more drops the receiver.
+    fn ask(&self, key: Key) -> oneshot::Receiver<Answer> {
         let (sender, receiver) = oneshot::channel();
-        // The receiver is gone when the client is; then nobody wants the answer.
         self.store.get(key, Box::new(move |answer| drop(sender.send(answer))));
-        match tokio::time::timeout(patience, receiver).await {
+        receiver
+    }
+
+    async fn record(&self, key: Key, counters: &Counters) -> Option<Record> {
+        match tokio::time::timeout(self.patience, self.ask(key)).await {
             Ok(Ok(Answer::Found(record))) => Some(record),
             Ok(_) => None,
             Err(_) => {

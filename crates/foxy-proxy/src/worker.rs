@@ -2,7 +2,6 @@
 //! counters. No request's life is decided here.
 
 use crate::access::AccessSink;
-use crate::body_parts::PartPlaces;
 use crate::cache::Cache;
 use crate::counters::{Counter, Counters};
 use crate::epoch::Epoch;
@@ -11,6 +10,7 @@ use crate::flights::{Boarding, Flights};
 use crate::not_kept::Refusals;
 use crate::purge::Purges;
 use crate::settings::ProxySettings;
+use crate::shared_parts::SharedParts;
 use crate::stored::{CacheKey, Stored};
 use crate::upstream::UpstreamClient;
 use foxy_base::WallTime;
@@ -28,7 +28,7 @@ pub(crate) struct Shared {
     pub(crate) flights: Flights,
     pub(crate) purges: Purges,
     pub(crate) refusals: Refusals,
-    pub(crate) part_places: PartPlaces,
+    pub(crate) parts: SharedParts,
     pub(crate) sink: Option<Arc<dyn AccessSink>>,
     /// Set once the proxy is to stop: no request follows the one in progress.
     pub(crate) stopping: AtomicBool,

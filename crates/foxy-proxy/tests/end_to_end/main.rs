@@ -11,6 +11,7 @@ mod explaining;
 mod forwarding;
 mod intercept_bench;
 mod intercepting;
+mod large_bodies;
 mod multipart;
 mod origin;
 mod origin_tls;

@@ -14,8 +14,8 @@ pub fn proxy(exposition: &mut Exposition, proxy: &Gauges) {
     }
     let (bytes, entries) = proxy.memory();
     let gauges = [
-        ("foxy_proxy_memory_bytes", "Memory taken by responses kept in memory, in bytes.", bytes),
-        ("foxy_proxy_memory_entries", "Responses kept in memory.", entries as u64),
+        ("foxy_proxy_memory_bytes", "Memory taken by responses and parts kept in memory, in bytes.", bytes),
+        ("foxy_proxy_memory_entries", "Responses, and parts of large ones, kept in memory.", entries as u64),
         ("foxy_proxy_connections_open", "Client connections open now.", proxy.connections() as u64),
     ];
     for (name, help, value) in gauges {

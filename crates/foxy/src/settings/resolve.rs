@@ -94,9 +94,9 @@ pub struct Settings {
     pub object_limit: Option<ByteSize>,
     /// For how long a negative response is fresh that says nothing of it.
     pub negative_lifetime: Duration,
-    /// Bytes of responses kept in memory.
+    /// Bytes of responses, and of parts of large ones, kept in memory.
     pub memory: ByteSize,
-    /// Larger bodies are not kept in memory.
+    /// Larger bodies are not kept in memory, but for parts of them.
     pub memory_object_limit: ByteSize,
     /// How long to wait for whom.
     pub timeouts: Timeouts,

@@ -143,7 +143,7 @@ pub static SETTINGS: &[Setting] = &[
         area: Area::Memory,
         kind: size(|w| &mut w.memory, MIB, TIB),
         default: Preset::Computed("an eighth of the memory of the machine or control group, at most 1 GiB"),
-        doc: "Bytes of responses kept in memory, in front of the disk.",
+        doc: "Bytes of responses, and of parts of large ones, kept in memory, in front of the disk.",
     },
     Setting {
         key: "memory-object-limit",
@@ -151,7 +151,7 @@ pub static SETTINGS: &[Setting] = &[
         area: Area::Memory,
         kind: size(|w| &mut w.memory_object_limit, KIB, GIB),
         default: Preset::Fixed(&["1M"]),
-        doc: "Larger bodies are not kept in memory.",
+        doc: "Larger bodies are not kept in memory, but for those parts of bodies above 1 MiB that are asked for again and again.",
     },
     tls_rows::HANDSHAKE,
     timeout(

@@ -1,0 +1,125 @@
+//! What is held under keys, and which of it goes when room is wanted. That is up to SIEVE (Zhang et al., NSDI 2024): a hit
+//! only sets a mark, so it takes the lock for a look-up and nothing more. How much may be held is up to the owner.
+
+use foxy_store::Key;
+use std::collections::HashMap;
+
+/// Values by key, in the order they came.
+#[derive(Debug)]
+pub(super) struct Sieve<Value> {
+    used: u64,
+    index: HashMap<Key, usize>,
+    slots: Vec<Slot<Value>>,
+    free: Vec<usize>,
+    newest: Option<usize>,
+    oldest: Option<usize>,
+    hand: Option<usize>,
+}
+
+#[derive(Debug)]
+struct Slot<Value> {
+    key: Key,
+    value: Option<Value>,
+    weight: u64,
+    visited: bool,
+    newer: Option<usize>,
+    older: Option<usize>,
+}
+
+impl<Value: Clone> Sieve<Value> {
+    /// An empty one.
+    pub(super) fn new() -> Self {
+        Self {
+            used: 0,
+            index: HashMap::new(),
+            slots: Vec::new(),
+            free: Vec::new(),
+            newest: None,
+            oldest: None,
+            hand: None,
+        }
+    }
+
+    /// Bytes held.
+    pub(super) const fn used(&self) -> u64 {
+        self.used
+    }
+
+    /// Entries held.
+    pub(super) fn entries(&self) -> usize {
+        self.index.len()
+    }
+
+    /// What is held under `key`; it is marked as used.
+    pub(super) fn get(&mut self, key: Key) -> Option<Value> {
+        let index = *self.index.get(&key)?;
+        let slot = &mut self.slots[index];
+        slot.visited = true;
+        slot.value.clone()
+    }
+
+    /// Takes in what is not held, and weighs that many bytes.
+    pub(super) fn insert(&mut self, key: Key, value: Value, weight: u64) {
+        let slot = Slot { key, value: Some(value), weight, visited: false, newer: None, older: self.newest };
+        let index = match self.free.pop() {
+            Some(index) => {
+                self.slots[index] = slot;
+                index
+            }
+            None => {
+                self.slots.push(slot);
+                self.slots.len() - 1
+            }
+        };
+        match self.newest {
+            Some(newest) => self.slots[newest].newer = Some(index),
+            None => self.oldest = Some(index),
+        }
+        self.newest = Some(index);
+        self.index.insert(key, index);
+        self.used += weight;
+    }
+
+    /// Lets go of `key`.
+    pub(super) fn remove(&mut self, key: Key) {
+        if let Some(index) = self.index.remove(&key) {
+            self.unlink(index);
+        }
+    }
+
+    fn unlink(&mut self, index: usize) {
+        let (newer, older) = (self.slots[index].newer, self.slots[index].older);
+        match newer {
+            Some(newer) => self.slots[newer].older = older,
+            None => self.newest = older,
+        }
+        match older {
+            Some(older) => self.slots[older].newer = newer,
+            None => self.oldest = newer,
+        }
+        if self.hand == Some(index) {
+            self.hand = newer;
+        }
+        let slot = &mut self.slots[index];
+        slot.value = None;
+        self.used -= slot.weight;
+        self.free.push(index);
+    }
+
+    /// The hand moves from the oldest to the newest, clearing marks, and evicts the first without one.
+    pub(super) fn evict(&mut self) {
+        let mut at = self.hand.or(self.oldest);
+        while let Some(index) = at {
+            let slot = &mut self.slots[index];
+            if !slot.visited {
+                let key = slot.key;
+                self.hand = slot.newer;
+                self.index.remove(&key);
+                return self.unlink(index);
+            }
+            slot.visited = false;
+            at = slot.newer.or(self.oldest);
+        }
+        assert_eq!(self.used, 0, "nothing weighs nothing");
+    }
+}
