@@ -54,15 +54,30 @@ impl Webcosm {
     fn format(&mut self, size: u64, out: &mut Outbox) {
         self.enter(Phase::Formatting);
         let superblock = Superblock::fresh(&self.superblock, self.settings.seed, self.settings.size, size);
-        let half = Geometry::in_file(&superblock).journal[superblock.journal_half as usize];
         let stamp = BlockStamp { generation: superblock.journal_generation, durable: 0 };
         let block = journal::encode(&[Fact::mark([(0, 0); 2]).to_forget()], 0, stamp, &superblock.secret());
         let steps = [Step::Sync]
             .into_iter()
             .chain(Self::superblock_steps(&superblock))
-            .chain([Step::Write(half.offset(), block), Step::Sync])
+            .chain(self.first_journal(&superblock, block))
+            .chain([Step::Sync])
             .collect();
         self.run(steps, After::Formatted(superblock), Instant::ZERO, out);
+    }
+
+    /// Writes the journal's first block. Where another store was, the rest of both halves is blanked, so that it is not taken for
+    /// what a kill leaves.
+    fn first_journal(&self, superblock: &Superblock, block: IoBuffer) -> Vec<Step> {
+        let journal = Geometry::in_file(superblock).journal;
+        let [half, other] =
+            [superblock.journal_half, 1 - superblock.journal_half].map(|half| journal[half as usize]);
+        if !matches!(self.observer.beginning.get(), Some(Beginning::Anew(_))) {
+            return vec![Step::Write(half.offset(), block)];
+        }
+        let mut first = IoBuffer::zeroed(half.bytes());
+        first.as_mut()[..block.len()].copy_from_slice(block.as_ref());
+        let blank = IoBuffer::zeroed(other.bytes());
+        vec![Step::Write(other.offset(), blank), Step::Write(half.offset(), first)]
     }
 
     pub(super) fn formatted(&mut self, superblock: Superblock, result: Result<(), IoError>, now: Instant) {

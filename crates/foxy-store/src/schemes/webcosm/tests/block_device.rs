@@ -6,7 +6,7 @@ use crate::medium::Medium;
 use crate::schemes::SchemeName;
 use crate::schemes::testing::Store;
 use crate::schemes::webcosm::FILE_NAME;
-use crate::schemes::webcosm::check::{Refused, superblocks};
+use crate::schemes::webcosm::check::{Extent, Refused, check, superblocks};
 use crate::settings::{SizeWish, StoreSettings};
 use crate::status::{OpenStoreError, StoreStatus};
 use foxy_base::Instant;
@@ -172,4 +172,28 @@ fn the_check_judges_a_device_as_an_opening_does() {
         let foreign = Some(Refused::Unusable(OpenStoreError::ForeignDevice { at }));
         assert_eq!(judge(&[(at, b"!")]), foreign);
     }
+}
+
+#[test]
+fn a_store_that_was_closed_is_not_taken_for_a_killed_one_whatever_size_it_had_before() {
+    let (mut on, mut anew) = (device(16 * SIZE, &[]), 0);
+    // Some are too small for what the store holds or too far from what it was begun with, so that it begins anew where it is.
+    let sizes = [SIZE, 2 * SIZE, SIZE / 2, 4 * SIZE, 16 * SIZE, 16 * SIZE, 8 * SIZE, 16 * SIZE];
+    for (turn, size) in sizes.into_iter().enumerate() {
+        let (mut store, status) = open(&StoreSettings { size, ..settings() }, on);
+        assert_eq!(status, StoreStatus::Serving);
+        anew += store.counter("begun_anew");
+        fill(&mut store, 0..100);
+        on = store.close();
+        let bytes = on.content(&path()).expect("a device");
+        let mut read = |offset, buffer: &mut [u8]| {
+            let from = usize::try_from(offset).expect("small");
+            buffer.copy_from_slice(&bytes[from..from + buffer.len()]);
+            Ok(buffer.len())
+        };
+        let all = Extent { records: true, listed: None };
+        let report = check(Medium::BlockDevice, bytes.len() as u64, all, &mut read).expect("a store");
+        assert_eq!(report.findings.kept, [], "{turn}");
+    }
+    assert!((1..6).contains(&anew), "{anew}");
 }
