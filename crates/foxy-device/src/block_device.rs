@@ -6,6 +6,8 @@ use rustix::fs::{
     AtFlags, FileType, Mode, OFlags, SeekFrom, Stat, fstat, ioctl_blksszget, openat, seek, statat,
 };
 use rustix::io::Errno;
+use rustix::ioctl::{Getter, Opcode, ioctl, opcode};
+use std::ffi::c_int;
 use std::os::fd::{AsFd, OwnedFd};
 
 /// The largest logical block in bytes. A page is what the stores write as a whole: larger blocks would tear its neighbours.
@@ -15,8 +17,8 @@ const LARGEST_BLOCK: u32 = 4096;
 /// With `OFlags::EXCL` the kernel refuses one that is mounted, part of a volume, or held so by anybody else (open(2)).
 ///
 /// # Errors
-/// [`IoError::WrongKind`] for anything else, [`IoError::InUse`], [`IoError::LargeBlocks`], or what else the system has
-/// against it.
+/// [`IoError::WrongKind`] for anything else, [`IoError::InUse`], [`IoError::ReadOnlyDevice`], [`IoError::LargeBlocks`], or what
+/// else the system has against it.
 pub(crate) fn open_block_device(
     folder: impl AsFd,
     name: &str,
@@ -26,17 +28,32 @@ pub(crate) fn open_block_device(
     if !is_block_device(&statat(&folder, name, AtFlags::empty())?) {
         return Err(IoError::WrongKind);
     }
-    let opened = openat(&folder, name, flags | OFlags::CLOEXEC, Mode::empty());
-    let descriptor = opened.map_err(|error| match error {
+    let open = |flags| openat(&folder, name, flags | OFlags::CLOEXEC, Mode::empty());
+    let descriptor = open(flags).map_err(|error| match error {
         Errno::BUSY => IoError::InUse,
+        Errno::ACCESS | Errno::PERM if open(OFlags::RDONLY).is_ok_and(is_read_only) => {
+            IoError::ReadOnlyDevice
+        }
         other => other.into(),
     })?;
     if !is_block_device(&fstat(&descriptor)?) {
         return Err(IoError::WrongKind);
     }
+    if flags.contains(OFlags::RDWR) && is_read_only(&descriptor) {
+        return Err(IoError::ReadOnlyDevice);
+    }
     judge_block(ioctl_blksszget(&descriptor)?)?;
     let bytes = length(&descriptor)?;
     Ok((descriptor, bytes))
+}
+
+/// Whether an open block device can only be read. The kernel refuses to open one for writing as where the user may not, or refuses
+/// the writes.
+fn is_read_only(device: impl AsFd) -> bool {
+    const BLKROGET: Opcode = opcode::none(0x12, 94);
+    // SAFETY: BLKROGET takes a pointer to an int and writes one there (block/ioctl.c).
+    let asked = unsafe { ioctl(device, Getter::<BLKROGET, c_int>::new()) };
+    asked.is_ok_and(|read_only| read_only != 0)
 }
 
 /// Bytes that an open block device has now; its status does not say.

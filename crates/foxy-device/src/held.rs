@@ -36,15 +36,17 @@ pub struct BlockDevice {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileTrouble {
     /// There is none by its name any more.
-    Gone,
+    Gone(Place),
     /// There is another by its name.
-    Replaced,
+    Replaced(Place),
     /// It lost bytes.
     CutShort {
         /// Bytes it has.
         found: u64,
         /// Bytes it had.
         expected: u64,
+        /// What lost them.
+        place: Place,
     },
     /// Its file system has become read-only.
     ReadOnly,
@@ -54,10 +56,20 @@ impl fmt::Display for FileTrouble {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         const COST: &str = "what is stored there now is lost at the next start; restart foxy";
         match self {
-            Self::Gone => write!(f, "the file was removed, moved or unmounted while in use; {COST}"),
-            Self::Replaced => write!(f, "another file was put in its place while in use; {COST}"),
-            Self::CutShort { found, expected } => {
-                write!(f, "the file was cut from {expected} to {found} bytes while in use; {COST}")
+            Self::Gone(place) => {
+                let what = if *place == Place::File { "file" } else { "link to the device" };
+                write!(f, "the {what} was removed, moved or unmounted while in use; {COST}")
+            }
+            Self::Replaced(Place::File) => {
+                write!(f, "another file was put in its place while in use; {COST}")
+            }
+            Self::Replaced(Place::BlockDevice) => write!(
+                f,
+                "the link to the device does not lead there any more, another file was put in its place while in use; {COST}"
+            ),
+            Self::CutShort { found, expected, place } => {
+                let what = if *place == Place::File { "file" } else { "device" };
+                write!(f, "the {what} was cut from {expected} to {found} bytes while in use; {COST}")
             }
             Self::ReadOnly => f.write_str(
                 "its file system has become read-only, so nothing new is stored; look at the disk and the system's log, \
@@ -171,11 +183,15 @@ impl HeldFile {
     pub fn look(&self) -> Option<FileTrouble> {
         let Some(status) = self.at_its_name() else {
             let replaced = self.named().is_ok();
-            return Some(if replaced { FileTrouble::Replaced } else { FileTrouble::Gone });
+            return Some(if replaced {
+                FileTrouble::Replaced(self.place)
+            } else {
+                FileTrouble::Gone(self.place)
+            });
         };
         let (found, expected) = (self.bytes(&status), self.size);
         if found < expected {
-            return Some(FileTrouble::CutShort { found, expected });
+            return Some(FileTrouble::CutShort { found, expected, place: self.place });
         }
         self.is_read_only().then_some(FileTrouble::ReadOnly)
     }
@@ -223,13 +239,13 @@ mod tests {
         let held = root.hold("store", None).expect("free").expect("there");
         assert_eq!(held.look(), None);
         std::fs::write(&path, [7; 30]).expect("written");
-        assert_eq!(held.look(), Some(FileTrouble::CutShort { found: 30, expected: 90 }));
+        assert_eq!(held.look(), Some(FileTrouble::CutShort { found: 30, expected: 90, place: Place::File }));
         std::fs::write(&path, [7; 91]).expect("written");
         assert_eq!(held.look(), None, "it may grow");
         std::fs::rename(&path, &away).expect("moved");
-        assert_eq!(held.look(), Some(FileTrouble::Gone));
+        assert_eq!(held.look(), Some(FileTrouble::Gone(Place::File)));
         std::fs::write(&path, [7; 90]).expect("written");
-        assert_eq!(held.look(), Some(FileTrouble::Replaced));
+        assert_eq!(held.look(), Some(FileTrouble::Replaced(Place::File)));
         let held = root.hold("store", Some(held)).expect("free").expect("there");
         assert_eq!(held.look(), None, "the new one is held now");
     }

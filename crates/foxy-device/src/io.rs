@@ -175,6 +175,8 @@ pub enum IoError {
     Denied,
     /// The file system is mounted read-only (EROFS).
     ReadOnly,
+    /// The block device is read-only.
+    ReadOnlyDevice,
     /// Another process has locked the file.
     InUse,
     /// A link, folder, pipe or the like is where a file should be, or something else where a folder should be
@@ -198,6 +200,7 @@ impl fmt::Display for IoError {
             Self::Device => f.write_str("device error (EIO)"),
             Self::Denied => f.write_str("permission denied"),
             Self::ReadOnly => f.write_str("the file system is read-only"),
+            Self::ReadOnlyDevice => f.write_str("the device is read-only"),
             Self::InUse => f.write_str("in use by another process"),
             Self::WrongKind => {
                 f.write_str("a link, folder or pipe where a file should be, or no folder where one should be")

@@ -43,4 +43,5 @@ pub use read_only::{ReadOnlyFile, ReadOnlyFolder};
 pub use root::{Root, RootError};
 pub use threads::{DirectIo, Threads, Writes};
 pub use traced::{KindCounts, Trace, TraceCounts, TraceRecord, Traced};
+pub use tree::Place;
 pub use uring::{Uring, UringError};

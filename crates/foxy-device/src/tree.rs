@@ -24,7 +24,7 @@ const PRIVATE: Mode = Mode::RUSR.union(Mode::WUSR);
 
 /// What is open.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Place {
+pub enum Place {
     /// A file.
     #[default]
     File,

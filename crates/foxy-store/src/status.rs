@@ -99,6 +99,10 @@ impl fmt::Display for OpenStoreError {
                 "the device's logical blocks are larger than the 4096 bytes that a store writes as a whole; link one with \
                  smaller blocks",
             ),
+            Self::Device(IoError::ReadOnlyDevice) => f.write_str(
+                "the device is read-only; if it is not meant to be, make it writable (blockdev --setrw DEVICE), or link another \
+                 one",
+            ),
             Self::Device(error) => {
                 write!(
                     f,
@@ -130,7 +134,8 @@ impl OpenStoreError {
             | Self::NotAFile
             | Self::OtherVersion { .. }
             | Self::ImpossibleSize(_)
-            | Self::Truncated { .. } => true,
+            | Self::Truncated { .. }
+            | Self::Device(IoError::ReadOnlyDevice) => true,
             Self::ForeignFolders | Self::NoSpace | Self::Device(_) => false,
         }
     }

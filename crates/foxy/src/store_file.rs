@@ -11,6 +11,7 @@ use foxy_store::schemes::webcosm::check::{Extent, Refused, Report, check, superb
 use foxy_store::schemes::{SCHEMES, webcosm};
 use foxy_store::superblock::{CopyState, Superblock};
 use foxy_store::{OpenStoreError, SchemeName};
+use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
@@ -38,7 +39,13 @@ pub fn open(path: &Path) -> Result<Vec<StoreFile>, Failure> {
     } else {
         let wanted = path.file_name().and_then(|name| names().find(|known| *known == name));
         let known: Vec<_> = names().collect();
-        let wrong = || unusable(format!("a store's file is named {}; this one is not", known.join(", ")));
+        let wrong = || {
+            unusable(if kind.file_type().is_block_device() {
+                "a block device; name the store's folder, in which a link leads to it".into()
+            } else {
+                format!("a store's file is named {}; this one is not", known.join(", "))
+            })
+        };
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
         (folder.unwrap_or(Path::new(".")), Some(wanted.ok_or_else(wrong)?))
     };

@@ -131,6 +131,22 @@ fn what_lies_at_the_end_of_a_device_is_left_until_it_is_erased_as_the_refusal_sa
 }
 
 #[test]
+fn a_device_that_is_read_only_is_said_to_be_and_can_be_looked_over() {
+    let Some(device) = LoopDevice::new(BYTES) else { return };
+    let folder = device.linked_as(NAME);
+    drop(Foxy::start_plain(folder.path(), &[]));
+    device.make_read_only(true);
+    let expected = format!("store {}: the device is read-only; ", folder.path().join(NAME).display());
+    for way in ["auto", "threads", "blocking", "helper"] {
+        check_refused(folder.path(), &["--device", way], &expected);
+    }
+    let (code, said) = looked_over(&["fsck"], folder.path());
+    assert!(code == Some(0) && said.contains("no damage"), "{said}");
+    let (code, said) = looked_over(&["fsck"], device.path());
+    assert!(code == Some(2) && said.contains("a block device; name the store's folder"), "{said}");
+}
+
+#[test]
 fn a_mounted_device_is_refused() {
     let Some(device) = LoopDevice::new(BYTES) else { return };
     device.make_ext4();
@@ -178,9 +194,11 @@ fn a_link_that_is_removed_or_leads_elsewhere_in_use_is_said_at_once() {
     let mut foxy = Foxy::start_plain(folder.path(), &[]);
     let link = folder.path().join(NAME);
     std::fs::remove_file(&link).expect("a link");
-    foxy.report_containing("was removed");
+    foxy.report_containing("the link to the device was removed");
     std::os::unix::fs::symlink("/dev/null", &link).expect("made");
-    foxy.report_containing("another file was put in its place");
+    foxy.report_containing(
+        "the link to the device does not lead there any more, another file was put in its place",
+    );
     let health = foxy.admin("/healthz");
     assert!(health.status == 503 && health.body.contains("another file"), "{health:?}");
     let answer = foxy.get(&origin.url("page"));

@@ -192,6 +192,7 @@ pub(super) fn answer(answer: &Answer) -> Vec<u8> {
                 IoError::Other(number) => (6, number),
                 IoError::WrongKind => (7, 0),
                 IoError::ReadOnly => (8, 0),
+                IoError::ReadOnlyDevice => (11, 0),
                 IoError::InUse => (9, 0),
                 IoError::LargeBlocks => (10, 0),
             };
@@ -241,6 +242,7 @@ fn error(rest: &mut Rest<'_>) -> Result<IoError> {
         }
         7 => IoError::WrongKind,
         8 => IoError::ReadOnly,
+        11 => IoError::ReadOnlyDevice,
         9 => IoError::InUse,
         10 => IoError::LargeBlocks,
         _ => return Err(unsound()),
