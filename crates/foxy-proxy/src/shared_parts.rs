@@ -5,10 +5,12 @@ use crate::storage::PART;
 use bytes::Bytes;
 use foxy_store::Key;
 use std::collections::HashMap;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 use tokio::sync::{OnceCell, OwnedSemaphorePermit, Semaphore};
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
 /// The parts that are read or sent now, over all workers.
 pub(crate) struct SharedParts {
@@ -24,6 +26,8 @@ struct Table(Mutex<HashMap<Key, Weak<Shared>>>);
 struct Shared {
     key: Key,
     table: Arc<Table>,
+    /// Whether a read of it took too long.
+    was_late: AtomicBool,
     part: OnceCell<(Bytes, OwnedSemaphorePermit)>,
 }
 
@@ -52,20 +56,30 @@ impl SharedParts {
         self.places.available_permits() == 0
     }
 
-    /// The part named `key`: as others hold it, or as `read` gives it, which may take as long as `patience`. When the read of one
-    /// gives nothing, the next who waits reads. Who needs a place waits for that in turn.
+    /// The part named `key`: as others hold it, or as `read` gives it, which may take as long as `patience`. One reads for all
+    /// who wait and takes a place for it, in turn; when that gives nothing, the next who waits does. Who has waited for a read
+    /// that was too late as long as for one of his own does not begin another.
     pub(crate) async fn get(
         &self,
         key: Key,
         patience: Duration,
         read: impl Future<Output = Option<Bytes>>,
     ) -> Result<Held, NoPart> {
-        let shared = self.table.enter(key);
-        if !shared.part.initialized() {
+        let (shared, entered) = (self.table.enter(key), Instant::now());
+        let read = async {
+            if shared.was_late.load(Relaxed) && entered.elapsed() >= patience {
+                return Err(NoPart::Late);
+            }
             let place = Arc::clone(&self.places).acquire_owned().await.expect("nobody closes it");
-            let part = async { read.await.map(|part| (part, place)).ok_or(NoPart::Absent) };
-            timeout(patience, shared.part.get_or_try_init(|| part)).await.map_err(|_| NoPart::Late)??;
-        }
+            match timeout(patience, read).await {
+                Ok(part) => part.map(|part| (part, place)).ok_or(NoPart::Absent),
+                Err(_) => {
+                    shared.was_late.store(true, Relaxed);
+                    Err(NoPart::Late)
+                }
+            }
+        };
+        shared.part.get_or_try_init(|| read).await?;
         Ok(Held(shared))
     }
 }
@@ -81,7 +95,12 @@ impl Table {
         if let Some(shared) = table.get(&key).and_then(Weak::upgrade) {
             return shared;
         }
-        let shared = Arc::new(Shared { key, table: Arc::clone(self), part: OnceCell::new() });
+        let shared = Arc::new(Shared {
+            key,
+            table: Arc::clone(self),
+            was_late: AtomicBool::new(false),
+            part: OnceCell::new(),
+        });
         table.insert(key, Arc::downgrade(&shared));
         shared
     }
@@ -174,5 +193,35 @@ mod tests {
         assert!(waits.await, "two parts in the place of one");
         drop(held);
         assert!(parts.get(OTHER, PATIENCE, ready(bytes())).await.is_ok());
+    }
+
+    #[tokio::test]
+    async fn those_who_wait_for_parts_that_others_hold_get_them_when_places_are_used_up() {
+        let parts = SharedParts::new(2 * PART);
+        let keys = [Key([1; 16]), Key([2; 16])];
+        // Everybody wants a part while each place is taken by another one, and nobody keeps what he gets.
+        let stalled = [Key([3; 16]), Key([4; 16])].map(|key| parts.get(key, PATIENCE, ready(bytes())));
+        let stalled = futures_util::future::join_all(stalled).await;
+        assert!(parts.is_full());
+        let wanting = (0..20).map(|number| parts.get(keys[number % 2], PATIENCE, ready(bytes())));
+        let wanting = futures_util::future::join_all(wanting.map(|get| async { get.await.map(drop) }));
+        let goes_on = async {
+            yield_now().await;
+            drop(stalled);
+        };
+        let (got, ()) =
+            timeout(PATIENCE, async { join!(wanting, goes_on) }).await.expect("they wait for ever");
+        assert!(got.iter().all(Result::is_ok));
+        assert_eq!(parts.places.available_permits(), 2);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_store_that_does_not_answer_is_waited_for_once() {
+        let parts = SharedParts::new(4 * PART);
+        let begun = Instant::now();
+        let silent = (0..20).map(|_| parts.get(KEY, PATIENCE, pending()));
+        let all = futures_util::future::join_all(silent).await;
+        assert!(all.iter().all(|got| matches!(got, Err(NoPart::Late))));
+        assert!(begun.elapsed() < 2 * PATIENCE, "{:?}", begun.elapsed());
     }
 }
