@@ -28,7 +28,15 @@ pub struct StoreFacts {
     handle: StoreHandle,
     health: DiskHealth,
     wear: Cell<Wear>,
-    worn: Cell<Option<WornReason>>,
+}
+
+/// Something that is wrong.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Trouble {
+    /// The number of the store that it is about, if it is about one.
+    pub store: Option<usize>,
+    /// What it is, to people.
+    pub text: String,
 }
 
 impl StoreFacts {
@@ -36,7 +44,7 @@ impl StoreFacts {
     pub fn new(folder: String, handle: StoreHandle) -> Self {
         let health = DiskHealth::of(&handle.observer().statistics);
         let wear = Cell::new(Wear::after(failures(&handle)));
-        Self { folder, handle, health, wear, worn: Cell::new(None) }
+        Self { folder, handle, health, wear }
     }
 
     fn look(&self, read_only: bool, now: Instant) -> Option<WornReason> {
@@ -45,7 +53,6 @@ impl StoreFacts {
         let mut wear = self.wear.get();
         let worn = wear.look(Sight { failures: failures(&self.handle), read_only, ended }, now);
         self.wear.set(wear);
-        self.worn.set(worn);
         worn
     }
 }
@@ -102,15 +109,32 @@ impl RunningFacts {
     }
 
     /// Whether a trouble that is not there any more is over: it is not when its store is out of use.
-    pub fn is_over(&self, trouble: &str) -> bool {
-        let out = self.stores.iter().enumerate().filter(|(number, _)| self.is_out(*number));
-        !out.map(|(_, store)| format!("store {}: ", store.folder)).any(|about| trouble.starts_with(&about))
+    pub fn is_over(&self, trouble: &Trouble) -> bool {
+        !trouble.store.is_some_and(|store| self.is_out(store))
+    }
+
+    /// What is wrong now.
+    pub fn look(&self) -> Vec<Trouble> {
+        let now = clock::monotonic();
+        let named = |number: usize, trouble| Trouble {
+            store: Some(number),
+            text: format!("store {}: {trouble}", self.stores[number].folder),
+        };
+        let numbers = 0..self.stores.len();
+        let store = |number| Some(named(number, self.trouble(number, now)?));
+        let list = |number| Some(named(number, self.lists.trouble(number)?));
+        let stopping = self.stopping.get().then(|| Trouble { store: None, text: "foxy is stopping".into() });
+        stopping
+            .into_iter()
+            .chain(numbers.clone().filter_map(store))
+            .chain(numbers.filter_map(list))
+            .collect()
     }
 
     fn trouble(&self, number: usize, now: Instant) -> Option<String> {
-        let StoreFacts { handle, health, worn, .. } = &self.stores[number];
+        let StoreFacts { handle, health, wear, .. } = &self.stores[number];
         let observer = handle.observer();
-        if let Some(reason) = worn.get().filter(|_| self.is_out(number)) {
+        if let Some(reason) = wear.get().reason().filter(|_| self.is_out(number)) {
             return Some(format!(
                 "out of use, as {reason}; the other stores take its URLs; look at the disk and the system's log, empty the store's \
                  folder (and device) or what all stores hold is forgotten, then restart foxy"
@@ -149,17 +173,7 @@ impl Facts for RunningFacts {
     }
 
     fn troubles(&self) -> Vec<String> {
-        let now = clock::monotonic();
-        let named = |number: usize, trouble| format!("store {}: {trouble}", self.stores[number].folder);
-        let numbers = 0..self.stores.len();
-        let store = |number| Some(named(number, self.trouble(number, now)?));
-        let list = |number| Some(named(number, self.lists.trouble(number)?));
-        let stopping = self.stopping.get().then(|| "foxy is stopping".to_owned());
-        stopping
-            .into_iter()
-            .chain(numbers.clone().filter_map(store))
-            .chain(numbers.filter_map(list))
-            .collect()
+        self.look().into_iter().map(|trouble| trouble.text).collect()
     }
 
     fn token(&self) -> Option<&Token> {

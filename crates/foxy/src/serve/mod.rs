@@ -43,7 +43,7 @@ use crate::signals::{Signals, Wish};
 use crate::terminal::{self, Level};
 use admin::Facts;
 use certificates::Reloadable;
-use facts::{RunningFacts, StoreFacts};
+use facts::{RunningFacts, StoreFacts, Trouble};
 use file_watch::FileWatch;
 use foxy_base::clock;
 use listeners::listen;
@@ -142,16 +142,16 @@ fn facts(running: &Running) -> std::io::Result<RunningFacts> {
 
 /// Reports each new trouble once, and its end; stores that are worn out are taken out of use.
 async fn report_troubles(facts: Rc<RunningFacts>) {
-    let mut known = Vec::new();
+    let mut known: Vec<Trouble> = Vec::new();
     loop {
         facts.take_out_worn_stores(clock::monotonic());
-        let troubles = facts.troubles();
-        for trouble in troubles.iter().filter(|trouble| !known.contains(*trouble)) {
-            terminal::report(Level::Warning, &format!("foxy: {trouble}; serving goes on without it"));
+        let troubles = facts.look();
+        for Trouble { text, .. } in troubles.iter().filter(|trouble| !known.contains(*trouble)) {
+            terminal::report(Level::Warning, &format!("foxy: {text}; serving goes on without it"));
         }
-        let ended = |trouble: &&String| !troubles.contains(*trouble) && facts.is_over(trouble);
-        for trouble in known.iter().filter(ended) {
-            terminal::report(Level::Info, &format!("foxy: over: {trouble}"));
+        let ended = |trouble: &&Trouble| !troubles.contains(*trouble) && facts.is_over(trouble);
+        for Trouble { text, .. } in known.iter().filter(ended) {
+            terminal::report(Level::Info, &format!("foxy: over: {text}"));
         }
         known = troubles;
         tokio::time::sleep(LOOK_EVERY).await;

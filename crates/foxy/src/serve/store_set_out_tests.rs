@@ -8,10 +8,14 @@ fn keys() -> impl Iterator<Item = Key> {
     (0..60).map(key)
 }
 
+/// Sizes of three stores that take the same, or not.
+fn sizes(alike: bool) -> [RangeInclusive<u64>; 3] {
+    if alike { [ALL, ALL, ALL] } else { SIZES }
+}
+
 /// A set of three whose stores each have some of the keys, with the text `old`.
 fn filled(stores: &[Arc<Fake>; 3], selection: Selection, alike: bool) -> StoreSet {
-    let sizes = if alike { [ALL, ALL, ALL] } else { SIZES };
-    let set = set(stores, &sizes, selection);
+    let set = set(stores, &sizes(alike), selection);
     for key in keys() {
         assert_eq!(put(&set, key, "old", 1), Answer::Stored);
     }
@@ -78,13 +82,7 @@ fn what_another_store_took_meanwhile_is_never_found_once_it_may_be_outdated() {
         // The next process has the store again, emptied, and then not any more; in it the records are replaced.
         *stores[1].refuses.lock().expect("whole") = None;
         stores[1].records.lock().expect("whole").clear();
-        let sizes = if alike { [ALL, ALL, ALL] } else { SIZES };
-        let member = |(store, sizes): (&Arc<Fake>, &RangeInclusive<u64>)| Member {
-            store: Arc::clone(store) as Arc<dyn ObjectStore>,
-            sizes: sizes.clone(),
-        };
-        let members = stores.iter().zip(&sizes).map(member).collect();
-        let second = StoreSet::new(members, selection, 10);
+        let second = set_of_process(&stores, &sizes(alike), selection, 10);
         keys().for_each(|key| assert_eq!(put(&second, key, "new", 1), Answer::Stored));
         for store in [1, 0] {
             fails(&second, &stores, store);

@@ -64,11 +64,21 @@ impl ObjectStore for Fake {
 const SELECTIONS: [Selection; 3] = [Selection::Key, Selection::RoundRobin, Selection::LeastLoad];
 
 fn set(stores: &[Arc<Fake>], sizes: &[RangeInclusive<u64>], selection: Selection) -> StoreSet {
+    set_of_process(stores, sizes, selection, 9)
+}
+
+/// A set as a process with this secret has it.
+fn set_of_process(
+    stores: &[Arc<Fake>],
+    sizes: &[RangeInclusive<u64>],
+    selection: Selection,
+    secret: u64,
+) -> StoreSet {
     let member = |(store, sizes): (&Arc<Fake>, &RangeInclusive<u64>)| Member {
         store: Arc::clone(store) as Arc<dyn ObjectStore>,
         sizes: sizes.clone(),
     };
-    StoreSet::new(stores.iter().zip(sizes).map(member).collect(), selection, 9)
+    StoreSet::new(stores.iter().zip(sizes).map(member).collect(), selection, secret)
 }
 
 fn fakes() -> [Arc<Fake>; 3] {

@@ -59,6 +59,11 @@ impl Wear {
         Self { failures, bad: 0, last: None, reason: None }
     }
 
+    /// Why it is worn out, if it was when it was last looked at.
+    pub const fn reason(&self) -> Option<WornReason> {
+        self.reason
+    }
+
     /// Looks at it; says why it is worn out, if it is. It is for good.
     pub fn look(&mut self, sight: Sight, now: Instant) -> Option<WornReason> {
         let seen = match sight {
