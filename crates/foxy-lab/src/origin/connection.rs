@@ -121,6 +121,10 @@ async fn send(
     if let Some(BodyPart { stream: body, offset, length }) = reply.body {
         let length = reply.breaks_off.unwrap_or(length);
         while sent < length {
+            if sent > 0 {
+                stream.write_all(output).await?;
+                output.clear();
+            }
             let piece = usize::try_from(length - sent).unwrap_or(PIECE).min(PIECE);
             if reply.chunked {
                 output.extend_from_slice(format!("{piece:x}\r\n").as_bytes());
@@ -131,14 +135,13 @@ async fn send(
             if reply.chunked {
                 output.extend_from_slice(encode::CRLF);
             }
-            stream.write_all(output).await?;
-            output.clear();
             sent += piece as u64;
         }
         if reply.chunked {
             output.extend_from_slice(b"0\r\n\r\n");
         }
     }
+    // Before the last piece is sent: whoever has all of an answer finds it counted.
     shared.count(reply, sent);
     stream.write_all(output).await?;
     stream.flush().await?;
