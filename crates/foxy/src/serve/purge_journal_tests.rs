@@ -107,7 +107,7 @@ fn any_sound_copy_is_enough_and_all_are_made_the_same() {
 
 #[test]
 fn stores_that_were_used_with_others_since_begin_a_new_series() {
-    let (_kept, paths) = folders(3);
+    let (_kept, paths) = folders(4);
     let used = |indices: &[usize], era| {
         let chosen: Vec<_> = indices.iter().map(|index| paths[*index].clone()).collect();
         let purges = opened(&chosen, era);
@@ -120,8 +120,10 @@ fn stores_that_were_used_with_others_since_begin_a_new_series() {
     assert_eq!(used(&[0], 8), (8, 1), "alone");
     assert_eq!(used(&[0], 9), (8, 1));
     assert_eq!(used(&[1, 0], 10), (10, 1), "together again");
-    assert_eq!(used(&[1, 2], 11), (10, 1), "a new disk in the place of one costs nothing");
-    assert_eq!(used(&[1, 0], 12), (12, 1), "with the one that was away");
+    assert_eq!(used(&[1, 2], 11), (11, 1), "the only one with a list may have been out of use");
+    assert_eq!(used(&[2, 1, 0], 12), (12, 1), "with one that was away");
+    assert_eq!(used(&[2, 1, 3], 13), (12, 1), "a new disk in the place of one of three costs nothing");
+    assert_eq!(used(&[2, 1, 0], 14), (14, 1), "with the one that was replaced");
 }
 
 #[test]

@@ -28,6 +28,8 @@ pub enum Forgotten {
     OtherStores,
     /// They were used without one that was out of use, and it may hold what was replaced meanwhile.
     OutOfUse,
+    /// Half of the lists or more are missing, and the others' stores may all have been out of use.
+    NoWitness,
 }
 
 impl fmt::Display for Forgotten {
@@ -40,6 +42,9 @@ impl fmt::Display for Forgotten {
             ),
             Self::OutOfUse => f.write_str(
                 "the disk of a store failed and the others were used without it since; it was not emptied",
+            ),
+            Self::NoWitness => f.write_str(
+                "half of the lists of purges or more are missing, so that nothing says whether the stores were used without this one",
             ),
         }
     }
@@ -94,8 +99,15 @@ pub fn judge(stores: &[Seen], fresh: Fresh) -> Going {
     };
     let Series { era, set, .. } = first.series;
     if sound().all(|(place, journal)| journal.series == Series { era, set, place }) {
+        // A store that was out of use has a list of the time before, and those of the others say that it was. Never are more taken out
+        // together than remain, so that where more than half of the lists are there one would say it.
+        let found = sound().count();
+        let holds = |seen: &Seen| seen.holds && seen.found.sound().is_some();
+        if found <= stores.len() - found && stores.iter().any(holds) {
+            return anew(Forgotten::NoWitness);
+        }
         // A list that is missing may be beside a store that took another's place, which may come back.
-        let set = if sound().count() == stores.len() { set } else { fresh.set };
+        let set = if found == stores.len() { set } else { fresh.set };
         return goes_on(sound().map(|(_, journal)| journal), Series { era, set, place: 0 });
     }
     let mut bereft = stores.iter().filter_map(Seen::bereft);
@@ -159,10 +171,20 @@ mod tests {
 
     #[test]
     fn a_list_that_is_missing_or_damaged_makes_another_set_of_the_same_series() {
-        check(vec![list(5, 6, 1), Found::Nothing], 5, 91, None);
-        check(vec![Found::Unsound(DAMAGED), list(5, 6, 2)], 5, 91, None);
+        check(vec![list(5, 6, 1), Found::Nothing, list(5, 6, 3)], 5, 91, None);
+        check(vec![Found::Unsound(DAMAGED), list(5, 6, 2), list(5, 6, 3)], 5, 91, None);
+        check_stores(vec![(list(5, 6, 1), false), (Found::Nothing, true)], 5, 91, None);
         check(vec![Found::Nothing, Found::Nothing], 90, 91, Some(Forgotten::NoList));
         check(vec![Found::Nothing, Found::Unsound(DAMAGED)], 90, 91, Some(Forgotten::Unsound(DAMAGED)));
+    }
+
+    #[test]
+    fn what_is_stored_is_not_believed_where_half_of_the_lists_are_missing() {
+        let forgotten = Some(Forgotten::NoWitness);
+        check(vec![list(5, 6, 1), Found::Nothing], 90, 91, forgotten);
+        check(vec![Found::Unsound(DAMAGED), list(5, 6, 2)], 90, 91, forgotten);
+        check(vec![list(5, 6, 1), list(5, 6, 2), Found::Nothing, Found::Nothing], 90, 91, forgotten);
+        check_stores(vec![(list(5, 6, 1), true), (Found::Nothing, false)], 90, 91, forgotten);
     }
 
     #[test]

@@ -86,10 +86,12 @@ impl Wear {
     }
 }
 
-/// Which of the stores are taken out of use: those that are worn out and not out yet, as long as one remains.
+/// Which of the stores are taken out of use together: those that are worn out and not out yet, as long as one remains that is not,
+/// and half of those in use at most: the next start believes what is stored where more than half of the lists are there.
 pub fn to_take_out(stores: &[(Option<WornReason>, bool)]) -> Vec<usize> {
+    let in_use = stores.iter().filter(|(_, out)| !out).count();
     let worn = stores.iter().enumerate().filter(|(_, (_, out))| !out);
-    let worn: Vec<_> = worn.filter_map(|(store, (reason, _))| reason.map(|_| store)).collect();
+    let worn = worn.filter_map(|(store, (reason, _))| reason.map(|_| store)).take(in_use / 2).collect();
     let remain = stores.iter().any(|(reason, out)| reason.is_none() && !out);
     if remain { worn } else { Vec::new() }
 }
@@ -147,7 +149,8 @@ mod tests {
     fn stores_are_taken_out_once_and_one_stays_that_is_not_worn() {
         let (sound, out) = ((None, false), (FAILING, true));
         let worn = (FAILING, false);
-        assert_eq!(to_take_out(&[worn, sound, worn]), [0, 2]);
+        assert_eq!(to_take_out(&[sound, worn, sound, worn]), [1, 3]);
+        assert_eq!(to_take_out(&[worn, sound, worn]), [0], "no more at a time than remain");
         assert_eq!(to_take_out(&[out, sound, worn]), [2]);
         for all in [&[worn][..], &[worn, worn], &[out, worn], &[out, sound], &[]] {
             assert!(to_take_out(all).is_empty(), "{all:?}");
