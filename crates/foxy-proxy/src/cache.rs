@@ -9,7 +9,7 @@ use crate::counters::{Counter, Counters};
 use crate::epoch::{Epoch, Group};
 use crate::fields::View;
 use crate::memory::{Cached, MemoryTier};
-use crate::purge::PurgeBook;
+use crate::purge::{PurgeBook, Scope};
 use crate::storage::{PART, Storage};
 use crate::stored::{CacheKey, Entry, Stored, StoredBody, VaryList};
 use crate::stored_form::{encode_response, encode_varies};
@@ -230,12 +230,14 @@ impl Cache {
     /// Forgets what is stored under a URL, all variants and parts of it, and what is being fetched for it.
     pub(crate) async fn invalidate(&self, key: &CacheKey, counters: &Counters) {
         counters.add(Counter::Invalidations, 1);
+        let url = Scope::url(key);
         let removed = {
             let mut epoch = self.lock(key);
             epoch.invalidated += 1;
             let both = [key.hash, key.part().hash];
             both.iter().for_each(|hash| self.memory.remove(*hash));
-            let removals = |storage: &Storage| (both.map(|hash| storage.remove(hash)), storage.patience());
+            let removals =
+                |storage: &Storage| (both.map(|hash| storage.remove(hash, url)), storage.patience());
             self.storage.as_ref().map(removals)
         };
         if let Some(([one, other], patience)) = removed {
@@ -248,7 +250,7 @@ impl Cache {
     /// long as clients wait for the store. Memory keeps it until the newer one is whole.
     pub(crate) async fn supersede(&self, key: &CacheKey) {
         if let Some(storage) = &self.storage {
-            let removed = storage.remove(key.hash);
+            let removed = storage.remove(key.hash, Scope::url_of(key));
             // A store that does not say so in time costs this promise, not the answer.
             let _ = tokio::time::timeout(storage.patience(), removed).await;
         }

@@ -7,13 +7,15 @@ use crate::counters::{Counter, Counters};
 use crate::purge::{NotPurged, Order, Scope, Strength};
 use crate::reason::ErrorReason;
 use crate::sender::Sender;
+use crate::storage::Storage;
 use crate::stored::CacheKey;
 use crate::upstream::Scheme;
 use crate::worker::{Shared, Worker};
 use foxy_base::clock;
 use foxy_http::{BodyLength, RequestHead, ResponseHead};
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::sync::mpsc::RecvTimeoutError;
+use std::sync::{Arc, mpsc};
 use std::time::Duration;
 use tokio::sync::oneshot;
 use tokio::time::timeout;
@@ -35,6 +37,30 @@ impl Purger {
     /// [`NotPurged`]: why it is not, or not known to be. Must run where tokio's timers do.
     pub async fn purge(&self, scopes: &[Scope], strength: Strength) -> Result<u64, NotPurged> {
         purge(&self.shared, &self.counters, scopes, strength).await
+    }
+
+    /// Purges what the stores have not confirmed to have forgotten, so that no later process believes it, and waits until that survives
+    /// a crash. Gives for how many URLs; for the end of a process, when the stores have ended and nobody else may wait.
+    ///
+    /// # Errors
+    /// [`NotPurged`]: what was replaced or invalidated may come back.
+    pub fn purge_what_is_in_doubt(&self) -> Result<usize, NotPurged> {
+        let in_doubt = self.shared.cache.storage().map(Storage::in_doubt).unwrap_or_default();
+        if in_doubt.is_empty() {
+            return Ok(0);
+        }
+        let order = |scope: &Scope| Order { scope: *scope, strength: Strength::Hard, at: clock::wall() };
+        let (sender, receiver) = mpsc::channel();
+        let reply = move |answer| {
+            // Whoever asked may have given up.
+            let _ = sender.send(answer);
+        };
+        self.shared.purges.keeper.purge(in_doubt.iter().map(order).collect(), Box::new(reply));
+        match receiver.recv_timeout(PATIENCE) {
+            Ok(answer) => answer.map(|_| in_doubt.len()),
+            Err(RecvTimeoutError::Timeout) => Err(NotPurged::Late),
+            Err(RecvTimeoutError::Disconnected) => Err(NotPurged::Stopping),
+        }
     }
 }
 
@@ -58,7 +84,7 @@ async fn purge(
     if strength == Strength::Hard {
         for scope in scopes {
             if let Scope::Url { key, .. } = scope {
-                shared.cache.give_back(*key);
+                shared.cache.give_back(*key, *scope);
             }
         }
     }

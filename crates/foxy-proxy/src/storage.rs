@@ -3,6 +3,7 @@
 
 use crate::counters::{Counter, Counters};
 use crate::doubts::Doubts;
+use crate::purge::Scope;
 use crate::stored::{CacheKey, Entry};
 use crate::stored_form::decode;
 use bytes::Bytes;
@@ -123,11 +124,11 @@ impl Storage {
         receiver
     }
 
-    /// Forgets a record: from now on it is not found, whatever the store makes of it. Whoever needs to know that it is
+    /// Forgets a record of `url`: from now on it is not found, whatever the store makes of it. Whoever needs to know that it is
     /// gone for good waits for the receiver.
-    pub(crate) fn remove(&self, key: Key) -> oneshot::Receiver<Answer> {
+    pub(crate) fn remove(&self, key: Key, url: Scope) -> oneshot::Receiver<Answer> {
         let (sender, receiver) = oneshot::channel();
-        let (doubts, doubt) = (Arc::clone(&self.doubts), self.doubts.raise(key));
+        let (doubts, doubt) = (Arc::clone(&self.doubts), self.doubts.raise(key, url));
         let reply = Box::new(move |answer| {
             if answer == Answer::Removed {
                 doubts.settle(key, Some(doubt));
@@ -136,6 +137,11 @@ impl Storage {
         });
         self.store.remove(key, reply);
         receiver
+    }
+
+    /// What must be purged for nothing to come back that the store has not confirmed to have forgotten.
+    pub(crate) fn in_doubt(&self) -> Vec<Scope> {
+        self.doubts.left()
     }
 
     pub(crate) const fn patience(&self) -> Duration {

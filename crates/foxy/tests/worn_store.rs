@@ -5,7 +5,7 @@ mod support;
 use foxy_base::clock;
 use std::time::Duration;
 use support::loop_device::LoopDevice;
-use support::{Foxy, Origin};
+use support::{Foxy, Origin, request};
 
 const NAME: &str = "webcosm.foxy";
 
@@ -55,4 +55,32 @@ fn a_store_whose_device_fails_is_taken_out_of_use_and_the_other_takes_its_urls()
             format!("store {}: the disk of a store failed and the others were used", path.display());
         assert!(foxy.welcome.contains(&forgotten), "{}", foxy.welcome);
     }
+}
+
+#[test]
+fn what_a_failing_device_did_not_forget_does_not_come_back_when_it_works_again() {
+    let Some(device) = LoopDevice::new(64 << 20) else { return };
+    let (folder, other, origin) =
+        (tempfile::tempdir().expect("a folder"), device.linked_as(NAME), Origin::start());
+    let flags = ["--size", "64M", "--store", other.path().to_str().expect("UTF-8")];
+    let urls: Vec<_> = (0..20).map(|number| origin.url(&format!("page{number}"))).collect();
+    let foxy = Foxy::start_plain(folder.path(), &flags);
+    urls.iter().for_each(|url| drop(foxy.get(url)));
+    foxy.signal("TERM");
+    assert_eq!(foxy.wait().0.code(), Some(0));
+    let mut foxy = Foxy::start_plain(folder.path(), &flags);
+    device.make_read_only(true);
+    for url in &urls[..19] {
+        let head =
+            format!("POST {url} HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
+        assert_eq!(request(foxy.proxy, &head).status, 200);
+    }
+    foxy.signal("TERM");
+    foxy.report_containing("purged, as a store did not confirm that it has forgotten them");
+    assert_eq!(foxy.wait().0.code(), Some(0));
+    device.make_read_only(false);
+    let foxy = Foxy::start_plain(folder.path(), &flags);
+    let hit = |url: &String| foxy.get(url).cache_status().contains("hit");
+    assert!(!urls[..19].iter().any(hit), "what was invalidated came back");
+    assert!(hit(&urls[19]), "what was not is kept");
 }

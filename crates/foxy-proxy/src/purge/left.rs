@@ -3,7 +3,7 @@
 use crate::cache::Cache;
 use crate::epoch::Epoch;
 use crate::memory::Cached;
-use crate::purge::Verdict;
+use crate::purge::{Scope, Verdict};
 use crate::stored::{CacheKey, Stored};
 use foxy_base::clock;
 use foxy_store::Key;
@@ -39,14 +39,14 @@ impl Cache {
     /// Lets go of a response that is no longer what its URL has, or no longer whole, so that the next request fetches it.
     /// If a new one was put in its place meanwhile, that is fetched again too.
     pub(crate) fn forget(&self, key: &CacheKey) {
-        self.give_back(key.hash);
+        self.give_back(key.hash, Scope::url_of(key));
     }
 
     /// The same by its name, so that what was purged takes no room.
-    pub(crate) fn give_back(&self, key: Key) {
+    pub(crate) fn give_back(&self, key: Key, url: Scope) {
         self.memory.remove(key);
         if let Some(storage) = self.storage() {
-            drop(storage.remove(key));
+            drop(storage.remove(key, url));
         }
     }
 }

@@ -10,7 +10,7 @@ mod table;
 pub use rule::{BadName, NAME_LIMIT, Named, Order, Rule, Scope, Strength, key_of};
 pub use table::{Limits, Table, Verdict};
 
-pub(crate) use rule::tags;
+pub(crate) use rule::{tags, url_of};
 
 use crate::stored::Stored;
 use foxy_base::WallTime;
@@ -119,11 +119,6 @@ impl PurgeBook {
             || (begun.moment < self.latest()
                 && self.table.read().unwrap_or_else(PoisonError::into_inner).may_touch(url, begun.moment))
     }
-}
-
-/// The URL in a key's text, which a variant's secondary key may follow.
-fn url_of(key: &[u8]) -> &[u8] {
-    key.split(|byte| *byte == b'\n').next().unwrap_or(key)
 }
 
 /// Why something was not purged.

@@ -167,6 +167,11 @@ fn sites(name: &str) -> Option<Vec<Scope>> {
     known.then(|| schemes.iter().map(site).collect())
 }
 
+/// The URL in a key's text, which a variant's secondary key may follow.
+pub(crate) fn url_of(key: &[u8]) -> &[u8] {
+    key.split(|byte| *byte == b'\n').next().unwrap_or(key)
+}
+
 pub(crate) fn site_of(text: &[u8]) -> Site {
     crate::cache::site(text)
 }
@@ -176,6 +181,16 @@ impl Scope {
     #[must_use]
     pub fn url(key: &CacheKey) -> Self {
         Self::Url { key: key.hash, site: site_of(&key.text) }
+    }
+
+    /// The URL that a key of one of its variants or parts belongs to, or its own.
+    pub(crate) fn url_of(key: &CacheKey) -> Self {
+        let url = url_of(&key.text);
+        if url.len() == key.text.len() {
+            Self::url(key)
+        } else {
+            Self::url(&CacheKey::new(key.text.slice_ref(url)))
+        }
     }
 
     /// A tag. Case makes no difference, as some origins' servers change it.

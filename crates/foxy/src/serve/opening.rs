@@ -17,6 +17,7 @@ use foxy_proxy::access::{AccessRecord, AccessSink};
 use foxy_proxy::intercept::Interception;
 use foxy_proxy::purge::Purges;
 use foxy_proxy::purge::journal::place;
+use foxy_proxy::purger::Purger;
 use foxy_proxy::server::{Gauges, MakeResolver, Parts, Proxy, StartError, name_resolver};
 use foxy_proxy::settings::ProxySettings;
 use foxy_proxy::storage::ObjectStore;
@@ -50,9 +51,31 @@ impl Running {
     /// Lets requests in progress end within the time the settings give, then closes the stores and the log.
     pub fn close(self) {
         let Self { proxy, stores, log, .. } = self;
+        let purger = proxy.purger();
         proxy.stop();
         drop(stores);
+        keep_doubts(&purger);
         drop(log);
+    }
+}
+
+/// What a failing disk did not forget is purged: the disk may work again when the next process reads it.
+fn keep_doubts(purger: &Purger) {
+    match purger.purge_what_is_in_doubt() {
+        Ok(0) => {}
+        Ok(urls) => {
+            let what =
+                format!("foxy: purged, as a store did not confirm that it has forgotten them: {urls} URLs");
+            terminal::report(Level::Warning, &what);
+        }
+        Err(why) => terminal::report(
+            Level::Warning,
+            &format!(
+                "foxy: a store did not confirm that it has forgotten what was replaced, and no list of purges takes that ({}): \
+                 empty its folder before foxy starts again, or old responses may come back",
+                why.name()
+            ),
+        ),
     }
 }
 
