@@ -2,6 +2,7 @@
 
 use crate::layout::PAGE;
 use crate::status::OpenStoreError;
+use crate::superblock::{Found, Superblock, written_by_another};
 use std::ops::Range;
 
 /// Bytes at the beginning of a block device that must be blank for a store to be begun on it. Whatever is known to lie on disks
@@ -36,6 +37,26 @@ impl Medium {
             Self::File => (from, size),
         };
         (from < to).then(|| from..to.min(from + AT_ONCE))
+    }
+
+    /// Judges the first two pages, or what there is of them. A file at a store's place was its store's; on a device a page that somebody
+    /// else has written to, as `mkswap` and partition tables do, says whose it is now, whatever the other page was left as.
+    ///
+    /// # Errors
+    /// As [`Superblock::judge`] has them.
+    pub fn judge(self, pages: &[u8]) -> Result<Found, OpenStoreError> {
+        let (first, second) = pages.split_at(pages.len().min(PAGE));
+        let by_another = || {
+            let in_second = || written_by_another(second).map(|at| first.len() + at);
+            written_by_another(first).or_else(in_second)
+        };
+        match (self, Superblock::judge(first, second)) {
+            (_, Err(OpenStoreError::Foreign)) => Err(self.foreign(first_written(pages).unwrap_or(0) as u64)),
+            (Self::BlockDevice, Ok(found)) => {
+                by_another().map_or(Ok(found), |at| Err(self.foreign(at as u64)))
+            }
+            (_, judged) => judged,
+        }
     }
 
     /// What is said where something else is there, at that byte.

@@ -248,11 +248,7 @@ impl Opening {
         if (bytes.len() as u64) < self.size.min(2 * PAGE as u64) {
             return Turn::Failed(OpenStoreError::Device(IoError::Device));
         }
-        let (first, second) = bytes.split_at(bytes.len().min(PAGE));
-        match Superblock::judge(first, second) {
-            Err(OpenStoreError::Foreign) => {
-                Turn::Failed(self.medium.foreign(first_written(bytes).unwrap_or(0) as u64))
-            }
+        match self.medium.judge(bytes) {
             Err(error) => Turn::Failed(error),
             Ok(Found::Blank) => self.read_blank(2 * PAGE as u64),
             Ok(Found::Damaged) => self.anew(AnewReason::SuperblocksDamaged),

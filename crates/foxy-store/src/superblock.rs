@@ -142,7 +142,8 @@ impl Superblock {
         };
         let sound = bytes[..8] == *MAGIC
             && version(page) == Some(FORMAT_VERSION)
-            && number(LENGTH - 8) == xxh3_64(&bytes[..LENGTH - 8]);
+            && number(LENGTH - 8) == xxh3_64(&bytes[..LENGTH - 8])
+            && page.iter().skip(RESIZED_LENGTH).all(|&byte| byte == 0);
         let origin = Self::origin_in(page)?;
         let journal_half = u32::from(bytes[12]);
         (sound && journal_half < 2).then(|| Self {
@@ -199,6 +200,15 @@ impl Superblock {
         }
         Err(OpenStoreError::Foreign)
     }
+}
+
+/// The first byte of a copy's page that was written by somebody else: none of ours, whole, torn or rotten, has anything there.
+pub(crate) fn written_by_another(page: &[u8]) -> Option<usize> {
+    let ours = if page.starts_with(MAGIC) { RESIZED_LENGTH } else { 0 };
+    let known =
+        blank(page) || matches!(CopyState::of(page), CopyState::Sound(_) | CopyState::OtherVersion(_));
+    let at = page.iter().skip(ours).position(|&byte| byte != 0).map(|at| ours + at);
+    at.filter(|_| !known)
 }
 
 /// Whether nothing was written, or a first write of ours was torn within the magic itself.

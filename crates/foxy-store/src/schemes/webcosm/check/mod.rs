@@ -94,14 +94,10 @@ pub fn superblocks(
     let length = usize::try_from(size.min(2 * PAGE as u64)).expect("two pages at most");
     let pages = Reader::new(read).exactly(0, length).map_err(failed)?;
     let (first, second) = pages.split_at(length.min(PAGE));
-    let superblock = match Superblock::judge(first, second) {
+    let superblock = match medium.judge(&pages) {
         Ok(Found::Ours(superblock)) => superblock,
         Ok(Found::Blank) => return Err(blank(medium, size, read)),
         Ok(Found::Damaged) => return Err(Refused::BothDamaged),
-        Err(OpenStoreError::Foreign) => {
-            let at = first_written(&pages).unwrap_or(0) as u64;
-            return Err(Refused::Unusable(medium.foreign(at)));
-        }
         Err(error) => return Err(Refused::Unusable(error)),
     };
     Ok(([first, second].map(CopyState::of), superblock))

@@ -104,6 +104,40 @@ fn a_device_with_something_else_on_it_is_left_as_it_is() {
 }
 
 #[test]
+fn a_device_that_was_a_stores_and_is_somebody_elses_since_is_left_as_it_is() {
+    let (mut store, _) = open(&settings(), device(SIZE, &[]));
+    fill(&mut store, 0..100);
+    let ours = store.close().content(&path()).expect("a device");
+    let swap: (u64, &[u8]) = (4086, b"SWAPSPACE2");
+    let boot_sector: (u64, &[u8]) = (510, &[0x55, 0xaa]);
+    let volume: (u64, &[u8]) = (512, b"LABELONE");
+    let array_member: (u64, &[u8]) = (4096, &[0xfc, 0x4e, 0x2b, 0xa9]);
+    let partitions: (u64, &[u8]) = (1024, &[0xaf; 7000]);
+    let cleared: (u64, &[u8]) = (0, &[0; 1024]);
+    // Those who take a device leave what was before their mark, or clear it.
+    let cases: [&[(u64, &[u8])]; 6] = [
+        &[swap],
+        &[cleared, swap],
+        &[boot_sector],
+        &[cleared, volume],
+        &[array_member],
+        &[boot_sector, partitions],
+    ];
+    for written in cases {
+        let mut bytes = ours.clone();
+        for &(at, part) in written {
+            let at = usize::try_from(at).expect("small");
+            bytes[at..at + part.len()].copy_from_slice(part);
+        }
+        let device = device(SIZE, &[(0, &bytes)]);
+        let (store, status) = open(&settings(), device);
+        let at = written.iter().map(|(at, _)| *at).filter(|&at| at > 0).min().expect("a mark");
+        assert_eq!(status, StoreStatus::Unusable(OpenStoreError::ForeignDevice { at }), "{written:?}");
+        assert!(store.kill().content(&path()).is_some_and(|left| left == bytes), "{written:?}");
+    }
+}
+
+#[test]
 fn a_store_whose_superblocks_are_damaged_begins_anew_where_it_is() {
     let (mut store, _) = open(&settings(), device(SIZE, &[]));
     fill(&mut store, 0..100);
