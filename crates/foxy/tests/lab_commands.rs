@@ -4,7 +4,7 @@ mod support;
 
 use std::io::{Read, Write};
 use std::process::Stdio;
-use support::commands::{Serving, command, ended, records, signal};
+use support::commands::{Serving, command, ended, foxy, records, signal};
 
 fn load(address: &str, more: &[&str]) -> (Option<i32>, String, String) {
     let mut command = command(&["load", "--proxy", address, "--reverse", "--origin", "origin.test"]);
@@ -45,16 +45,52 @@ fn a_missed_bar_ends_with_one_and_nonsense_with_two() {
         assert!(report.contains(expected), "{report}");
     };
     check(&["--fail-if", "hit_ratio<0.5"], 1, "--fail-if hit_ratio<0.5: hit_ratio is 0");
-    check(&["--fail-if", "beauty<0.5"], 2, "not measured; there are requests_per_second");
+    check(
+        &["--fail-if", "hit_ratoi<0.5"],
+        2,
+        "nothing is called hit_ratoi here; write hit_ratio, or another of",
+    );
+    check(&["--fail-if", "cpu_us_per_request>1"], 2, "not measured; there are requests_per_second");
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("run.jsonl");
-    let json = ["--json", file.to_str().expect("UTF-8"), "--fail-if", "beauty<0.5"];
+    let json = ["--json", file.to_str().expect("UTF-8"), "--fail-if", "cpu_us_per_request>1"];
     check(&json, 2, "not measured; there are requests_per_second");
     let records = std::fs::read_to_string(&file).expect("written all the same");
     assert!(records.contains("\"held\":false") && records.contains("\"hit_ratio\""), "{records}");
     check(&["--fail-if", "hit_ratio"], 2, "is not a bar");
     check(&["--seconds", "5"], 2, "give one of them");
     check(&["--protocol", "3"], 2, "1.0-keep-alive");
+}
+
+#[test]
+fn a_bar_on_what_a_command_does_not_measure_is_refused_before_anything_is_started() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let place = folder.path().join("never");
+    let out = place.to_str().expect("UTF-8");
+    // Nobody listens at any of these: a command that began would say so.
+    let nobody = "127.0.0.1:1";
+    let check = |arguments: &[&str], expected: &str| {
+        let (code, text, err) = foxy(arguments);
+        assert_eq!((code, text.as_str()), (Some(2), ""), "{arguments:?}: {err}");
+        assert!(err.lines().next().is_some_and(|line| line.contains(expected)), "{arguments:?}: {err}");
+    };
+    let leap = ["leap", "--proxy", "p=127.0.0.1:1", "--listen", nobody, "--fail-if"];
+    check(&[&leap[..], &["verdict_stail>0"]].concat(), "write verdict_stale, or another of these names");
+    check(
+        &[&leap[..], &["q/verdict_stale>0"]].concat(),
+        "not measured of q here; leave q/ out, or write one of direct, p",
+    );
+    check(&["leap", "--check", "fairness", "--fail-if", "false_alarm>0"], "write false_alarm_share");
+    check(&["collector", "--listen", nobody, "--fail-if", "colapse_factor<2"], "write collapse_factor");
+    check(&["passthrough", "--listen", nobody, "--fail-if", "error>0"], "write errors");
+    check(&["load", "--proxy", nobody, "--fail-if", "error>0"], "write errors");
+    check(&["wpb", "--proxy", nobody, "--fail-if", "wpb-8/errors>0"], "not measured of wpb-8 here");
+    let compare = ["compare", "foxy", "--workload", "fill", "--out", out, "--fail-if"];
+    check(
+        &[&compare[..], &["zipf/foxy/errors>0"]].concat(),
+        "leave zipf/foxy/ out, or write one of fill/foxy",
+    );
+    assert!(!place.exists());
 }
 
 #[test]

@@ -4,7 +4,7 @@ use super::failure::Failure;
 use super::line::{Line, Source};
 use super::reasons::Refusal;
 use crate::tls::NotEntered;
-use foxy_report::{Latencies, Measure, Record};
+use foxy_report::{Latencies, Measurable, Measure, Record};
 use std::time::Duration;
 
 /// What one proxy asked for.
@@ -115,6 +115,43 @@ impl CollectorReport {
     pub(super) fn compare(&mut self, hit: Duration, miss: Duration) {
         self.differences.add(hit.abs_diff(miss));
         self.fastest_lead = self.fastest_lead.max(miss.saturating_sub(hit));
+    }
+
+    /// The names of what its records may have; `proxies` are those that are known before they ask.
+    #[must_use]
+    pub fn measurable(proxies: &[&str]) -> Vec<Measurable> {
+        let own = [
+            "requests",
+            "origin_fetches",
+            "origin_bytes",
+            "collapse_factor",
+            "answers_{source}",
+            "refused_{refusal}",
+            "not_entered_{reason}",
+            "failed_{failure}",
+            "aborted",
+            "stalled_initiators",
+            "evicted",
+            "surplus_answers",
+            "origin_{part}_{quantile}_us",
+            "hit_minus_miss_median_ms",
+            "hit_minus_miss_p90_ms",
+            "hit_minus_miss_p99_ms",
+            "hit_before_miss_most_ms",
+        ];
+        let own = Measurable::of("collector", &own)
+            .choosing("source", Source::ALL.map(|source| source.code().to_ascii_lowercase()))
+            .choosing("refusal", Refusal::ALL.map(Refusal::name))
+            .choosing("reason", NotEntered::ALL.map(NotEntered::name))
+            .choosing("failure", Failure::ALL.map(Failure::name))
+            .choosing("part", ["connect", "first_byte"])
+            .choosing("quantile", ["p50", "p90"]);
+        let each = ["requests", "origin_fetches", "bytes"];
+        let of_proxies: Vec<Measurable> = match proxies {
+            [] => vec![Measurable::of_any(&each)],
+            known => known.iter().map(|proxy| Measurable::of(proxy, &each)).collect(),
+        };
+        std::iter::once(own).chain(of_proxies).collect()
     }
 
     /// It as records.

@@ -13,6 +13,9 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+/// What its path is called.
+pub const PASSTHROUGH: &str = "passthrough";
+
 /// How it runs: every request goes to `parent`, or without one to the near address that it names.
 #[must_use]
 pub fn passing_through(parent: Option<SocketAddr>, interrupted: Arc<AtomicBool>) -> LeapRun {
@@ -21,7 +24,7 @@ pub fn passing_through(parent: Option<SocketAddr>, interrupted: Arc<AtomicBool>)
         None => (Manner::Named, SocketAddr::from(([0; 4], 0))),
     };
     LeapRun {
-        paths: vec![Path { name: "passthrough".into(), address, manner }],
+        paths: vec![Path { name: PASSTHROUGH.into(), address, manner }],
         pace: Pace::Closed(1),
         stagger: Duration::ZERO,
         time_limit: Duration::from_secs(60),

@@ -8,7 +8,10 @@ use super::kept::{Carriage, Connections};
 use super::report::{LeapReport, PathReport};
 use super::verdict::Verdict;
 use crate::tls::NotEntered;
-use foxy_report::{Measure, Record, RequestClass};
+use foxy_report::{Measurable, Measure, Record, RequestClass};
+
+/// Kept connections on which something came that nobody had asked for.
+const SURPLUS: &str = "kept_connections_with_surplus_bytes";
 
 impl LeapReport {
     /// The replay as records; `differences` are its own, over all requests and over those of classes.
@@ -73,6 +76,78 @@ impl LeapReport {
     }
 }
 
+/// The names of what [`LeapReport::records`] may have of these paths in their order, where `clients` are taken or not.
+#[must_use]
+pub fn measurable(paths: &[&str], clients: bool, connections: Connections) -> Vec<Measurable> {
+    let mut found: Vec<Measurable> = paths
+        .iter()
+        .enumerate()
+        .map(|(place, path)| of_one(path, &paths[place + 1..], connections))
+        .collect();
+    let whole = [
+        "requests",
+        "refused",
+        "asked_again",
+        "generator_busiest_thread",
+        "generator_ceiling",
+        "generator_late_p99_us",
+    ];
+    let floors = [
+        "noise_floor_us",
+        "noise_floor_mean_us",
+        "noise_floor_us_of_{class}",
+        "noise_floor_mean_us_of_{class}",
+    ];
+    let leap = Measurable::of("leap", &whole).and(&floors).choosing("class", Class::ALL.map(Class::name));
+    found.push(if clients {
+        let counts = ["client_connections", "clients_gone", "clients_broken", "held_by_clients"];
+        leap.and(&counts)
+            .and(&["refused_{refusal}", "not_entered_{reason}"])
+            .choosing("refusal", Refusal::ALL.map(Refusal::name))
+            .choosing("reason", NotEntered::ALL.map(NotEntered::name))
+    } else {
+        leap
+    });
+    found
+}
+
+/// The names of what may be measured of a path, `after` which these come.
+fn of_one(path: &str, after: &[&str], connections: Connections) -> Measurable {
+    let plain = [
+        "answers",
+        "errors",
+        "latency_mean_us",
+        "latency_mean_with_errors_us",
+        "latency_{quantile}_us",
+        "connect_p50_us",
+        "first_byte_p50_us",
+        "transfer_p50_us",
+        "hit_ratio",
+        "byte_hit_ratio",
+        "verdict_{verdict}",
+        "unjudged",
+        "errors_{cause}",
+    ];
+    let of_pairs = [
+        "latency_difference_{of}_us_to_{path}",
+        "latency_difference_{of}_us_to_{path}_of_{class}",
+        "requests_beside_{path}_of_{class}",
+    ];
+    let all = Measurable::of(path, &plain)
+        .and(&of_pairs)
+        .choosing("quantile", ["p50", "p90", "p99"])
+        .choosing("verdict", Verdict::ALL.map(|verdict| verdict.name().to_ascii_lowercase()))
+        .choosing("cause", Failure::ALL.map(Failure::name))
+        .choosing("of", ["p50", "mean"])
+        .choosing("path", after.iter().copied())
+        .choosing("class", Class::ALL.map(Class::name));
+    if connections == Connections::New {
+        return all;
+    }
+    all.and(&["{connections}"])
+        .choosing("connections", Carriage::ALL.map(Carriage::name).into_iter().chain([SURPLUS]))
+}
+
 /// What follows the name of a measure over the requests of a class.
 fn of_class(class: Option<Class>) -> String {
     class.map(|class| format!("_of_{}", class.name())).unwrap_or_default()
@@ -81,7 +156,7 @@ fn of_class(class: Option<Class>) -> String {
 /// What the copies of a path went out on, where connections are kept.
 #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
 fn of_connections(path: &PathReport) -> impl Iterator<Item = Record> + '_ {
-    let surplus = ("kept_connections_with_surplus_bytes", path.late_surplus, "connections");
+    let surplus = (SURPLUS, path.late_surplus, "connections");
     let carriages =
         Carriage::ALL.map(|carriage| (carriage.name(), path.carriages[carriage as usize], "requests"));
     carriages

@@ -2,10 +2,41 @@
 
 use super::{ErrorCause, LoadReport, Tally, share};
 use crate::fault::AroundFault;
-use foxy_report::{Measure, Record};
+use foxy_report::{Measurable, Measure, Record};
 use std::time::Duration;
 
 impl LoadReport {
+    /// The names of what its records may have.
+    #[must_use]
+    pub fn measurable(subject: &str) -> Measurable {
+        let plain = [
+            "requests_per_second",
+            "hit_ratio",
+            "byte_hit_ratio",
+            "offered_hit_ratio",
+            "offered_byte_hit_ratio",
+            "wrong_bytes",
+            "errors",
+            "errors_{cause}",
+            "requests",
+            "broken_off",
+            "origin_requests",
+            "origin_bytes",
+            "two_sided_hit_ratio",
+            "two_sided_byte_hit_ratio",
+            "answered_during_fault",
+            "errors_outside_fault",
+            "latency_{of}_us",
+            "cpu_us_per_request",
+            "generator_busiest_thread",
+            "generator_cpu_us_per_request",
+            "generator_late_p99_us",
+        ];
+        Measurable::of(subject, &plain)
+            .choosing("cause", ErrorCause::ALL.map(ErrorCause::name))
+            .choosing("of", ["mean", "p50", "p90", "p99", "p999"])
+    }
+
     /// The run as records about `subject`; `processor_time` is what the proxy used meanwhile, where that is known.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^53")]

@@ -10,6 +10,7 @@ mod report;
 mod tests;
 
 pub use cause::Cause;
+pub use records::measurable;
 pub use report::{Part, PartReport, PointReport};
 
 use crate::numbers;

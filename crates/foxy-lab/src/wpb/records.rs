@@ -1,7 +1,8 @@
 //! A point of the benchmark as run records.
 
+use super::cause::Cause;
 use super::{Part, PointReport};
-use foxy_report::{Measure, Record};
+use foxy_report::{Measurable, Measure, Record};
 
 impl PointReport {
     /// Its measures: those of both phases together under the workload `wpb-CLIENTS`, those of a part under
@@ -46,6 +47,21 @@ impl PointReport {
         }
         measures.into_iter().map(Record::Measure).collect()
     }
+}
+
+/// The names of what the records of a point of so many clients may have.
+#[must_use]
+pub fn measurable(subject: &str, clients: u32) -> Vec<Measurable> {
+    let whole = ["hit_ratio", "byte_hit_ratio", "offered_hit_ratio", "fetched_bytes", "latency_mean_us"];
+    let of_part = ["requests", "errors", "errors_{cause}", "generator_busy", "elapsed_s", "latency_{of}_us"];
+    let point = format!("wpb-{clients}");
+    let parts = Part::ALL.map(|part| {
+        Measurable::of(subject, &of_part)
+            .choosing("cause", Cause::ALL.map(Cause::name))
+            .choosing("of", ["mean", "p50", "p99"])
+            .under(&format!("{point}-{}", part.name()))
+    });
+    std::iter::once(Measurable::of(subject, &whole).under(&point)).chain(parts).collect()
 }
 
 #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^53")]

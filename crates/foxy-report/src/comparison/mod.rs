@@ -8,7 +8,7 @@ mod words;
 
 pub use junit::{Check, junit};
 pub use page::page;
-pub use summary::summarise;
+pub use summary::{WITH_RATIOS, summarise};
 use words::table;
 pub use words::{markdown, tables, verdicts};
 

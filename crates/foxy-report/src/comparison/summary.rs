@@ -5,7 +5,7 @@ use super::{in_order, measures, subjects, workloads};
 use crate::record::{Measure, Record};
 
 /// Measures whose ratios mean something, and are named `NAME_ratio_to_SUBJECT`.
-const WITH_RATIOS: [&str; 5] = [
+pub const WITH_RATIOS: [&str; 5] = [
     "cpu_us_per_request",
     "requests_per_second",
     "latency_p50_us",

@@ -2,13 +2,14 @@
 
 use crate::failure::Failure;
 use crate::lab::arguments::{fail_if, option};
+use crate::lab::bars::Bars;
 use crate::lab::{certificates, ending, records, trust};
 use crate::serve::process::raise_open_files;
 use crate::signals::interrupted;
 use crate::terminal;
 use clap::{ArgMatches, Command, value_parser};
 use foxy_base::ByteSize;
-use foxy_lab::leap::{self, Front, LeapRun, Outgoing, Refusal, passing_through};
+use foxy_lab::leap::{self, Connections, Front, LeapRun, Outgoing, PASSTHROUGH, Refusal, passing_through};
 use std::net::{SocketAddr, TcpListener};
 
 const LONG: &str = "Serve as a proxy that stores nothing: each request goes on as it came, on a connection of its own, to --origin \
@@ -40,6 +41,7 @@ pub fn command() -> Command {
 /// # Errors
 /// An address that cannot be listened on, a file that cannot be written, a missed bar.
 pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
+    let bars = Bars::of(matches, leap::measurable(&[PASSTHROUGH], true, Connections::New))?;
     let address = *matches.get_one::<SocketAddr>("listen").expect("has a default");
     let origin = matches.get_one::<SocketAddr>("origin").copied();
     raise_open_files();
@@ -73,5 +75,5 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
         let count = refused[reason as usize];
         terminal::print(&format!("refused {}: {count}: {}", reason.name(), reason.description()));
     }
-    ending::settle(matches, setup, report.records(&[]), None)
+    ending::settle(matches, &bars, setup, report.records(&[]), None)
 }

@@ -1,8 +1,13 @@
 //! Bars: what a measure must not be. `hit_ratio<0.9` holds when the hit ratio is below 0.9, and then the bar is missed.
 //! `foxy/hit_ratio<0.9` is on one subject, `fill/foxy/hit_ratio<0.9` on one under one workload; without them a bar is on all.
+//! One on what a run cannot measure is refused before the run.
 
+use super::arguments;
 use crate::failure::Failure;
-use foxy_report::{Measure, Record};
+use crate::settings::complaint::nearest;
+use clap::ArgMatches;
+use foxy_report::{Measurable, Measure, Record};
+use std::collections::BTreeSet;
 use std::fmt;
 use std::str::FromStr;
 
@@ -38,10 +43,126 @@ impl fmt::Display for Bar {
 impl Bar {
     /// Whether it is on this measure: its name is the end of the measure's.
     fn is_on(&self, measure: &Measure) -> bool {
-        let named = [measure.workload.as_deref().unwrap_or(""), &measure.subject, &measure.name];
+        self.names(measure.workload.as_deref(), &measure.subject, &measure.name)
+    }
+
+    fn names(&self, workload: Option<&str>, subject: &str, name: &str) -> bool {
+        let named = [workload.unwrap_or(""), subject, name];
         let given: Vec<&str> = self.name.split('/').collect();
         given.len() <= named.len() && named.ends_with(&given)
     }
+
+    /// The measure's own name, and what stands before it.
+    fn parts(&self) -> (Option<&str>, &str) {
+        self.name.rsplit_once('/').map_or((None, &*self.name), |(of, name)| (Some(of), name))
+    }
+
+    /// Whether such a measure may come.
+    fn may_be_on(&self, measurable: &Measurable) -> bool {
+        let (of, name) = self.parts();
+        // A subject that is not known beforehand is whoever the bar names.
+        let any = of.map_or("", |of| of.rsplit('/').next().unwrap_or(of));
+        let subject = measurable.subject.as_deref().unwrap_or(any);
+        self.names(measurable.workload.as_deref(), subject, name) && measurable.all().contains(name)
+    }
+
+    /// Whether it counts what is not recorded where it did not happen.
+    fn is_on_a_cause(&self) -> bool {
+        self.parts().1.starts_with(CAUSE)
+    }
+
+    fn holds(&self, value: f64) -> bool {
+        if self.below { value < self.value } else { value > self.value }
+    }
+}
+
+/// How names begin that count what requests failed of; a cause that no request had is not recorded.
+const CAUSE: &str = "errors_";
+
+/// The bars of a run, each on something that it may measure.
+pub struct Bars<'a> {
+    bars: Vec<&'a Bar>,
+    measurable: Vec<Measurable>,
+}
+
+impl<'a> Bars<'a> {
+    /// Those that the arguments name, for a run that may measure this.
+    ///
+    /// # Errors
+    /// One on anything else.
+    pub fn of(matches: &'a ArgMatches, measurable: Vec<Measurable>) -> Result<Self, Failure> {
+        let bars: Vec<&Bar> = arguments::bars(matches).collect();
+        match bars.iter().find(|bar| !measurable.iter().any(|known| bar.may_be_on(known))) {
+            Some(bar) => Err(Failure::Unusable(unknown(bar, &measurable))),
+            None => Ok(Self { bars, measurable }),
+        }
+    }
+
+    /// Says of each bar that is missed what was measured.
+    ///
+    /// # Errors
+    /// A bar on something that could have been measured and was not.
+    pub fn missed(&self, records: &[Record]) -> Result<Vec<String>, Failure> {
+        for record in records {
+            if let Record::Measure(measure) = record {
+                let known = self.measurable.iter().any(|known| known.covers(measure));
+                debug_assert!(known, "{measure:?} is missing in what can be measured");
+            }
+        }
+        missed(self.bars.iter().copied(), records, &self.measurable)
+    }
+}
+
+/// Why a bar is refused, and what there is instead.
+fn unknown(bar: &Bar, measurable: &[Measurable]) -> String {
+    let (of, name) = bar.parts();
+    let all: BTreeSet<String> = measurable.iter().flat_map(Measurable::all).collect();
+    let Some(of) = of.filter(|_| all.contains(name)) else {
+        let near = nearest(name, all.iter().map(String::as_str));
+        let near = near.map_or_else(String::new, |near| format!("{near}, or another of "));
+        return format!(
+            "--fail-if {bar}: nothing is called {name} here; write {near}these names:\n{}",
+            names(measurable)
+        );
+    };
+    let with = measurable.iter().filter(|known| known.all().contains(name));
+    let places: BTreeSet<String> = with
+        .map(|known| {
+            let workload = known.workload.as_ref().map(|workload| format!("{workload}/")).unwrap_or_default();
+            format!("{workload}{}", known.subject.as_deref().unwrap_or("a name"))
+        })
+        .collect();
+    let places: Vec<String> = places.into_iter().collect();
+    format!(
+        "--fail-if {bar}: {name} is not measured of {of} here; leave {of}/ out, or write one of {}",
+        places.join(", ")
+    )
+}
+
+/// All names that there are, each once, and then what words in braces stand for.
+fn names(measurable: &[Measurable]) -> String {
+    let mut names: Vec<&str> = Vec::new();
+    let mut choices: Vec<(&str, Vec<&str>)> = Vec::new();
+    for known in measurable {
+        let new = known.names.iter().map(String::as_str).filter(|name| !names.contains(name));
+        names.extend(new.collect::<Vec<_>>());
+        for (word, among) in &known.choices {
+            let place = choices.iter().position(|(known, _)| known == word).unwrap_or_else(|| {
+                choices.push((word, Vec::new()));
+                choices.len() - 1
+            });
+            let known = &mut choices[place].1;
+            known.extend(
+                among.iter().map(String::as_str).filter(|one| !known.contains(one)).collect::<Vec<_>>(),
+            );
+        }
+    }
+    let used = |word: &str| names.iter().any(|name| name.contains(&format!("{{{word}}}")));
+    let mut text = format!("  {}", names.join(", "));
+    for (word, among) in choices.iter().filter(|(word, among)| used(word) && !among.is_empty()) {
+        text.push_str(&format!("\n  {{{word}}}: {}", among.join(", ")));
+    }
+    text
 }
 
 /// A measure's name as a bar on it alone has it; plain where there are no workloads.
@@ -52,10 +173,12 @@ fn full_name(measure: &Measure) -> String {
     }
 }
 
-/// Says of each bar that is missed what was measured. A bar on something that was not measured is unusable.
+/// Says of each bar that is missed what was measured. A bar on something that was not measured is unusable; but a cause of errors that
+/// was `measurable` and did not come is 0.
 pub fn missed<'a>(
     bars: impl IntoIterator<Item = &'a Bar>,
     records: &[Record],
+    measurable: &[Measurable],
 ) -> Result<Vec<String>, Failure> {
     let measures = || {
         records.iter().filter_map(|record| match record {
@@ -66,6 +189,10 @@ pub fn missed<'a>(
     let mut missed = Vec::new();
     for bar in bars {
         let mut on = measures().filter(|measure| bar.is_on(measure)).peekable();
+        if on.peek().is_none() && bar.is_on_a_cause() && measurable.iter().any(|known| bar.may_be_on(known)) {
+            missed.extend(bar.holds(0.0).then(|| format!("--fail-if {bar}: {} is 0", bar.name)));
+            continue;
+        }
         if on.peek().is_none() {
             let mut names: Vec<&str> = Vec::new();
             for measure in measures().filter(|measure| measure.repeat.is_none()) {
@@ -76,11 +203,8 @@ pub fn missed<'a>(
             let message = format!("--fail-if {bar}: not measured; there are {}", names.join(", "));
             return Err(Failure::Unusable(message));
         }
-        let holds = |measure: &&Measure| {
-            if bar.below { measure.value < bar.value } else { measure.value > bar.value }
-        };
         missed.extend(
-            on.filter(holds)
+            on.filter(|measure| bar.holds(measure.value))
                 .map(|measure| format!("--fail-if {bar}: {} is {}", full_name(measure), measure.value)),
         );
     }
@@ -88,44 +212,5 @@ pub fn missed<'a>(
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn bars_are_missed_when_they_hold() {
-        let records = [Record::Measure(Measure::once("hit_ratio", "x", 0.5, "share"))];
-        let check = |bar: &str, expected: usize| {
-            let bar: Bar = bar.parse().expect(bar);
-            assert_eq!(missed(&[bar], &records).expect("measured").len(), expected);
-        };
-        check("hit_ratio<0.9", 1);
-        check("hit_ratio < 0.5", 0);
-        check("hit_ratio>0.4", 1);
-        assert!(missed(&["errors>0".parse().expect("a bar")], &records).is_err());
-    }
-
-    #[test]
-    fn a_bar_may_name_a_subject_and_a_workload() {
-        let measured = |workload: &str, subject: &str, value| {
-            let measure = Measure::once("hit_ratio", subject, value, "share");
-            Record::Measure(Measure { workload: Some(workload.into()), ..measure })
-        };
-        let records =
-            [measured("fill", "foxy", 0.9), measured("fill", "squid", 0.1), measured("zipf", "foxy", 0.2)];
-        let check = |bar: &str, expected: &[&str]| {
-            let found = missed(&[bar.parse().expect(bar)], &records).expect("measured");
-            assert_eq!(found, expected.iter().map(|it| format!("--fail-if {bar}: {it}")).collect::<Vec<_>>());
-        };
-        check("hit_ratio<0.5", &["fill/squid/hit_ratio is 0.1", "zipf/foxy/hit_ratio is 0.2"]);
-        check("foxy/hit_ratio<0.5", &["zipf/foxy/hit_ratio is 0.2"]);
-        check("fill/foxy/hit_ratio<0.5", &[]);
-        assert!(missed(&["zipf/squid/hit_ratio<0.5".parse().expect("a bar")], &records).is_err());
-    }
-
-    #[test]
-    fn what_is_no_bar_is_refused() {
-        for text in ["errors=>0", "hit_ratio", "<1", "a<b", "a<NaN", ""] {
-            assert!(text.parse::<Bar>().is_err(), "{text}");
-        }
-    }
-}
+#[path = "bars_tests.rs"]
+mod tests;

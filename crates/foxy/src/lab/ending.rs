@@ -1,8 +1,7 @@
 //! How a run that has bars and records, and may have a page, ends: what was found is written, held against the bars, and said in
 //! the exit code.
 
-use super::arguments::bars;
-use super::bars::missed;
+use super::bars::Bars;
 use super::{page, records};
 use crate::failure::Failure;
 use clap::ArgMatches;
@@ -11,17 +10,18 @@ use foxy_report::{Record, Setup};
 /// Writes what was found to the files that the arguments name. A run that failed is held against no bar.
 ///
 /// # Errors
-/// Why the run failed, if it did; a bar that was missed, or is on something that was not measured; a file that cannot be
+/// Why the run failed, if it did; a bar that was missed, or is on something that could be measured and was not; a file that cannot be
 /// written.
 pub fn conclude(
     matches: &ArgMatches,
+    bars: &Bars<'_>,
     setup: Setup,
     found: Vec<Record>,
     failed: Option<Failure>,
     page: impl FnOnce(&Setup) -> String,
 ) -> Result<(), Failure> {
     page::write(matches, || page(&setup))?;
-    settle(matches, setup, found, failed)
+    settle(matches, bars, setup, found, failed)
 }
 
 /// The same without a page. A bar on something that was not measured costs no records.
@@ -30,11 +30,12 @@ pub fn conclude(
 /// As [`conclude`].
 pub fn settle(
     matches: &ArgMatches,
+    bars: &Bars<'_>,
     setup: Setup,
     found: Vec<Record>,
     failed: Option<Failure>,
 ) -> Result<(), Failure> {
-    let judged = failed.map_or_else(|| missed(bars(matches), &found), Err);
+    let judged = failed.map_or_else(|| bars.missed(&found), Err);
     let held = judged.as_ref().is_ok_and(Vec::is_empty);
     records::write(matches, setup, found, held)?;
     let missed = judged?;

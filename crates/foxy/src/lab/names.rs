@@ -65,6 +65,9 @@ pub fn start(matches: &ArgMatches, origin: Option<&Origin>) -> Result<Option<Nam
     })
 }
 
+/// The names of these.
+pub const MEASURES: [&str; 4] = ["dns_addresses", "dns_nothing", "dns_refused", "dns_dropped"];
+
 /// What was asked, as run records.
 pub fn records(asked: Asked, subject: &str) -> [Record; 4] {
     let measure = |name, count: u64| {

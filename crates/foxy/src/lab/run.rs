@@ -7,10 +7,18 @@ use foxy_lab::LoadReport;
 use foxy_lab::load::{self, LoadOptions};
 use foxy_lab::robots::{self, Robots};
 use foxy_lab::schedule::Schedule;
-use foxy_report::{Measure, Record, RequestClass};
+use foxy_report::{Measurable, Measure, Record, RequestClass};
 use foxy_workload::Model;
 use foxy_workload::polymix::{PolyMix4, ROBOT_CONNECTIONS, requests_per_start};
 use std::io;
+
+/// The names of what a load of this may be measured by.
+pub fn measurable(model: &Model, subject: &str) -> Measurable {
+    let all = LoadReport::measurable(subject);
+    let Model::PolyMix4(knobs) = model else { return all };
+    let schedule = Schedule::new(knobs);
+    all.and(&["{phase}_hit_ratio", "{phase}_latency_mean_us"]).choosing("phase", schedule.names())
+}
 
 /// Runs it; gives what was counted, and records of each phase of a workload that has phases. `staged` comes and goes meanwhile;
 /// `progress` gets the number of requests begun.

@@ -3,6 +3,7 @@
 mod arguments;
 
 use crate::failure::Failure;
+use crate::lab::bars::Bars;
 use crate::lab::line_log::Log;
 use crate::lab::{collector, ending, records};
 use crate::serve::process::raise_open_files;
@@ -10,7 +11,7 @@ use crate::signals;
 use crate::terminal::{self, Level};
 pub use arguments::command;
 use clap::ArgMatches;
-use foxy_lab::collector::{Collector, CollectorOptions, LogSink, Reach};
+use foxy_lab::collector::{Collector, CollectorOptions, CollectorReport, LogSink, Reach};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -19,6 +20,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// # Errors
 /// Arguments that cannot be used, an address that cannot be listened on, a file that cannot be written, a missed bar.
 pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
+    let bars = Bars::of(matches, CollectorReport::measurable(&[]))?;
     let mut options = arguments::options(matches)?;
     let log = Arc::new(Mutex::new(Log::create_to_follow(matches.get_one::<PathBuf>("log"))?));
     options.log = Some(sink(&log));
@@ -38,7 +40,7 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     say(log.lock().unwrap_or_else(PoisonError::into_inner).finish());
     terminal::print(collector::text(&report).trim_end());
     let found = report.records();
-    ending::settle(matches, setup, found, None)
+    ending::settle(matches, &bars, setup, found, None)
 }
 
 /// Where the Collector's lines go.

@@ -2,9 +2,13 @@
 
 use super::scenario::{SCENARIOS, Scenario};
 use crate::failure::Failure;
-use crate::lab::descriptors;
+use crate::lab::peers::{Holding, Peer};
+use crate::lab::{descriptors, run};
 use clap::ArgMatches;
+use foxy_report::Measurable;
+use foxy_report::comparison::{AT_RATE, WITH_RATIOS};
 use std::any::Any;
+use std::path::PathBuf;
 
 /// Refuses what is named twice: what both come to would be taken for one.
 ///
@@ -59,4 +63,42 @@ pub fn provide_descriptors(scenarios: &[Scenario], quick: bool, clients: usize) 
         let (connections, what) = scenario.connections(quick, clients);
         descriptors::provide(2 * connections, &what)
     })
+}
+
+/// The names of what each proxy may be measured by under each workload.
+pub fn measurable(
+    matches: &ArgMatches,
+    scenarios: &[Scenario],
+    peers: &[(Peer, PathBuf)],
+) -> Vec<Measurable> {
+    let quick = matches.get_flag("quick");
+    let rates: Vec<u32> = matches.get_many("rate").into_iter().flatten().copied().collect();
+    let names: Vec<&str> = peers.iter().map(|(peer, _)| peer.name).collect();
+    let mut all = Vec::new();
+    for scenario in scenarios {
+        for (place, name) in names.iter().enumerate() {
+            let model = scenario.workload(quick).model;
+            let others: &[&str] = if place == 0 { &names[1..] } else { &[] };
+            let with_ratios = |measurable: Measurable| {
+                let ratios = measurable.and(&["{measure}_ratio_to_{other}"]);
+                ratios.choosing("measure", WITH_RATIOS).choosing("other", others.iter().copied())
+            };
+            let mut own =
+                run::measurable(&model, name).and(&["origin_requests_per_request", "resident_bytes"]);
+            if scenario.holding == Holding::Disk {
+                own = own.and(&["device_reads_per_hit", "disk_bytes_per_cached_byte"]);
+            }
+            if scenario.system_calls {
+                own = own.and(&["system_calls_per_request"]);
+            }
+            if scenario.newest {
+                own = own.and(&["resident_after_fill", "size_on_disk_bytes"]);
+            }
+            all.push(with_ratios(own).under(scenario.name));
+            all.extend(rates.iter().map(|rate| {
+                with_ratios(run::measurable(&model, name)).under(&format!("{}{AT_RATE}{rate}", scenario.name))
+            }));
+        }
+    }
+    all
 }

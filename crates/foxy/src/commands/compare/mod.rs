@@ -8,13 +8,14 @@ mod trial;
 
 use crate::failure::Failure;
 use crate::lab::arguments::{bars, count, fail_if, option, path, switch};
+use crate::lab::bars::Bars;
 use crate::lab::peers::{PEERS, Peer, choice, set_up};
 use crate::lab::temporary::Temporary;
 use crate::lab::{origin, records, seed};
 use crate::signals::interrupted;
 use crate::terminal::{self, Level};
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
-use foxy_report::{Record, comparison};
+use foxy_report::{Measurable, Record, comparison};
 use outputs::Records;
 use scenario::{SCENARIOS, Scenario};
 use std::path::PathBuf;
@@ -86,7 +87,7 @@ pub fn command() -> Command {
 pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     if let Some(folder) = matches.get_one::<PathBuf>("report") {
         let records = outputs::with_results(outputs::read(folder)?);
-        return conclude(matches, folder, &records);
+        return conclude(matches, folder, &records, &[]);
     }
     let Some(out) = matches.get_one::<PathBuf>("out") else {
         return Err(Failure::Unusable("--out DIR: name the folder that records and reports go to".into()));
@@ -95,6 +96,8 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     let scenarios = chosen::scenarios(matches)?;
     let names = matches.get_many::<String>("proxy").into_iter().flatten();
     let peers = choice::installed(names.map(String::as_str))?;
+    let measurable = chosen::measurable(matches, &scenarios, &peers.installed);
+    Bars::of(matches, measurable.clone())?;
     let interrupted = interrupted()?;
     let (folder, context) = context(matches, &interrupted)?;
     chosen::provide_descriptors(&scenarios, context.quick, context.clients)?;
@@ -106,7 +109,7 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     drop(folder);
     if !complete {
         let all = outputs::with_results(records.all().to_vec());
-        outputs::report(out, &all, std::iter::empty())?;
+        outputs::report(out, &all, std::iter::empty(), &[])?;
         let out = out.display();
         return Err(Failure::Failed(format!(
             "compare: stopped by a signal; what was measured is in {out}, marked incomplete"
@@ -114,7 +117,8 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     }
     let results = comparison::summarise(records.all());
     records.add(results)?;
-    let concluded = conclude(matches, out, &[records.all(), &[Record::End { held: true }]].concat());
+    let concluded =
+        conclude(matches, out, &[records.all(), &[Record::End { held: true }]].concat(), &measurable);
     records.add(vec![Record::End { held: concluded.is_ok() }])?;
     concluded
 }
@@ -209,8 +213,13 @@ fn in_short(records: &[Record]) -> String {
 }
 
 /// Reports, says who is ahead, and ends as the bars say.
-fn conclude(matches: &ArgMatches, folder: &std::path::Path, records: &[Record]) -> Result<(), Failure> {
-    let mut missed = outputs::report(folder, records, bars(matches))?;
+fn conclude(
+    matches: &ArgMatches,
+    folder: &std::path::Path,
+    records: &[Record],
+    measurable: &[Measurable],
+) -> Result<(), Failure> {
+    let mut missed = outputs::report(folder, records, bars(matches), measurable)?;
     let incomplete = comparison::is_incomplete(records);
     if incomplete {
         terminal::print(comparison::INCOMPLETE);

@@ -4,7 +4,7 @@
 use crate::failure::Failure;
 use crate::lab::bars::{Bar, missed};
 use foxy_report::comparison::{self, Check};
-use foxy_report::{Record, write_records};
+use foxy_report::{Measurable, Record, write_records};
 use std::fs::File;
 use std::io::{self, BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -104,6 +104,7 @@ pub fn report<'a>(
     folder: &Path,
     records: &[Record],
     bars: impl Iterator<Item = &'a Bar>,
+    measurable: &[Measurable],
 ) -> Result<Vec<String>, Failure> {
     let write = |name: &str, text: String| {
         let (path, part) = (folder.join(name), folder.join(format!("{name}.part")));
@@ -121,7 +122,7 @@ pub fn report<'a>(
         .cloned()
         .collect();
     let check = |bar: &Bar| -> Result<Check, Failure> {
-        let missed = missed([bar], &results)?;
+        let missed = missed([bar], &results, measurable)?;
         let missed = (!missed.is_empty()).then(|| missed.join("; "));
         Ok(Check { name: bar.to_string(), missed })
     };
@@ -153,7 +154,7 @@ mod tests {
         let all = with_results(read(folder.path()).expect("read"));
         assert_eq!((&all[..2], all.len()), (records.all(), 3));
         assert_eq!(with_results(all.clone()), all);
-        let missed = report(folder.path(), &all, ["errors>1".parse().expect("a bar")].iter());
+        let missed = report(folder.path(), &all, ["errors>1".parse().expect("a bar")].iter(), &[]);
         assert_eq!(missed.expect("written"), ["--fail-if errors>1: fill/foxy/errors is 1.5"]);
         let text = std::fs::read_to_string(folder.path().join("summary.md")).expect("written");
         assert!(text.contains("**Incomplete"), "{text}");
@@ -163,7 +164,7 @@ mod tests {
     fn a_bar_on_what_was_not_measured_is_refused_when_page_and_summary_are_written() {
         let folder = tempfile::tempdir().expect("a folder");
         let all = with_results(vec![measured(1)]);
-        let refused = report(folder.path(), &all, ["hit_ratio<0.9".parse().expect("a bar")].iter());
+        let refused = report(folder.path(), &all, ["hit_ratio<0.9".parse().expect("a bar")].iter(), &[]);
         assert!(matches!(refused, Err(Failure::Unusable(text)) if text.contains("not measured")));
         for name in ["report.html", "summary.md"] {
             let text = std::fs::read_to_string(folder.path().join(name)).expect("written");
@@ -176,7 +177,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         std::fs::write(folder.path().join("report.html"), "of before").expect("written");
         std::os::unix::fs::symlink("/dev/full", folder.path().join("report.html.part")).expect("linked");
-        let refused = report(folder.path(), &[measured(1)], std::iter::empty()).expect_err("no room");
+        let refused = report(folder.path(), &[measured(1)], std::iter::empty(), &[]).expect_err("no room");
         assert!(refused.to_string().contains("report.html: cannot be written: No space left"), "{refused}");
         let text = std::fs::read_to_string(folder.path().join("report.html")).expect("there");
         assert_eq!(

@@ -1,6 +1,5 @@
 //! The arguments of `foxy leap`, and what those say that stand for themselves.
 
-use super::parent::PASSTHROUGH;
 use super::secure;
 use super::started::{self, Chosen, QUICK};
 use super::{check, clients};
@@ -9,7 +8,7 @@ use crate::lab::arguments::{count, fail_if, html, option, path, positive, switch
 use crate::lab::{logs, records, seed, workloads};
 use crate::settings::units::{parse_duration, parse_positive_duration};
 use clap::{Arg, ArgAction, ArgGroup, ArgMatches, Command, value_parser};
-use foxy_lab::leap::Pace;
+use foxy_lab::leap::{PASSTHROUGH, Pace};
 use foxy_workload::trace::synthetic::MODELS;
 use std::net::SocketAddr;
 use std::str::FromStr;

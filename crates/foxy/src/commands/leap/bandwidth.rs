@@ -1,8 +1,7 @@
 //! What each path fetched beside one without a cache (R127): from the Collector, or without one from the origin that was started here.
 
-use super::parent::PASSTHROUGH;
 use foxy_lab::collector::CollectorReport;
-use foxy_lab::leap::{LeapReport, PathReport};
+use foxy_lab::leap::{LeapReport, PASSTHROUGH, PathReport};
 use foxy_lab::origin::Sent;
 use foxy_report::{Measure, Record, Table};
 

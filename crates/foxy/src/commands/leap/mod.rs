@@ -4,6 +4,7 @@ mod arguments;
 mod bandwidth;
 mod check;
 mod clients;
+mod measurable;
 mod parent;
 mod report;
 mod secure;
@@ -12,6 +13,7 @@ mod started;
 mod tables;
 
 use crate::failure::Failure;
+use crate::lab::bars::Bars;
 use crate::lab::ending::conclude;
 use crate::lab::line_log::Log;
 use crate::lab::progress::Progress;
@@ -47,6 +49,7 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     let mut proxies = arguments::proxies(matches, &chosen)?;
     clients::check(matches)?;
     secure::check(matches)?;
+    let bars = Bars::of(matches, measurable::of(matches, &proxies, &chosen))?;
     let source = Source::of(matches)?;
     let (own_origin, origin) = origin(matches)?;
     let interrupted = interrupted()?;
@@ -99,7 +102,7 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
         proxies: proxies.as_ref(),
         asked: source.text.as_deref(),
     };
-    finish(matches, &outcome, stopped)
+    finish(matches, &bars, &outcome, stopped)
 }
 
 /// Asks everyone for all that is to be asked for, and writes the log; with the origin that was started here, if one was, and where it is.
@@ -204,7 +207,12 @@ fn replay_of(
 }
 
 /// Says and writes what was found.
-fn finish(matches: &ArgMatches, outcome: &Outcome<'_>, stopped: Option<&str>) -> Result<(), Failure> {
+fn finish(
+    matches: &ArgMatches,
+    bars: &Bars<'_>,
+    outcome: &Outcome<'_>,
+    stopped: Option<&str>,
+) -> Result<(), Failure> {
     let report = outcome.report;
     terminal::print(outcome.text().trim_end());
     for warning in outcome.warnings() {
@@ -218,5 +226,5 @@ fn finish(matches: &ArgMatches, outcome: &Outcome<'_>, stopped: Option<&str>) ->
         .or(lost.map(String::as_str))
         .map(|reason| Failure::Failed(format!("leap: {reason}; what was measured stands above")));
     let setup = records::setup(seed::of(matches));
-    conclude(matches, setup, outcome.records(), failed, |setup| outcome.page(setup, stopped))
+    conclude(matches, bars, setup, outcome.records(), failed, |setup| outcome.page(setup, stopped))
 }

@@ -14,8 +14,6 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What the path is called whose proxy stores nothing.
-pub const PASSTHROUGH: &str = "passthrough";
 /// Room for bodies beside the memory.
 const SPOOL: ByteSize = ByteSize(4 << 30);
 /// Connections that it takes from each path: a proxy may keep many open that it does not use.

@@ -4,6 +4,7 @@ pub mod arguments;
 mod trace;
 
 use crate::failure::Failure;
+use crate::lab::bars::Bars;
 use crate::lab::fault::Staged;
 use crate::lab::{descriptors, ending, names, origin, progress::Progress, records, run};
 use crate::process_table::{family, processor_time};
@@ -13,7 +14,7 @@ pub use arguments::command;
 use clap::ArgMatches;
 use foxy_lab::load::{self, LoadOptions, Pace, Stop};
 use foxy_lab::{ErrorCause, LoadReport, Origin, REQUEST_ID, Tally};
-use foxy_report::{Measure, Record, Setup, Table};
+use foxy_report::{Measurable, Measure, Record, Setup, Table};
 use foxy_workload::polymix::ROBOT_CONNECTIONS;
 use foxy_workload::{Model, Workload};
 use std::net::TcpStream;
@@ -25,6 +26,7 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     let subject = matches.get_one::<String>("subject").expect("has a default");
     let (given, read) = trace::read(matches, subject)?.unzip();
     let workload = arguments::workload(matches, given)?;
+    let bars = Bars::of(matches, vec![measurable(matches, &workload, subject)])?;
     provide_descriptors(matches, &workload)?;
     let started_here = start_origin(matches, &workload)?;
     let name_server = names::start(matches, started_here.as_ref())?;
@@ -57,7 +59,19 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
         let share = Measure::once("resident_after_fill", subject, again.hit_ratio(), "share");
         found.push(Record::Measure(share));
     }
-    finish(matches, &options, (subject, &report), found)
+    finish(matches, &bars, &options, (subject, &report), found)
+}
+
+/// The names of what it may be measured by.
+fn measurable(matches: &ArgMatches, workload: &Workload, subject: &str) -> Measurable {
+    let mut all = run::measurable(&workload.model, subject);
+    if let Model::Trace(_) = &workload.model {
+        all = all.and(&trace::MEASURES);
+    }
+    if matches.contains_id("dns") {
+        all = all.and(&names::MEASURES);
+    }
+    if matches.contains_id("newest") { all.and(&["resident_after_fill"]) } else { all }
 }
 
 /// Asks for one object before a warm-up, which would take the time limit for each object of a proxy that answers nothing.
@@ -158,6 +172,7 @@ pub fn provide_descriptors(matches: &ArgMatches, workload: &Workload) -> Result<
 /// Says what was found, holds it against the bars, and writes the records.
 fn finish(
     matches: &ArgMatches,
+    bars: &Bars<'_>,
     options: &LoadOptions,
     (subject, report): (&str, &LoadReport),
     mut found: Vec<Record>,
@@ -200,7 +215,7 @@ fn finish(
         );
     }
     let failed = failed.map(|why| format!("load: {why}"));
-    ending::settle(matches, setup(options), found, failed.map(Failure::Failed))
+    ending::settle(matches, bars, setup(options), found, failed.map(Failure::Failed))
 }
 
 /// What is run, with the scale of its durations.

@@ -18,6 +18,9 @@ pub fn read(matches: &ArgMatches, subject: &str) -> Result<Option<(Workload, Vec
     Ok(Some((workload, records(&report, subject))))
 }
 
+/// The names of what is said of its lines.
+pub const MEASURES: [&str; 3] = ["trace_lines", "trace_lines_left_out", "trace_lines_broken"];
+
 fn records(report: &ReadReport, subject: &str) -> Vec<Record> {
     let broken = report.reasons().filter(|(reason, _)| reason.is_broken()).map(|(_, count)| count).sum();
     let counts = [

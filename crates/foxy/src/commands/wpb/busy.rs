@@ -3,7 +3,7 @@
 use crate::lab::peers::single::Single;
 use crate::lab::peers::spent::{Moment, Spent};
 use foxy_lab::wpb::{Part, PartReport, PointReport};
-use foxy_report::{Measure, Record};
+use foxy_report::{Measurable, Measure, Record};
 
 /// A point, and what was spent on it.
 pub struct Point {
@@ -83,6 +83,11 @@ fn measures(subject: &str, workload: &str, spent: &Spent, requests: u64) -> Vec<
         found.extend(busy.map(|busy| measure(&disk_name(number), busy, "share")));
     }
     found
+}
+
+/// The same and the names of what is measured of the proxy and its disks meanwhile.
+pub fn measurable(all: Measurable, disks: usize) -> Measurable {
+    all.and(&["cpu_busy", "cpu_us_per_request", "{disk}"]).choosing("disk", (0..disks).map(disk_name))
 }
 
 /// The first disk is "the" disk; further ones have their number.

@@ -5,8 +5,10 @@ mod busy;
 mod report;
 
 use crate::failure::Failure;
+use crate::lab::bars::Bars;
 use crate::lab::ending::conclude;
 use crate::lab::peers::single::Single;
+use crate::lab::peers::up::MEASURES;
 use crate::lab::progress::Progress;
 use crate::lab::{descriptors, origin, records};
 use crate::signals::interrupted;
@@ -18,9 +20,10 @@ use clap::ArgMatches;
 use foxy_base::random::split_mix;
 use foxy_lab::Origin;
 use foxy_lab::wpb::{self, Route, WpbRun};
-use foxy_report::{Record, Setup};
+use foxy_report::{Measurable, Record, Setup};
 use foxy_workload::wpb::Wpb;
 use report::Outcome;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
@@ -30,6 +33,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 /// Arguments that cannot be used, a proxy that does not answer or answers no more, a signal, a file that cannot be written.
 pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     let (clients, interrupted) = (arguments::clients(matches)?, interrupted()?);
+    let bars = Bars::of(matches, measurable(matches, &clients))?;
     // One connection a client, and one at the origin where that is here too.
     let most = u64::from(clients.iter().copied().max().unwrap_or_default());
     descriptors::provide(
@@ -57,7 +61,21 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     let clients: u64 = points.iter().map(|point| u64::from(point.report.clients)).sum();
     let requests = clients * 3 * u64::from(plan.knobs.requests);
     let (more, lost) = started.map_or_else(Default::default, |(single, _)| single.end(requests));
-    finish(matches, &plan, points, (more, lost.or(stopped)))
+    finish(matches, &bars, &plan, points, (more, lost.or(stopped)))
+}
+
+/// The names of what it may measure, of a proxy that is started here or of the one that the arguments name.
+fn measurable(matches: &ArgMatches, clients: &[u32]) -> Vec<Measurable> {
+    let started = matches.get_one::<String>("start");
+    let disks = matches.get_many::<PathBuf>("folder").map_or(1, Iterator::count);
+    let subject = started.or_else(|| matches.get_one("subject")).expect("has a default");
+    let mut all: Vec<Measurable> =
+        clients.iter().flat_map(|&clients| wpb::measurable(subject, clients)).collect();
+    if started.is_some() {
+        all = all.into_iter().map(|of_point| busy::measurable(of_point, disks)).collect();
+        all.push(Measurable::of(subject, &MEASURES));
+    }
+    all
 }
 
 /// The proxy that is to be started, with the origin behind it; none when one runs already.
@@ -141,6 +159,7 @@ fn run_of(plan: &Plan, clients: u32, route: &Route, interrupted: &Arc<AtomicBool
 /// Says and writes what was found.
 fn finish(
     matches: &ArgMatches,
+    bars: &Bars<'_>,
     plan: &Plan,
     points: Vec<Point>,
     (more, stopped): (Vec<Record>, Option<String>),
@@ -161,7 +180,7 @@ fn finish(
         ))
     });
     let setup = Setup { scale: wpb::scale(plan.latency), ..records::setup(plan.knobs.seed) };
-    conclude(matches, setup, found, failed, |setup| outcome.page(setup, stopped.as_deref()))
+    conclude(matches, bars, setup, found, failed, |setup| outcome.page(setup, stopped.as_deref()))
 }
 
 fn failed(error: std::io::Error) -> Failure {

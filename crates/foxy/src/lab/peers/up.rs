@@ -32,6 +32,9 @@ impl Drop for Beside {
     }
 }
 
+/// The names of what it used as measures.
+pub const MEASURES: [&str; 2] = ["cpu_us_per_request", "resident_bytes"];
+
 /// What it used while it was measured.
 pub struct Used {
     /// What it is called.

@@ -4,7 +4,7 @@ use super::{Findings, Setting, failed};
 use crate::failure::Failure;
 use crate::lab::origin;
 use foxy_lab::leap::{LeapReport, Manner, Meaning, Multiplier, Pace, noise_floor, requests};
-use foxy_report::{Measure, Record, Table};
+use foxy_report::{Measurable, Measure, Record, Table};
 use foxy_workload::Workload;
 
 /// Requests a second, unless told otherwise.
@@ -140,4 +140,13 @@ fn conclude(findings: &mut Findings, runs: &[Run]) {
         share(2) * 100.0,
         share(3) * 100.0
     ));
+}
+
+/// The names of what it measures.
+pub fn measurable() -> Vec<Measurable> {
+    let shares = ["false_alarm_share", "false_alarm_share_of_means"];
+    let by_interval = ["false_alarm_share_by_interval", "false_alarm_share_of_means_by_interval"];
+    let times =
+        ["identical_proxies_max_difference_ms", "noise_floor_ms", "identical_proxies_difference_over_floor"];
+    vec![Measurable::of("leap", &times).and(&shares).and(&by_interval)]
 }

@@ -7,6 +7,7 @@ mod replay;
 
 use crate::failure::Failure;
 use crate::lab::arguments::{count, option, switch};
+use crate::lab::bars::Bars;
 use crate::lab::ending::conclude;
 use crate::lab::progress::Progress;
 use crate::lab::{records, seed};
@@ -18,7 +19,7 @@ use foxy_lab::leap::{
     Asked, Connections, LeapReport, LeapRun, Manner, Numbers, Outgoing, Pace, Path, run as leap_run,
 };
 use foxy_report::figure::FigureRow;
-use foxy_report::{Page, Record, Table, figure};
+use foxy_report::{Measurable, Page, Record, Table, figure};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -26,8 +27,13 @@ use std::time::Duration;
 
 /// A check, by its name on the command line.
 type Check = fn(&Setting<'_>) -> Result<Findings, Failure>;
-const CHECKS: [(&str, Check); 3] =
-    [("overhead", overhead::run), ("fairness", fairness::run), ("replay", replay::run)];
+/// What a check may measure.
+type Measures = fn() -> Vec<Measurable>;
+const CHECKS: [(&str, Check, Measures); 3] = [
+    ("overhead", overhead::run, overhead::measurable),
+    ("fairness", fairness::run, fairness::measurable),
+    ("replay", replay::run, replay::measurable),
+];
 
 /// The arguments that only checks have.
 pub fn arguments() -> [Arg; 3] {
@@ -50,7 +56,7 @@ pub fn arguments() -> [Arg; 3] {
             "NAME",
             "Measure LEAP itself: overhead, fairness or replay; starts all it needs here",
         )
-        .value_parser(CHECKS.map(|(name, _)| name))
+        .value_parser(CHECKS.map(|(name, ..)| name))
         .conflicts_with_all(others),
         option("repeats", "N", "With --check fairness, so many runs (5; with --full 40)")
             .value_parser(count())
@@ -183,7 +189,9 @@ impl Findings {
 pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     raise_open_files();
     let name = matches.get_one::<String>("check").expect("it is there when a check is run");
-    let (_, check) = CHECKS.iter().find(|(known, _)| known == name).expect("clap knows the values");
+    let (_, check, measurable) =
+        CHECKS.iter().find(|(known, ..)| known == name).expect("clap knows the values");
+    let bars = Bars::of(matches, measurable())?;
     let seed = seed::of(matches);
     let setting = Setting { matches, interrupted: interrupted()?, seed, full: matches.get_flag("full") };
     let setup = records::setup(seed);
@@ -194,7 +202,7 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     }
     let rows = found.rows.iter().cloned().map(Record::FigureRow);
     let records = found.records.iter().cloned().chain(rows).collect();
-    conclude(matches, setup, records, None, |setup| {
+    conclude(matches, &bars, setup, records, None, |setup| {
         let title = format!("LEAP itself: {name}");
         let mut page = Page::of_run(&title, setup, &found.setting, None, &found.warnings);
         for (caption, table) in &found.tables {

@@ -5,7 +5,7 @@ use crate::failure::Failure;
 use crate::lab::origin;
 use foxy_lab::leap::{Front, LeapReport, Manner, Multiplier, Pace, PairedDifference, requests};
 use foxy_report::figure::{FigureRow, Place, within};
-use foxy_report::{Measure, Record, Table};
+use foxy_report::{Measurable, Measure, Record, Table};
 use foxy_workload::Workload;
 use std::net::SocketAddr;
 
@@ -111,4 +111,9 @@ fn add(findings: &mut Findings, table: &mut Table, (figure, report, quoted): (&s
             .rows
             .push(row(&format!("second less first, {name}"), value / 1000.0, quoted).with_note(note));
     }
+}
+
+/// The names of what it measures.
+pub fn measurable() -> Vec<Measurable> {
+    vec![Measurable::of("leap", &["added_median_ms"])]
 }

@@ -9,7 +9,7 @@ use foxy_base::{Instant, Random, clock};
 use foxy_lab::collector::{Collector, CollectorOptions, Listen};
 use foxy_lab::leap::{Asked, LeapReport, LeapRun, Manner, Message, Pace};
 use foxy_report::statistics::distribution_distance;
-use foxy_report::{Measure, Record, Table};
+use foxy_report::{Measurable, Measure, Record, Table};
 use std::fmt;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -22,6 +22,15 @@ const HELD: Duration = Duration::from_secs(181);
 const LATER: Duration = Duration::from_millis(40);
 /// Bytes that go in one packet, and bytes that do not.
 const SIZES: [(&str, u64); 2] = [("one packet", 500), ("100 kB", 100_000)];
+
+const HIT_MINUS_MISS: [&str; 2] = ["hit_minus_miss_median_ms", "hit_minus_miss_p90_ms"];
+const ORIGIN_TWICE: [&str; 2] = ["origin_twice_median_ms", "origin_twice_p90_ms"];
+const DISTANCE: &str = "hit_and_miss_distribution_distance";
+
+/// The names of what it measures: of each case, and of the Collector in all of them.
+pub fn measurable() -> Vec<Measurable> {
+    vec![Measurable::of_any(&HIT_MINUS_MISS).and(&[DISTANCE]), Measurable::of("origin", &ORIGIN_TWICE)]
+}
 
 /// A case of conditions.
 #[derive(Clone, Copy, PartialEq)]
@@ -139,7 +148,7 @@ pub fn run(setting: &Setting<'_>) -> Result<Findings, Failure> {
     findings.tables.push(("|hit − miss| at the Collector in ms, as its proxies see it", table));
     let (found, twice) = (Apart::of(&all), Apart::of(&twice));
     found.record("collector", &mut findings.records);
-    findings.records.extend(twice.measures("origin", ["origin_twice_median_ms", "origin_twice_p90_ms"]));
+    findings.records.extend(twice.measures("origin", ORIGIN_TWICE));
     findings.conclusions.push(format!("|hit − miss| over all: {found}"));
     findings.conclusions.push(format!(
         "the origin itself, asked twice: {twice}; what hits differ by within that is not the Collector's doing"
@@ -229,8 +238,8 @@ impl Apart {
     }
 
     fn record(&self, subject: &str, records: &mut Vec<Record>) {
-        records.extend(self.measures(subject, ["hit_minus_miss_median_ms", "hit_minus_miss_p90_ms"]));
-        let distance = Measure::once("hit_and_miss_distribution_distance", subject, self.distance, "times");
+        records.extend(self.measures(subject, HIT_MINUS_MISS));
+        let distance = Measure::once(DISTANCE, subject, self.distance, "times");
         records.push(Record::Measure(distance));
     }
 
