@@ -108,7 +108,7 @@ pub(crate) async fn send(
                 Read::Broken if fetched.lasting && broken < BROKEN_FETCHES => {
                     (alone, broken) = (true, broken + 1)
                 }
-                Read::LeftBehind | Read::Broken => return Err(cut(worker, sender)),
+                Read::LeftBehind | Read::Broken => return cut(worker, sender).await,
             }
             continue;
         }
@@ -134,7 +134,7 @@ pub(crate) async fn send(
                 }
                 under_way = Some(fetched);
             }
-            _ if opened => return Err(cut(worker, sender)),
+            _ if opened => return cut(worker, sender).await,
             Sliced::Other(reader, outcome, collapsed) => {
                 return settle(worker, sender, wanted, miss, &reader, outcome, collapsed).await;
             }
@@ -145,10 +145,12 @@ pub(crate) async fn send(
     Ok(Some(Got::Answered(after, told)))
 }
 
-fn cut(worker: &Worker, sender: &Sender<'_>) -> Cut {
+/// Cuts an answer. Its head is sent at least, so that the client knows what it misses.
+async fn cut(worker: &Worker, sender: &mut Sender<'_>) -> Result<Option<Got>, Cut> {
     worker.counters.add(Counter::CutResponses, 1);
+    sender.flush().await?;
     sender.break_off();
-    Cut::Source
+    Err(Cut::Source)
 }
 
 /// Sends what a fetch brings of the bytes from `at` to `last`.

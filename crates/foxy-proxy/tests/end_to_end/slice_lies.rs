@@ -181,3 +181,19 @@ fn what_may_not_be_kept_is_asked_for_as_the_client_did_and_never_shared() {
         assert!(sent.load(Ordering::SeqCst) <= SLICE + 3 * (last - first + 1));
     }
 }
+
+#[test]
+fn an_answer_whose_first_byte_never_comes_has_a_head_all_the_same() {
+    let object = closing();
+    let origin = TestOrigin::start(move |head, _| {
+        let mut answer = object.answer(head);
+        let end = answer.windows(4).position(|four| four == b"\r\n\r\n").expect("a head");
+        answer.truncate(end + 4);
+        answer
+    });
+    let proxy = forward_proxy();
+    for _ in 0..20 {
+        let (status, length, body) = until_the_end(&proxy, &origin.url("/x"), "bytes=1048581-1048590");
+        assert_eq!((status, length, body.len()), (206, Some(10), 0));
+    }
+}
