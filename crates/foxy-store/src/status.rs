@@ -82,19 +82,23 @@ impl fmt::Display for OpenStoreError {
             ),
             Self::OtherVersion { found, expected } => write!(
                 f,
-                "the store has format version {found}, this program uses {expected}; move the file away to start anew"
+                "the store has format version {found}, this program uses {expected}; to start anew move its file away, or \
+                 erase its device"
             ),
             Self::Truncated { found, expected } => write!(
                 f,
-                "the store file has {found} bytes of {expected}: it was cut short, and is left alone; put it back whole, or \
-                 move it away to start anew"
+                "the store has {found} bytes of {expected}: it was cut short, and is left alone; put it back whole, or to start \
+                 anew move its file away, or erase its device"
             ),
             Self::ImpossibleSize(size) => write!(
                 f,
-                "the superblock says a size of {size} bytes, which no store has; the file is left alone; move it away to \
-                 start anew"
+                "the superblock says a size of {size} bytes, which no store has, and is left alone; to start anew move its file \
+                 away, or erase its device"
             ),
-            Self::NoSpace => f.write_str("the disk has no room for even the smallest store; free some space"),
+            Self::NoSpace => f.write_str(
+                "there is no room for the store that is asked for, or for even the smallest; free some space, give a smaller --size, or \
+                 link a larger device",
+            ),
             Self::Device(IoError::LargeBlocks) => f.write_str(
                 "the device's logical blocks are larger than the 4096 bytes that a store writes as a whole; link one with \
                  smaller blocks",

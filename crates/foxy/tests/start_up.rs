@@ -74,7 +74,7 @@ fn a_truncated_store_is_refused_and_left_alone() {
     let path = folder.path().join("webcosm.foxy");
     let file = std::fs::OpenOptions::new().write(true).open(&path).expect("a store");
     file.set_len(20_000).expect("cut");
-    check(folder.path(), &[], &["of 67108864: it was cut short", "move it away"]);
+    check(folder.path(), &[], &["of 67108864: it was cut short", "move its file away"]);
     assert_eq!(file.metadata().expect("still there").len(), 20_000);
 }
 
