@@ -25,6 +25,8 @@ pub struct Reply {
     pub chunked: bool,
     /// After how many bytes of the body the connection is broken off.
     pub breaks_off: Option<u64>,
+    /// Whether it is an answer to what the request sends: to a POST, PUT or DELETE of this object.
+    pub changes: Option<Object>,
     /// Whether the connection carries only a few answers like this one, and is not kept long without use.
     pub short_lived: bool,
 }
@@ -80,14 +82,47 @@ pub fn answer(request: &RequestHead, now: WallTime) -> Reply {
     let (Some(object), Some(knobs)) = (Object::parse(name), Knobs::parse(query)) else {
         return plain(404);
     };
-    if !matches!(request.method, Method::Get | Method::Head) {
-        return plain(405);
+    match request.method {
+        Method::Get | Method::Head => {}
+        Method::Post | Method::Put | Method::Delete => return to_a_change(request, object, knobs, now),
+        _ => return plain(405),
     }
     let mut reply = describe(request, object, knobs, now);
     if request.method == Method::Head {
         reply.body = None;
     }
     reply
+}
+
+/// The answer to a request that may change something. Nothing is changed: the origin keeps no state. What it says is about what was sent, so
+/// that nobody can have it from a cache, or with half of that.
+fn to_a_change(request: &RequestHead, object: Object, knobs: Knobs, now: WallTime) -> Reply {
+    let mut head = ResponseHead::new(200);
+    let headers = &mut head.headers;
+    headers.append("Date", http_date(now.seconds()));
+    if let Some(id) = request.headers.get(REQUEST_ID) {
+        headers.append(REQUEST_ID, id);
+    }
+    headers.append("Cache-Control", "private, no-cache");
+    headers.append("Content-Type", "application/octet-stream");
+    if knobs.chunked {
+        headers.append("Transfer-Encoding", "chunked");
+    } else {
+        headers.append("Content-Length", object.size.to_string());
+    }
+    let stream = BodyStream::new(object.id, object.version);
+    let body = BodyPart { stream, offset: 0, length: object.size };
+    Reply { changes: Some(object), ..of_object(head, Some(body), knobs.delay, knobs.chunked) }
+}
+
+impl Reply {
+    /// What a request sent has come whole, with this digest.
+    pub fn to_what_came(&mut self, digest: u64) {
+        if let (Some(object), Some(body)) = (self.changes, &mut self.body) {
+            body.stream = BodyStream::new(object.id, digest);
+            self.head.headers.append(OBJECT_ID, format!("{}.{digest:016x}", object.id));
+        }
+    }
 }
 
 fn plain(status: u16) -> Reply {
@@ -137,7 +172,7 @@ fn describe(request: &RequestHead, object: Object, knobs: Knobs, now: WallTime) 
 }
 
 const fn of_object(head: ResponseHead, body: Option<BodyPart>, delay: Duration, chunked: bool) -> Reply {
-    Reply { head, body, delay, chunked, breaks_off: None, short_lived: false }
+    Reply { head, body, delay, chunked, breaks_off: None, changes: None, short_lived: false }
 }
 
 /// Offset and length of the one range this origin answers: `bytes=FIRST-[LAST]`, `If-Range` matching the tag.
@@ -195,11 +230,26 @@ pub(crate) mod tests {
             ("GET /o/1/100/2 HTTP/1.1\nHost: a\nIf-None-Match: \"1-1\"\n\n", (200, Some((0, 100)))),
             ("GET /elsewhere HTTP/1.1\nHost: a\n\n", (404, None)),
             ("GET /o/1/100/1?speed=9 HTTP/1.1\nHost: a\n\n", (404, None)),
-            ("DELETE /o/1/100/1 HTTP/1.1\nHost: a\n\n", (405, None)),
+            ("DELETE /o/1/100/1 HTTP/1.1\nHost: a\n\n", (200, Some((0, 100)))),
+            ("PATCH /o/1/100/1 HTTP/1.1\nHost: a\n\n", (405, None)),
         ];
         for (text, expected) in cases {
             assert_eq!(shape(&ask(text)), expected, "{text}");
         }
+    }
+
+    #[test]
+    fn an_answer_to_what_was_sent_may_not_be_kept_and_is_about_that_alone() {
+        let to = |digest| {
+            let mut reply = ask("POST /o/1/9/1 HTTP/1.1\nHost: a\nContent-Length: 4\n\n");
+            reply.to_what_came(digest);
+            reply
+        };
+        let (one, other) = (to(1), to(2));
+        assert_eq!(one.head.headers.get_str("cache-control"), Some("private, no-cache"));
+        assert_eq!((one.head.headers.get("etag"), one.body), (None, to(1).body));
+        assert_ne!(one.body, other.body);
+        assert_ne!(one.head.headers.get(OBJECT_ID), other.head.headers.get(OBJECT_ID));
     }
 
     #[test]

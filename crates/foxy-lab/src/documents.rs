@@ -45,6 +45,7 @@ pub fn answer(request: &RequestHead, document: Document, now: WallTime) -> Reply
         delay: think_time(number, document.world.delay_scale),
         chunked: false,
         breaks_off: breaks_off(Side::Server, number, nature.size).filter(|_| has_body),
+        changes: None,
         short_lived: true,
     }
 }

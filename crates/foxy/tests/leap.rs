@@ -230,6 +230,35 @@ fn a_collector_behind_all_asks_the_origin_once_and_says_the_collapse_factor() {
 }
 
 #[test]
+fn requests_of_a_trace_by_other_methods_go_to_all_and_the_collector_asks_for_each_once() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let trace = folder.path().join("access.log");
+    let line = |method: &str, size: u32| {
+        format!("100.000 3 10.0.0.1 TCP_MISS/200 {size} {method} http://h.test/a - DIRECT/- text/html\n")
+    };
+    let lines =
+        [("GET", 500), ("HEAD", 300), ("POST", 20), ("POST", 20), ("PUT", 0), ("DELETE", 0), ("PATCH", 9)];
+    std::fs::write(&trace, lines.map(|(method, size)| line(method, size)).concat()).expect("written");
+    let trace = trace.to_str().expect("UTF-8");
+
+    let origin = Serving::origin();
+    let named = format!("p={}", origin.address);
+    let bars = ["--fail-if", "verdict_ok<6", "--fail-if", "errors>0"];
+    let more = ["--proxy", &named, "--reverse", "--direct", &origin.address, "--trace", trace];
+    let (code, out, err) = leap(&[&more, &bars[..]].concat());
+    assert_eq!(code, Some(0), "{out}{err}");
+    assert!(out.contains("1 gets of 1 URLs, 5 requests by other methods, 1 left out: not a GET"), "{out}");
+
+    let first = three_ports();
+    let (collector, parent) = (format!("127.0.0.1:{first}"), format!("a=127.0.0.1:{}", first + 1));
+    // Those who come for the probe first fetch it once, too. Both POSTs send something else.
+    let bars = ["--fail-if", "verdict_ok<6", "--fail-if", "collector/origin_fetches>7"];
+    let more = ["--proxy", &parent, "--collector", &collector, "--trace", trace];
+    let (code, out, err) = leap(&[&more, &bars[..]].concat());
+    assert_eq!(code, Some(0), "{out}{err}");
+}
+
+#[test]
 fn what_cannot_be_used_is_refused_in_one_line() {
     let refused = |arguments: &[&str], code: i32, part: &str| {
         let (ended, _, err) = leap(arguments);

@@ -1,9 +1,11 @@
-//! What is asked for: the objects of a workload, or the gets of a trace.
+//! What is asked for: the objects of a workload, or the requests of a trace.
 
 use super::message::Message;
 use crate::Scheme;
-use foxy_http::Authority;
-use foxy_workload::{RequestStream, Trace, Workload, replay};
+use bytes::Bytes;
+use foxy_http::{Authority, Method};
+use foxy_workload::trace::{Get, Other, Verb};
+use foxy_workload::{BodyStream, RequestStream, Trace, Workload, replay};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -71,13 +73,39 @@ pub fn of_workload(
     }))
 }
 
-/// The gets of a trace as objects of the recorded sizes at the verifying origin `authority`: each URL is one object, and one
-/// with another size is another.
+/// Bytes that a POST or a PUT of a trace sends: logs do not say how many there were.
+const SENT: usize = 1000;
+
+/// The requests of a trace about objects of the recorded sizes at the verifying origin `authority`: each URL is one object, and one
+/// with another size is another. What POST and PUT send is made up, of each something else, and every time the same. Gets of one moment
+/// come before what else was asked in it.
 pub fn of_trace(trace: &Trace, authority: Arc<str>) -> impl Iterator<Item = Asked> + '_ {
-    trace.gets.iter().map(move |get| {
+    let (mut gets, mut others) = (trace.gets.iter().peekable(), trace.others.iter().zip(0..).peekable());
+    let asked = move |get: &Get| {
         let path = replay::object(get.url, get.size).to_string();
         Asked::get(Arc::clone(&authority), path, Duration::from_micros(get.time))
+    };
+    std::iter::from_fn(move || {
+        let other = others.next_if(|(other, _)| gets.peek().is_none_or(|get| other.get.time < get.time));
+        let Some((other, number)) = other else { return gets.next().map(&asked) };
+        Some(Asked { message: Arc::new(message(other, number)), ..asked(&other.get) })
     })
+}
+
+fn message(other: &Other, number: u64) -> Message {
+    let method = match other.verb {
+        Verb::Head => Method::Head,
+        Verb::Post => Method::Post,
+        Verb::Put => Method::Put,
+        Verb::Delete => Method::Delete,
+    };
+    if !matches!(other.verb, Verb::Post | Verb::Put) {
+        return Message { method, ..Message::default() };
+    }
+    let mut body = vec![0; SENT];
+    BodyStream::new(u64::from(other.get.url), number).fill(0, &mut body);
+    let fields = [("Content-Type", "application/octet-stream".as_bytes())].into_iter().collect();
+    Message { method, fields, body: Some(Bytes::from(body)), ..Message::default() }
 }
 
 /// The gets of a trace at the servers that it names; those that are neither `http` nor `https` are left out.
@@ -123,6 +151,43 @@ mod tests {
         assert_eq!(asked[1].at, Duration::from_secs(1));
         let tunnels: Vec<String> = asked.iter().map(Asked::authority_with_port).collect();
         assert_eq!(tunnels, ["a.test:80", "b.test:81", "d.test:443"]);
+    }
+
+    #[test]
+    fn other_methods_come_at_their_times_and_what_each_sends_is_its_own_and_always_the_same() {
+        let line = |time: u32, method: &str, url: &str, size: u32| {
+            format!("{time}.000 3 10.0.0.1 TCP_MISS/200 {size} {method} {url} - DIRECT/- text/html\n")
+        };
+        let text = [
+            line(100, "POST", "http://a.test/x", 20),
+            line(101, "GET", "http://a.test/x", 50),
+            line(102, "POST", "http://a.test/x", 20),
+            line(103, "HEAD", "http://a.test/x", 300),
+            line(104, "DELETE", "http://a.test/x", 0),
+        ];
+        let builder = foxy_workload::trace::Builder::of_all_methods();
+        let text = text.concat();
+        let trace =
+            foxy_workload::trace::read_into(builder, text.as_bytes(), Some(Format::Squid), &mut |_| {});
+        let trace = trace.expect("a log").0;
+        let all = || of_trace(&trace, "o.test".into()).collect::<Vec<Asked>>();
+        let asked = all();
+        let lines: Vec<String> = asked
+            .iter()
+            .map(|asked| format!("{} {} {:?}", asked.message.method, asked.path, asked.at))
+            .collect();
+        let expected = [
+            "POST /o/0/20/1 0ns",
+            "GET /o/0/50/1 1s",
+            "POST /o/0/50/1 2s",
+            "HEAD /o/0/50/1 3s",
+            "DELETE /o/0/50/1 4s",
+        ];
+        assert_eq!(lines, expected);
+        let sent: Vec<Option<&Bytes>> = asked.iter().map(|asked| asked.message.body.as_ref()).collect();
+        assert!(sent[0].is_some_and(|body| body.len() == SENT) && sent[0] != sent[2]);
+        assert_eq!((sent[1], sent[3], sent[4]), (None, None, None));
+        assert_eq!(asked, all());
     }
 
     #[test]

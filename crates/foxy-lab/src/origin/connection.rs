@@ -10,6 +10,7 @@ use foxy_workload::polymix::exchange::{IDLE_LIMIT, Side, connection_uses};
 use std::io;
 use std::sync::atomic::Ordering;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use xxhash_rust::xxh3::Xxh3;
 
 /// Bytes of body made and sent at a time.
 const PIECE: usize = 64 << 10;
@@ -31,7 +32,7 @@ pub(super) async fn serve(
     shared: &Shared,
 ) -> io::Result<()> {
     let (mut decoder, mut input, mut output) = (RequestDecoder::default(), BytesMut::new(), BytesMut::new());
-    let mut pending: Option<(Reply, bool)> = None;
+    let (mut pending, mut sent): (Option<(Reply, bool)>, Xxh3) = (None, Xxh3::new());
     let number = shared.connections.fetch_add(1, Ordering::Relaxed);
     let mut uses = Uses { carried: 0, most: connection_uses(Side::Server, number), limited: false };
     loop {
@@ -48,7 +49,9 @@ pub(super) async fn serve(
                 pending = Some((reply, goes_on));
             }
             Ok(Some(RequestEvent::End)) => {
-                let Some((reply, goes_on)) = pending.take() else { continue };
+                let Some((mut reply, goes_on)) = pending.take() else { continue };
+                reply.to_what_came(sent.digest());
+                sent.reset();
                 match shared.mood.get() {
                     Mood::Well => {}
                     Mood::Down => return Ok(()),
@@ -62,7 +65,8 @@ pub(super) async fn serve(
                     output = BytesMut::new();
                 }
             }
-            Ok(Some(RequestEvent::Body(_) | RequestEvent::Trailers(_))) => {}
+            Ok(Some(RequestEvent::Body(piece))) => sent.update(&piece),
+            Ok(Some(RequestEvent::Trailers(_))) => {}
             Ok(None) => {
                 input.reserve(READ);
                 if !read(&mut stream, &mut input, uses.limited).await? {

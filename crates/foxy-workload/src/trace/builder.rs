@@ -2,8 +2,8 @@
 //! What a line of a log means is the readers' business.
 
 use super::names::Interner;
-use super::skip::{Answer, Entry, Skip};
-use super::{Get, Names, Trace};
+use super::skip::{Answer, Entry, Skip, Verb};
+use super::{Get, Names, Other, Trace};
 
 /// A trace under construction.
 #[derive(Clone, Debug, Default)]
@@ -13,33 +13,60 @@ pub struct Builder {
     urls: Interner,
     hosts: Interner,
     sites: Vec<u32>,
-    last_sizes: Vec<u64>,
+    last_sizes: Vec<Option<u64>>,
+    /// Requests by other methods, where they are wanted.
+    others: Option<Vec<(i64, Other)>>,
 }
 
 impl Builder {
+    /// For a trace with the requests by other methods too.
+    #[must_use]
+    pub fn of_all_methods() -> Self {
+        Self { others: Some(Vec::new()), ..Self::default() }
+    }
+
     /// Adds one line of a log.
     ///
     /// # Errors
-    /// A 304 for a URL without a known size, and more names than numbers.
+    /// A 304 for a URL without a known size, more names than numbers, and another method where gets are wanted.
     pub fn add(&mut self, entry: Entry<'_>) -> Result<(), Skip> {
         let size = match entry.answer {
             Answer::Whole(size) => size,
+            Answer::Other(verb, size) => return self.add_other(entry, verb, size),
             Answer::NotModified => {
                 let url = self.urls.find(entry.url).ok_or(Skip::SizeNotKnown)?;
-                self.last_sizes[url as usize]
+                self.last_sizes[url as usize].ok_or(Skip::SizeNotKnown)?
             }
         };
+        let (client, url) = self.numbers(entry)?;
+        self.last_sizes[url as usize] = Some(size);
+        self.gets.push((entry.time, Get { time: 0, client, url, size }));
+        Ok(())
+    }
+
+    /// A request by another method is about what its URL was last got as; where it never was, its own size is all there is.
+    fn add_other(&mut self, entry: Entry<'_>, verb: Verb, size: u64) -> Result<(), Skip> {
+        if self.others.is_none() {
+            return Err(Skip::NotGet);
+        }
+        let (client, url) = self.numbers(entry)?;
+        let size = self.last_sizes[url as usize].unwrap_or(if verb == Verb::Head { 0 } else { size });
+        let other = Other { verb, get: Get { time: 0, client, url, size } };
+        self.others.as_mut().expect("looked at above").push((entry.time, other));
+        Ok(())
+    }
+
+    /// The numbers of its client and its URL.
+    fn numbers(&mut self, entry: Entry<'_>) -> Result<(u32, u32), Skip> {
         let (client, _) = self.clients.number(entry.client).ok_or(Skip::TooManyNames)?;
         let (url, new) = self.urls.number(entry.url).ok_or(Skip::TooManyNames)?;
         if new {
             let site = self.hosts.number(&host(entry.url).to_ascii_lowercase());
             let (site, _) = site.expect("there are no more hosts than URLs");
             self.sites.push(site);
-            self.last_sizes.push(size);
+            self.last_sizes.push(None);
         }
-        self.last_sizes[url as usize] = size;
-        self.gets.push((entry.time, Get { time: 0, client, url, size }));
-        Ok(())
+        Ok((client, url))
     }
 
     /// How many gets were added.
@@ -48,7 +75,13 @@ impl Builder {
         self.gets.len()
     }
 
-    /// Whether none was added.
+    /// How many requests by other methods were added.
+    #[must_use]
+    pub fn others(&self) -> usize {
+        self.others.as_ref().map_or(0, Vec::len)
+    }
+
+    /// Whether no get was added.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.gets.is_empty()
@@ -57,12 +90,21 @@ impl Builder {
     /// The trace: in the order of times, gets of one moment in the order they were added.
     #[must_use]
     pub fn finish(mut self) -> Trace {
+        let mut others = self.others.unwrap_or_default();
         self.gets.sort_by_key(|(time, _)| *time);
-        let first = self.gets.first().map_or(0, |(time, _)| *time);
+        others.sort_by_key(|(time, _)| *time);
+        let firsts = [self.gets.first().map(|(time, _)| *time), others.first().map(|(time, _)| *time)];
+        let first = firsts.into_iter().flatten().min().unwrap_or(0);
         let since = |time: i64| time.abs_diff(first);
+        let others = others.into_iter().map(|(time, other)| {
+            let get = Get { time: since(time), ..other.get };
+            Other { get, ..other }
+        });
+        let others = others.collect();
         let gets = self.gets.into_iter().map(|(time, get)| Get { time: since(time), ..get }).collect();
         Trace {
             gets,
+            others,
             start: first,
             sites: self.sites,
             clients: count(&self.clients),
@@ -120,6 +162,32 @@ mod tests {
         assert_eq!((trace.start, trace.urls(), trace.clients, trace.site_count), (200, 3, 2, 2));
         assert_eq!(trace.sites, [0, 1, 1]);
         assert_eq!(trace.url_text(1), "http://B/1");
+    }
+
+    #[test]
+    fn a_request_by_another_method_is_about_what_its_url_was_last_got_as_and_left_out_unless_it_is_wanted() {
+        let post = |time, url| entry(time, "c", url, Answer::Other(Verb::Post, 5));
+        assert_eq!(Builder::default().add(post(0, "u")), Err(Skip::NotGet));
+        let mut builder = Builder::of_all_methods();
+        for line in [
+            post(100, "u"),
+            entry(200, "c", "u", Answer::Whole(70)),
+            post(300, "u"),
+            entry(300, "d", "v", Answer::Other(Verb::Head, 260)),
+        ] {
+            assert_eq!(builder.add(line), Ok(()));
+        }
+        assert_eq!(builder.add(entry(400, "c", "v", Answer::NotModified)), Err(Skip::SizeNotKnown));
+        assert_eq!((builder.len(), builder.others()), (1, 3));
+        let trace = builder.finish();
+        assert_eq!((trace.start, trace.gets[0].time, trace.urls(), trace.clients), (100, 100, 2, 2));
+        let seen: Vec<_> = trace
+            .others
+            .iter()
+            .map(|other| (other.verb, other.get.time, other.get.url, other.get.size))
+            .collect();
+        let expected = [(Verb::Post, 0, 0, 5), (Verb::Post, 200, 0, 70), (Verb::Head, 200, 1, 0)];
+        assert_eq!(seen, expected);
     }
 
     #[test]

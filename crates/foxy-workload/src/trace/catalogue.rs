@@ -93,7 +93,15 @@ impl Catalogue {
         let renewed = self.renewals * objects as f64 / gets.max(1) as f64;
         let list = (0..gets).map(|number| generator.get(number, renewed)).collect();
         let sites = vec![0; generator.sizes.len()];
-        Trace { gets: list, start: 0, sites, names: Names::Numbered, clients: 1, site_count: 1 }
+        Trace {
+            gets: list,
+            others: Vec::new(),
+            start: 0,
+            sites,
+            names: Names::Numbered,
+            clients: 1,
+            site_count: 1,
+        }
     }
 }
 

@@ -52,7 +52,7 @@ mod tests {
                 r#"10.0.0.7 - - [10/Oct/2000:13:55:36 -0700] "GET http://a.test/\"x HTTP/1.1" 200 - "http://b/" "M [en]" TCP_MISS:DIRECT"#,
                 get(r#"http://a.test/\"x"#, 0),
             ),
-            (r#"10.0.0.7 - - [10/Oct/2000:13:55:36 -0700] "POST /a HTTP/1.0" 200 2326"#, Err(Skip::NotGet)),
+            (r#"10.0.0.7 - - [10/Oct/2000:13:55:36 -0700] "PATCH /a HTTP/1.0" 200 2326"#, Err(Skip::NotGet)),
             (
                 r#"10.0.0.7 - - [10/Oct/2000:13:55:36 -0700] "GET /a HTTP/1.0" 206 26"#,
                 Err(Skip::StatusNotUsed),

@@ -123,7 +123,7 @@ mod tests {
         let full = "\u{feff}Status;Method;Size;URL;Timestamp";
         check(full, "200;GET;7;http://a/;1970-01-01T00:00:01Z", Ok((1_000_000, "", "http://a/", whole(7))));
         check(full, "304;GET;0;http://a/;1", Ok((1_000_000, "", "http://a/", Answer::NotModified)));
-        check(full, "200;PUT;7;http://a/;1", Err(Skip::NotGet));
+        check(full, "200;PATCH;7;http://a/;1", Err(Skip::NotGet));
         check(full, "500;GET;7;http://a/;1", Err(Skip::StatusNotUsed));
     }
 

@@ -21,9 +21,9 @@ pub mod write;
 
 pub use builder::Builder;
 pub use names::Names;
-pub use read::{Format, ReadError, read};
+pub use read::{Format, ReadError, read, read_into};
 pub use report::ReadReport;
-pub use skip::{Entry, Skip};
+pub use skip::{Entry, Skip, Verb};
 pub use statistics::Statistics;
 
 use std::borrow::Cow;
@@ -43,12 +43,23 @@ pub struct Get {
 
 const _: () = assert!(size_of::<Get>() == 24);
 
+/// A request of a trace by another method.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Other {
+    /// The method.
+    pub verb: Verb,
+    /// When, who, and what it is about: the URL as it was last got.
+    pub get: Get,
+}
+
 /// A stream of gets with the names that its numbers stand for.
 #[derive(Clone, Debug, Default)]
 pub struct Trace {
     /// The gets, their times never falling.
     pub gets: Vec<Get>,
-    /// When the first get was, in microseconds since the Unix epoch; 0 for a synthetic trace.
+    /// Requests by other methods, where they are wanted, their times never falling either.
+    pub others: Vec<Other>,
+    /// When the first request was, in microseconds since the Unix epoch; 0 for a synthetic trace.
     pub start: i64,
     /// By URL: the number of its origin server.
     pub sites: Vec<u32>,

@@ -86,7 +86,7 @@ impl fmt::Display for ReadError {
 
 impl std::error::Error for ReadError {}
 
-/// Reads a whole log. The format is guessed when none is given; `progress` is told how many lines are done.
+/// Reads the gets of a whole log. The format is guessed when none is given; `progress` is told how many lines are done.
 ///
 /// # Errors
 /// Only when nothing can be made of the file; a line that cannot be used is counted in the report.
@@ -95,14 +95,28 @@ pub fn read(
     format: Option<Format>,
     progress: &mut dyn FnMut(u64),
 ) -> Result<(Trace, ReadReport), ReadError> {
+    read_into(Builder::default(), input, format, progress)
+}
+
+/// The same of whatever this takes, such as requests by other methods too.
+///
+/// # Errors
+/// As [`read`].
+pub fn read_into(
+    builder: Builder,
+    input: impl Read,
+    format: Option<Format>,
+    progress: &mut dyn FnMut(u64),
+) -> Result<(Trace, ReadReport), ReadError> {
     let plain = Resumed::new(input)?;
     if !plain.head().starts_with(&[0x1f, 0x8b]) {
-        return read_unpacked(plain, false, format, progress);
+        return read_unpacked(builder, plain, false, format, progress);
     }
-    read_unpacked(Resumed::new(MultiGzDecoder::new(plain))?, true, format, progress)
+    read_unpacked(builder, Resumed::new(MultiGzDecoder::new(plain))?, true, format, progress)
 }
 
 fn read_unpacked<R: Read>(
+    mut builder: Builder,
     input: Resumed<R>,
     packed: bool,
     format: Option<Format>,
@@ -110,12 +124,13 @@ fn read_unpacked<R: Read>(
 ) -> Result<(Trace, ReadReport), ReadError> {
     let format = format.or_else(|| guess(input.head())).ok_or(ReadError::UnknownFormat)?;
     let mut report = ReadReport::new(format, packed);
-    let mut builder = Builder::default();
     if format == Format::Parquet {
         parquet::read(input, &mut builder, &mut report, progress)?;
     } else {
         read_lines(BufReader::with_capacity(HEAD, input), &mut builder, &mut report, progress)?;
     }
+    report.others = builder.others() as u64;
+    report.gets -= report.others;
     Ok((builder.finish(), report))
 }
 

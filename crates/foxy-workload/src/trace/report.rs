@@ -28,6 +28,8 @@ pub struct ReadReport {
     pub lines: u64,
     /// Those that became gets.
     pub gets: u64,
+    /// Those that became requests by other methods.
+    pub others: u64,
     /// The first few that could not be understood.
     pub examples: Vec<Example>,
     skipped: [u64; Skip::ALL.len()],
@@ -36,7 +38,7 @@ pub struct ReadReport {
 impl ReadReport {
     pub(super) fn new(format: Format, packed: bool) -> Self {
         let skipped = [0; Skip::ALL.len()];
-        Self { format, packed, lines: 0, gets: 0, examples: Vec::new(), skipped }
+        Self { format, packed, lines: 0, gets: 0, others: 0, examples: Vec::new(), skipped }
     }
 
     /// How many lines were left out for this reason.

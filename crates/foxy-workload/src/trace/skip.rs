@@ -19,7 +19,7 @@ pub enum Skip {
     BadStatus,
     /// The URL is empty or `-`.
     NoUrl,
-    /// Another method than GET.
+    /// Another method than GET, where gets are wanted; else one that is not replayed, or whose status is not a plain success.
     NotGet,
     /// A status that carries no whole object: all but 200, 203 and 304.
     StatusNotUsed,
@@ -99,9 +99,30 @@ pub enum Answer {
     Whole(u64),
     /// The client's copy is still good: the object is as large as it was before.
     NotModified,
+    /// The request was no get: this many bytes.
+    Other(Verb, u64),
 }
 
-/// One line of a log that is a get.
+/// A method besides GET that can be replayed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verb {
+    /// The head alone.
+    Head,
+    /// Something is handed over to be worked on.
+    Post,
+    /// Something is to be there.
+    Put,
+    /// Something is to be there no more.
+    Delete,
+}
+
+impl Verb {
+    /// Each with its name on the wire.
+    pub const NAMES: [(&'static str, Self); 4] =
+        [("HEAD", Self::Head), ("POST", Self::Post), ("PUT", Self::Put), ("DELETE", Self::Delete)];
+}
+
+/// One line of a log that is a get, or a request by another method.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry<'a> {
     /// Microseconds since the Unix epoch.
@@ -115,7 +136,7 @@ pub struct Entry<'a> {
 }
 
 /// Sorts methods and statuses: 200 and 203 carry the whole object, 304 says it is unchanged. A 206 carries a part whose
-/// size is not the object's, redirects and errors are not what a cache is measured with.
+/// size is not the object's, redirects and errors are not what a cache is measured with. Of other methods every plain success is used.
 pub(super) fn answer(method: &str, status: &str, size: &str) -> Result<Answer, Skip> {
     let size = bytes(size)?;
     let digits = status.len() == 3 && status.bytes().all(|byte| byte.is_ascii_digit());
@@ -123,7 +144,9 @@ pub(super) fn answer(method: &str, status: &str, size: &str) -> Result<Answer, S
         return Err(Skip::BadStatus);
     }
     if !method.eq_ignore_ascii_case("GET") {
-        return Err(Skip::NotGet);
+        let verb = Verb::NAMES.iter().find(|(name, _)| method.eq_ignore_ascii_case(name));
+        let done = matches!(status, "200" | "201" | "202" | "203" | "204");
+        return verb.filter(|_| done).map(|&(_, verb)| Answer::Other(verb, size)).ok_or(Skip::NotGet);
     }
     match status {
         "200" | "203" => Ok(Answer::Whole(size)),
@@ -147,14 +170,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_whole_or_unchanged_answers_to_get_are_used() {
+    fn only_whole_or_unchanged_answers_to_get_and_successes_of_other_methods_are_used() {
         let cases = [
             ("GET", "200", "10", Ok(Answer::Whole(10))),
             ("get", "203", "-", Ok(Answer::Whole(0))),
             ("GET", "304", "0", Ok(Answer::NotModified)),
             ("GET", "206", "10", Err(Skip::StatusNotUsed)),
             ("GET", "404", "10", Err(Skip::StatusNotUsed)),
-            ("POST", "200", "10", Err(Skip::NotGet)),
+            ("POST", "200", "10", Ok(Answer::Other(Verb::Post, 10))),
+            ("delete", "204", "-", Ok(Answer::Other(Verb::Delete, 0))),
+            ("POST", "404", "10", Err(Skip::NotGet)),
+            ("CONNECT", "200", "10", Err(Skip::NotGet)),
             ("GET", "20", "10", Err(Skip::BadStatus)),
             ("GET", "2x0", "10", Err(Skip::BadStatus)),
             ("GET", "200", "-5", Err(Skip::BadSize)),

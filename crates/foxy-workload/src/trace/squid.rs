@@ -1,7 +1,7 @@
 //! Squid's native access.log: `time elapsed client code/status bytes method URL user hierarchy type`.
 //! The time is when the answer was done, the bytes are what went to the client, its head included.
 
-use super::skip::{self, Entry, Skip};
+use super::skip::{self, Answer, Entry, Skip};
 use super::timestamp;
 
 /// One line.
@@ -18,7 +18,7 @@ pub(super) fn parse(line: &str) -> Result<Entry<'_>, Skip> {
     let url = skip::url(url)?;
     let answer = skip::answer(method, status, bytes)?;
     if code.contains("ABORTED") {
-        return Err(Skip::BrokenOff);
+        return Err(if matches!(answer, Answer::Other(..)) { Skip::NotGet } else { Skip::BrokenOff });
     }
     Ok(Entry { time, client, url, answer })
 }
@@ -26,7 +26,6 @@ pub(super) fn parse(line: &str) -> Result<Entry<'_>, Skip> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::trace::skip::Answer;
 
     #[test]
     fn lines_are_gets_or_have_a_reason() {

@@ -86,6 +86,7 @@ pub fn generate(model: &Model, gets: usize, seed: u64) -> Trace {
     let site_count = generator.sites.iter().max().map_or(0, |&last| last + 1);
     Trace {
         gets: list,
+        others: Vec::new(),
         start: 0,
         sites: generator.sites,
         names: Names::Numbered,

@@ -8,7 +8,7 @@ use crate::terminal::{self, Level};
 use clap::{Arg, ArgMatches, value_parser};
 use foxy_workload::Trace;
 use foxy_workload::trace::report::Example;
-use foxy_workload::trace::{Format, ReadReport, read};
+use foxy_workload::trace::{self, Builder, Format, ReadReport};
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -33,11 +33,32 @@ pub fn recorded() -> Arg {
 /// What is wrong with the log.
 pub fn read_trace(matches: &ArgMatches, command: &str) -> Result<Option<(Trace, ReadReport)>, Failure> {
     let Some(path) = matches.get_one::<PathBuf>("trace") else { return Ok(None) };
-    let (trace, report) = read_log(matches, "--trace ", path)?;
+    read_of(Builder::default(), matches, path, command).map(Some)
+}
+
+/// The same with its requests by other methods.
+///
+/// # Errors
+/// What is wrong with the log.
+pub fn read_trace_of_all_methods(
+    matches: &ArgMatches,
+    command: &str,
+) -> Result<Option<(Trace, ReadReport)>, Failure> {
+    let Some(path) = matches.get_one::<PathBuf>("trace") else { return Ok(None) };
+    read_of(Builder::of_all_methods(), matches, path, command).map(Some)
+}
+
+fn read_of(
+    builder: Builder,
+    matches: &ArgMatches,
+    path: &Path,
+    command: &str,
+) -> Result<(Trace, ReadReport), Failure> {
+    let (trace, report) = read_into(builder, matches, "--trace ", path)?;
     for example in examples(&report) {
         terminal::report(Level::Warning, &format!("{command}: {example}"));
     }
-    Ok(Some((trace, report)))
+    Ok((trace, report))
 }
 
 /// The log's format.
@@ -52,6 +73,15 @@ pub fn format() -> Arg {
 /// # Errors
 /// What is wrong with the log.
 pub fn read_log(matches: &ArgMatches, option: &str, path: &Path) -> Result<(Trace, ReadReport), Failure> {
+    read_into(Builder::default(), matches, option, path)
+}
+
+fn read_into(
+    builder: Builder,
+    matches: &ArgMatches,
+    option: &str,
+    path: &Path,
+) -> Result<(Trace, ReadReport), Failure> {
     let unusable = |what: String| Failure::Unusable(format!("{option}{}: {what}", path.display()));
     let input: Box<dyn Read> = if path.as_os_str() == "-" {
         Box::new(io::stdin().lock())
@@ -61,10 +91,10 @@ pub fn read_log(matches: &ArgMatches, option: &str, path: &Path) -> Result<(Trac
     };
     let mut progress = Progress::new("lines", None);
     let format = matches.get_one::<Format>("format").copied();
-    let read = read(input, format, &mut |lines| progress.update(lines));
+    let read = trace::read_into(builder, input, format, &mut |lines| progress.update(lines));
     drop(progress);
     let (trace, report) = read.map_err(|error| unusable(error.to_string()))?;
-    if trace.gets.is_empty() {
+    if trace.gets.is_empty() && trace.others.is_empty() {
         let reasons: Vec<String> =
             report.reasons().map(|(reason, count)| format!("{count} {reason}")).collect();
         return Err(unusable(format!(
@@ -86,6 +116,9 @@ pub fn reading(report: &ReadReport, trace: &Trace) -> String {
         trace.gets.len(),
         trace.urls()
     );
+    if report.others > 0 {
+        text.push_str(&format!(", {} requests by other methods", report.others));
+    }
     for (reason, count) in report.reasons() {
         text.push_str(&format!(", {count} left out: {reason}"));
     }

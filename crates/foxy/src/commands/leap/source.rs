@@ -1,4 +1,4 @@
-//! What `foxy leap` asks for: the objects of a workload, or the gets of a trace, read or made.
+//! What `foxy leap` asks for: the objects of a workload, or the requests of a trace, read or made.
 
 use super::arguments::{self, REQUESTS};
 use super::secure;
@@ -7,8 +7,8 @@ use crate::lab::{logs, seed, workloads};
 use crate::terminal::{self, Level};
 use clap::ArgMatches;
 use foxy_lab::leap::{Asked, requests};
-use foxy_workload::trace::Statistics;
 use foxy_workload::trace::synthetic::{MODELS, generate};
+use foxy_workload::trace::{ReadReport, Statistics};
 use foxy_workload::{Object, Trace};
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -18,6 +18,12 @@ use std::time::Duration;
 pub fn probe(authority: &Arc<str>) -> Asked {
     let path = Object { id: u64::MAX, size: 1000, version: 1 }.to_string();
     Asked::get(Arc::clone(authority), path, Duration::ZERO)
+}
+
+/// The trace that the arguments name, if they name one: with all its methods, unless its own servers are asked, who get gets alone.
+fn trace(matches: &ArgMatches) -> Result<Option<(Trace, ReadReport)>, Failure> {
+    let read = if matches.get_flag("live") { logs::read_trace } else { logs::read_trace_of_all_methods };
+    read(matches, "leap")
 }
 
 /// Where the requests of a replay come from.
@@ -35,7 +41,7 @@ impl Source {
     /// # Errors
     /// A trace that cannot be used.
     pub fn of(matches: &ArgMatches) -> Result<Self, Failure> {
-        if let Some((trace, read)) = logs::read_trace(matches, "leap")? {
+        if let Some((trace, read)) = trace(matches)? {
             let text = Some(logs::reading(&read, &trace));
             return Ok(Self { name: "trace".into(), trace: Some(trace), text });
         }
@@ -86,7 +92,7 @@ pub fn stream<'a>(
         return Ok(Stream { probe, requests, count: Some(count) });
     };
     let most = usize::try_from(limit.unwrap_or(u64::MAX)).unwrap_or(usize::MAX);
-    let count = Some(trace.gets.len().min(most) as u64);
+    let count = Some((trace.gets.len() + trace.others.len()).min(most) as u64);
     if origin.is_some() {
         let requests = requests::of_trace(trace, authority).map(move |asked| asked.over(scheme));
         let requests = Box::new(requests.take(most));
