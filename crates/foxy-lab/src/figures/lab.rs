@@ -1,10 +1,11 @@
 //! The trials that figures share, each run once: traces and URL operations by seed, results by trial, on all cores.
 
 use super::observe::Observer;
-use super::trial::{self, Mix, Trial, TrialResult};
+use super::trial::{self, Eviction, Mix, Trial, TrialResult};
 use crate::sim::disk::paper_disk;
 use crate::sim::levels::{LevelCounts, Levels, operations};
 use crate::sim::operation::Operations;
+use crate::sim::outcome::Shortfall;
 use crate::sim::parallel::run_all;
 use foxy_device::DiskProfile;
 use foxy_store::PolicyName;
@@ -116,7 +117,12 @@ impl<'a> Lab<'a> {
         let found: Vec<Arc<TrialResult>> = found.collect::<Option<_>>().expect("every trial was run");
         let mut shortfalls = self.shortfalls.lock().unwrap_or_else(PoisonError::into_inner);
         for (trial, result) in trials.iter().zip(&found) {
-            let shortfall = result.outcome.shortfall();
+            // What a store evicted by itself, or is too small a part of its work, is none left undone.
+            let counts = |shortfall: &Shortfall| match trial.eviction {
+                Eviction::AsTold => true,
+                Eviction::ByItself => Shortfall { lost: 0, ..*shortfall }.is_failure(),
+            };
+            let shortfall = result.outcome.shortfall().filter(counts);
             shortfalls.extend(shortfall.map(|shortfall| format!("{}: {shortfall}", trial.scheme)));
         }
         found

@@ -2,6 +2,7 @@
 //! one touches its function and the table here.
 
 pub mod disk;
+mod fill;
 pub mod lab;
 pub mod observe;
 pub mod picture;
@@ -96,6 +97,7 @@ pub const FIGURES: &[FigureEntry] = &[
         title: "opening after a stop and after a crash",
         make: recovery::recovery,
     },
+    FigureEntry { name: "000-fill", title: "throughput over the fill", make: fill::over_the_fill },
     FigureEntry { name: "000-d6", title: "one, two and three disks under aufs", make: spindles::table_d6 },
 ];
 

@@ -1,4 +1,4 @@
-//! What figures look at while a trial runs: free chunks (Figs 13, 14), distances between reads (Fig 15), the head's way
+//! What figures look at while a trial runs: how far it has come, free chunks (Figs 13, 14), distances between reads (Fig 15), the head's way
 //! (Figs 8, 9).
 
 use crate::sim::drive::Drive;
@@ -18,6 +18,8 @@ const HEAD_REQUESTS: usize = 3000;
 /// What has been seen.
 #[derive(Clone, Debug, Default)]
 pub struct Observed {
+    /// How far the run had come, look by look.
+    pub progress: Vec<Progress>,
     /// Thousands of URL-gets, and the mean free chunk in KB then.
     pub chunks: Vec<(f64, f64)>,
     /// The free runs of slots at the end: first slot, length.
@@ -26,6 +28,17 @@ pub struct Observed {
     pub distances: Vec<u64>,
     /// Seconds, megabytes from the disk's start, and whether it read: the head's way late in the run.
     pub heads: Vec<(f64, f64, bool)>,
+}
+
+/// How far a run has come.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Progress {
+    /// URL-reads and URL-writes so far.
+    pub asked: u64,
+    /// Bytes of URL-writes so far, over the size of the disk cache.
+    pub fills: f64,
+    /// Virtual time since the beginning.
+    pub seconds: f64,
 }
 
 /// Looks at a trial.
@@ -52,7 +65,14 @@ impl Observer {
         count.is_multiple_of((total / LOOKS).max(1))
     }
 
-    pub(super) fn look<P: Pace<Mechanical>>(&mut self, gets: f64, drive: &mut Drive<Mechanical, P>) {
+    /// Looks at it after so many gets. `asked` and `fills` are as in [`Progress`].
+    pub(super) fn look<P: Pace<Mechanical>>(
+        &mut self,
+        gets: f64,
+        (asked, fills): (u64, f64),
+        drive: &mut Drive<Mechanical, P>,
+    ) {
+        self.observed.progress.push(Progress { asked, fills, seconds: drive.elapsed().as_secs_f64() });
         let runs = drive.scheme().free_runs();
         if !runs.is_empty() {
             let free: f64 = runs.iter().map(|run| f64::from(run.1)).sum();

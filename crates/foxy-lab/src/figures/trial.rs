@@ -3,7 +3,7 @@
 
 use super::observe::{Observed, Observer as Eye};
 use crate::sim::drive::{Drive, Outcome, Subject};
-use crate::sim::operation::Operations;
+use crate::sim::operation::{OperationKind, Operations};
 use crate::sim::pace::Virtual;
 use crate::sim::runs::{self, Plan, RunError};
 use foxy_base::Instant;
@@ -12,6 +12,15 @@ use foxy_store::schemes::slotted::BufferChoice;
 use foxy_store::schemes::ufs::UfsMapping;
 use foxy_store::{Observer, StoreSettings};
 use foxy_workload::trace::synthetic::TABLE1;
+
+/// Who chooses what goes when the cache is full.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Eviction {
+    /// The stream of operations, which says what is deleted.
+    AsTold,
+    /// The store, which is as large as the cache and is told nothing.
+    ByItself,
+}
 
 /// What is tried.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -34,6 +43,8 @@ pub struct Trial {
     pub spindles: usize,
     /// URL-writes under way at once.
     pub writes_at_once: usize,
+    /// Who evicts.
+    pub eviction: Eviction,
     /// The seed of trace and disk.
     pub seed: u64,
 }
@@ -79,6 +90,7 @@ impl Trial {
             ufs_mapping: UfsMapping::RoundRobin,
             spindles: 1,
             writes_at_once: 1,
+            eviction: Eviction::AsTold,
             seed,
         }
     }
@@ -94,6 +106,14 @@ impl Trial {
             locality_buffers: self.locality_buffers,
             locality_choice: self.locality_choice,
             ..subject.settings
+        };
+        let settings = match self.eviction {
+            Eviction::AsTold => settings,
+            Eviction::ByItself => {
+                let StoreSettings { high_watermark, low_watermark, .. } =
+                    StoreSettings::with_size(operations.disk);
+                StoreSettings { size: operations.disk, high_watermark, low_watermark, ..settings }
+            }
         };
         Ok(Subject { settings, ..subject })
     }
@@ -159,14 +179,21 @@ pub fn run(
     let mut drive =
         Drive::start(subject, device, Virtual::default(), observer.clone()).map_err(RunError::Drive)?;
     let total = operations.list.len().max(1);
+    let (mut asked, mut written, cache) = (0, 0, operations.disk.max(1) as f64);
     for (count, &operation) in operations.list.iter().enumerate() {
+        let deletes = operation.kind == OperationKind::Delete;
+        if deletes && trial.eviction == Eviction::ByItself {
+            continue;
+        }
         drive.operation(operation).map_err(RunError::Drive)?;
+        asked += u64::from(!deletes);
+        written += if operation.kind == OperationKind::Write { operation.size } else { 0 };
         if eye.is_due(count, total) {
             let gets = operations.gets as f64 * count as f64 / total as f64;
-            eye.look(gets, &mut drive);
+            eye.look(gets, (asked, written as f64 / cache), &mut drive);
         }
     }
-    eye.look(operations.gets as f64, &mut drive);
+    eye.look(operations.gets as f64, (asked, written as f64 / cache), &mut drive);
     let (mut outcome, mut device) = drive.finish();
     let end = device.settle(Instant::ZERO);
     outcome.took = outcome.took.max(end.since(Instant::ZERO));
