@@ -67,6 +67,7 @@ fn proxies_are_started_behind_a_collector_and_one_that_is_named_twice_shows_what
     assert!(command.contains("--store FOLDER/cache") && command.contains("--memory 8388608"), "{command}");
     let page = std::fs::read_to_string(page).expect("a page");
     assert!(page.contains("<summary>foxy-2 ") && page.contains("What the proxies used"));
+    assert!(!out.contains("prefetches"), "nobody is accused of what was asked for until it was up: {out}");
     assert!(is_empty(&folder.path().join("work")));
 }
 

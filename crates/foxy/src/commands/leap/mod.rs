@@ -63,7 +63,7 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
         (Some(collector), Some(origin)) if !chosen.is_empty() => {
             let places = (&chosen[..], &collector.addresses()[1..]);
             let what = (origin, source.name.as_str());
-            Some(Started::start(matches, places, what, &mut proxies, &interrupted)?)
+            Some(Started::start(matches, places, what, (&mut proxies, &wanted), &interrupted)?)
         }
         _ => None,
     };

@@ -10,7 +10,7 @@ use crate::lab::temporary::Temporary;
 use crate::terminal::{self, Level};
 use clap::{Arg, ArgMatches, value_parser};
 use foxy_base::ByteSize;
-use foxy_lab::leap;
+use foxy_lab::{Wanted, leap};
 use foxy_report::{Record, Table};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -102,12 +102,13 @@ impl Started {
         matches: &ArgMatches,
         (chosen, places): (&[Chosen], &[SocketAddr]),
         (host, workload): (SocketAddr, &str),
-        proxies: &mut Vec<Named>,
+        (proxies, wanted): (&mut Vec<Named>, &Wanted),
         interrupted: &AtomicBool,
     ) -> Result<Self, Failure> {
         let folder = choice::folder(matches)?;
         let size = |name| *matches.get_one::<ByteSize>(name).expect("has a default");
         let (disk, memory) = (size("disk"), size("memory"));
+        wanted.note(&host.to_string(), &ready::probed());
         let ground = Ground { folder: folder.path(), disk, memory, host, workload, interrupted };
         let (mut up, mut found, mut failed) = (Beside::default(), Vec::new(), Vec::new());
         for (one, &place) in chosen.iter().zip(places) {

@@ -3,7 +3,7 @@
 use super::process::Running;
 use foxy_base::clock;
 use foxy_lab::load::{self, LoadOptions, Mode, Pace, Stop};
-use foxy_workload::{Objects, Popularity, Workload};
+use foxy_workload::{Object, Objects, Popularity, Workload};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
@@ -12,6 +12,11 @@ use std::time::Duration;
 const UNTIL_READY: Duration = Duration::from_secs(60);
 /// An object that no workload asks for.
 const PROBE: u64 = u64::MAX;
+
+/// What is asked for until it comes, as a path.
+pub fn probed() -> String {
+    Object { id: PROBE, size: 1, version: 1 }.to_string()
+}
 
 /// A port of this machine that nobody listens on.
 ///
