@@ -1,5 +1,6 @@
 //! Apache with `mod_cache_disk` under the event MPM: a pair of files for each object; the page cache is its memory.
 
+use super::helper::Helper;
 use super::{Description, Plan};
 use std::fmt::Write as _;
 
@@ -57,9 +58,20 @@ ProxyPass / http://{origin}/ enablereuse=on
             "-D".to_owned(),
             "FOREGROUND".to_owned(),
         ],
+        helper: Some(cleaner(description)),
         notes: vec![
-            "no limit on its disk cache: htcacheclean, which keeps one, runs once a minute at most and is not started",
+            "its disk cache may have more than its limit for a minute: htcacheclean beside it, which keeps the limit, looks once a minute",
             "no memory cache of its own: the page cache is its memory",
         ],
     }
+}
+
+/// What keeps the limit of its cache, as Debian starts it, and as often as it can.
+fn cleaner(description: &Description) -> Helper {
+    let number = description.folder.join("htcacheclean.pid");
+    let cache = description.cache();
+    let limit = format!("-l{}K", description.disk.0 >> 10);
+    let words = ["-d1", "-n", &limit, "-p", &cache.to_string_lossy(), "-P", &number.to_string_lossy()];
+    let arguments = words.map(str::to_owned).to_vec();
+    Helper { program: "htcacheclean", package: "apache2-utils", arguments, number }
 }

@@ -4,6 +4,7 @@
 mod apache;
 pub mod choice;
 mod foxy;
+mod helper;
 pub mod memory_limit;
 mod nginx;
 pub mod process;
@@ -19,6 +20,7 @@ pub mod usage;
 mod varnish;
 
 use ::foxy_base::ByteSize;
+use helper::Helper;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -94,6 +96,8 @@ pub struct Plan {
     pub prepare: Option<Vec<String>>,
     /// Arguments of the run that serves, in the foreground.
     pub serve: Vec<String>,
+    /// What is started beside it, and ended with it.
+    pub helper: Option<Helper>,
     /// What a reader must know to judge its figures fairly.
     pub notes: Vec<&'static str>,
 }
@@ -170,11 +174,7 @@ impl Peer {
             return std::env::current_exe()
                 .map_err(|error| format!("its own program cannot be found: {error}"));
         };
-        let path = std::env::var_os("PATH").unwrap_or_default();
-        let folders = std::env::split_paths(&path).chain(["/usr/sbin".into(), "/sbin".into()]);
-        folders
-            .map(|folder| folder.join(program))
-            .find(|file| file.is_file())
+        in_path(program)
             .ok_or_else(|| format!("not installed; `apt-get install {}` brings {program}", self.package))
     }
 
@@ -184,6 +184,13 @@ impl Peer {
         let text = [output.stdout, output.stderr].concat();
         version_in(&String::from_utf8_lossy(&text))
     }
+}
+
+/// The file of a program, where users or root find programs.
+fn in_path(program: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let folders = std::env::split_paths(&path).chain(["/usr/sbin".into(), "/sbin".into()]);
+    folders.map(|folder| folder.join(program)).find(|file| file.is_file())
 }
 
 /// The first word of a text that looks like a version: digits and at least one dot.

@@ -59,6 +59,7 @@ http {{
         files: vec![("nginx.conf", file)],
         prepare: None,
         serve: serve.collect(),
+        helper: None,
         notes: vec!["no memory cache of its own: the page cache is its memory"],
     }
 }

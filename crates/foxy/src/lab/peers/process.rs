@@ -3,7 +3,7 @@
 
 use super::memory_limit::MemoryLimit;
 use super::usage::{self, Usage};
-use super::{Description, Peer, Plan};
+use super::{Description, Peer, Plan, helper};
 use crate::process_table::{Process, family, left_of_group};
 use crate::terminal::{self, Level};
 use foxy_base::{Instant, clock};
@@ -38,6 +38,8 @@ pub struct Running {
     /// Since when it has been asked to end.
     asked_to_end: Option<Instant>,
     messages: PathBuf,
+    /// What runs beside it.
+    helper: Option<Process>,
     /// Its own processes, as seen last.
     family: Vec<Process>,
 }
@@ -60,7 +62,7 @@ impl Running {
         lay_out(description, plan, user).map_err(|error| failed("its folder cannot be made", error))?;
         let messages = description.folder.join("output");
         let output = File::create(&messages).map_err(|error| failed("its output cannot be kept", error))?;
-        let command = |arguments: &[String]| -> io::Result<Command> {
+        let command = |program: &Path, arguments: &[String]| -> io::Result<Command> {
             let mut command = Command::new(program);
             command.args(arguments).current_dir(&description.folder).process_group(0);
             command.stdin(Stdio::null()).stdout(output.try_clone()?).stderr(output.try_clone()?);
@@ -70,15 +72,21 @@ impl Running {
             Ok(command)
         };
         if let Some(arguments) = &plan.prepare {
-            let status = command(arguments).and_then(|mut command| command.status());
+            let status = command(program, arguments).and_then(|mut command| command.status());
             let status = status.map_err(|error| failed("its cache cannot be made", error))?;
             if !status.success() {
                 return Err(format!("{}: its cache was not made: {}", peer.name, last_lines(&messages)));
             }
         }
-        let child = command(&plan.serve).and_then(|mut command| command.spawn());
-        let child = child.map_err(|error| failed("it cannot be started", error))?;
-        let running = Self { name: peer.name, child, asked_to_end: None, messages, family: Vec::new() };
+        let helper = plan.helper.as_ref().map(|helper| helper.start(command)).transpose();
+        let helper = helper.map_err(|why| format!("{}: {why}", peer.name))?;
+        let child = command(program, &plan.serve).and_then(|mut command| command.spawn());
+        let child = child.map_err(|error| {
+            helper.iter().for_each(helper::ask_to_end);
+            failed("it cannot be started", error)
+        })?;
+        let running =
+            Self { name: peer.name, child, asked_to_end: None, messages, helper, family: Vec::new() };
         if let Some(limit) = limit {
             limit.hold(running.child.id()).map_err(|error| failed("its memory cannot be limited", error))?;
         }
@@ -97,14 +105,23 @@ impl Running {
 
     /// Its own process and those below it.
     pub fn processes(&mut self) -> Vec<u32> {
-        self.family = family(self.child.id());
+        self.family = self.all();
         self.family.iter().filter(|process| !process.ended).map(|process| process.id).collect()
     }
 
     /// What it and those below it have used so far; none when it has ended.
     pub fn usage(&mut self) -> Option<Usage> {
-        self.family = family(self.child.id());
+        self.family = self.all();
         usage::of(&self.family)
+    }
+
+    /// Its own processes and what runs beside it, itself first.
+    fn all(&self) -> Vec<Process> {
+        let mut found = family(self.child.id());
+        found.extend(
+            self.helper.iter().filter(|helper| helper.still_runs()).flat_map(|helper| family(helper.id)),
+        );
+        found
     }
 
     /// Asks it to end, once, and does not wait: so that others can be asked meanwhile.
@@ -113,7 +130,8 @@ impl Running {
             return;
         }
         // Once it is gone, it is not known any more what it started.
-        let seen = std::mem::replace(&mut self.family, family(self.child.id()));
+        let now = self.all();
+        let seen = std::mem::replace(&mut self.family, now);
         self.family.extend(seen);
         self.asked_to_end = Some(clock::monotonic());
         if let Some(process) = self.group() {
@@ -148,6 +166,7 @@ impl Running {
 
     /// Asks it to end where that has not been done, waits, and ends what is left of it.
     pub fn stop(&mut self) {
+        self.helper.iter().for_each(helper::ask_to_end);
         self.ask_to_end();
         if let Some(asked) = self.asked_to_end.filter(|_| self.ended().is_none()) {
             self.wait_since(asked);
@@ -159,6 +178,7 @@ impl Running {
         }
         // Those that outlived it have another parent by now, and still its group.
         self.family.extend(left_of_group(self.child.id()));
+        self.family.extend(self.helper);
         for process in self.family.iter().filter(|process| process.still_runs()) {
             if let Some(process) = i32::try_from(process.id).ok().and_then(Pid::from_raw) {
                 let _gone_meanwhile = kill_process(process, Signal::KILL);

@@ -18,12 +18,16 @@ pub fn record(
     };
     let program_name = program.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let command = [program_name].into_iter().chain(plan.serve.iter().map(|argument| neutral(argument)));
+    let helper = plan.helper.iter().map(|helper| {
+        let words = helper.arguments.iter().map(|argument| neutral(argument)).collect::<Vec<_>>();
+        format!("beside it: {} {}", helper.program, words.join(" "))
+    });
     Subject {
         subject: name.into(),
         version: peer.version(program),
         workload: workload.into(),
         command: command.collect::<Vec<_>>().join(" "),
         files: plan.files.iter().map(|(name, text)| ((*name).to_owned(), neutral(text))).collect(),
-        notes: plan.notes.iter().map(ToString::to_string).collect(),
+        notes: plan.notes.iter().map(ToString::to_string).chain(helper).collect(),
     }
 }

@@ -36,6 +36,7 @@ shutdown_lifetime 1 seconds
         files: vec![("squid.conf", file)],
         prepare: Some(arguments(&["-z"])),
         serve: arguments(&[]),
+        helper: None,
         notes: vec!["one process: its aufs store has no other way"],
     }
 }

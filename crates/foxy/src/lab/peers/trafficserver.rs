@@ -73,6 +73,7 @@ CONFIG proxy.config.admin.user_id STRING #-1
         files,
         prepare: None,
         serve: vec![format!("--run-root={folder}")],
+        helper: None,
         notes: Vec::new(),
     }
 }

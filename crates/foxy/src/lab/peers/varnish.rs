@@ -47,6 +47,7 @@ backend origin {{
         files: vec![("default.vcl", file)],
         prepare: None,
         serve: serve.map(str::to_owned).into_iter().chain(storages).collect(),
+        helper: None,
         notes,
     }
 }

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::lab::peers::Holding;
+use crate::lab::peers::helper::Helper;
 use foxy_base::ByteSize;
 
 fn described(folder: &Path) -> Description {
@@ -54,6 +55,32 @@ fn what_a_proxy_started_ends_with_it() {
     running.stop();
     assert!(running.ended().is_some());
     check_that_it_ends(&child);
+}
+
+#[test]
+fn what_runs_beside_a_proxy_counts_with_it_and_ends_with_it() {
+    let folder = tempfile::tempdir().expect("a folder");
+    std::fs::set_permissions(folder.path(), Permissions::from_mode(0o755)).expect("readable");
+    let described = described(folder.path());
+    let number = described.folder.join("number");
+    let script = format!("setsid sleep 600 & echo $! >{}", number.display());
+    let arguments = vec!["-c".into(), script];
+    let helper = Some(Helper { program: "sh", package: "dash", arguments, number: number.clone() });
+    let plan = Plan { serve: vec!["-c".into(), "sleep 600; true".into()], helper, ..Plan::default() };
+    let peer = Peer::find("apache2").expect("known");
+    let mut running = Running::start(&peer, Path::new("/bin/sh"), &described, &plan, None).expect("started");
+    let number = std::fs::read_to_string(number).expect("written").trim().parse().expect("a number");
+    let beside = Process::find(number).expect("it runs");
+    assert!(running.processes().contains(&number));
+    running.stop();
+    check_that_it_ends(&beside);
+
+    let arguments = vec!["-c".into(), "exit 3".into()];
+    let number = described.folder.join("never");
+    let helper = Some(Helper { program: "sh", package: "dash", arguments, number });
+    let refused = Running::start(&peer, Path::new("/bin/sh"), &described, &Plan { helper, ..plan }, None);
+    let why = refused.err().expect("it did not start");
+    assert_eq!(why, "apache2: sh did not start (exit status: 3)");
 }
 
 #[test]
