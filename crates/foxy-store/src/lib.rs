@@ -36,7 +36,7 @@ pub use engine::Ask;
 pub use observe::Observer;
 pub use policy::{Policy, PolicyName, PolicySettings, UnknownPolicy};
 pub use schemes::{SchemeName, UnknownScheme};
-pub use settings::{Recovery, SettingsError, SizeWish, StoreSettings};
+pub use settings::{Newcomers, Recovery, SettingsError, SizeWish, StoreSettings, WriteBudget};
 pub use shard::{Reply, Shard, ShardSettings, StoreHandle};
 pub use statistics::StoreStatistics;
 pub use status::{OpenStoreError, StoreStatus};

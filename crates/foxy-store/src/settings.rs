@@ -32,6 +32,27 @@ pub enum SizeWish {
     Exactly,
 }
 
+/// Which newcomers a store that has written more than it should does not write before they are asked for again.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Newcomers {
+    /// Those of twice the mean size and more, which are most of what is written and few of the hits.
+    #[default]
+    Heavy,
+    /// All of them.
+    All,
+}
+
+/// What a store should write at most. It is kept by not writing some newcomers; all else is written however much that is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WriteBudget {
+    /// Bytes a day. What is not written is saved up, for a day at most.
+    pub bytes_a_day: u64,
+    /// Bytes of memory for newcomers that are not written.
+    pub memory: usize,
+    /// Which those are.
+    pub newcomers: Newcomers,
+}
+
 /// Settings shared by the schemes. A scheme ignores what it has no use for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoreSettings {
@@ -76,6 +97,8 @@ pub struct StoreSettings {
     /// Bytes of an origin server's next records that the schemes which gather records by origin server read along with
     /// one that is asked for (R36); 0 for none. Sixteen times as much is kept in memory at most.
     pub prefetch: usize,
+    /// What the scheme `webcosm` should write at most, if not everything that is put.
+    pub write_budget: Option<WriteBudget>,
     /// What comes back after a crash. Schemes that can recover from a clean stop only take no notice.
     pub recovery: Recovery,
     /// Secret randomness for checksums, so that no body can pass for a record. From the system's entropy in
@@ -108,6 +131,7 @@ impl StoreSettings {
             locality_buffers: 128,
             locality_choice: BufferChoice::default(),
             prefetch: 0,
+            write_budget: None,
             recovery: Recovery::default(),
             seed: 0,
         }

@@ -3,7 +3,7 @@
 use crate::canary::{Flaw, Slots, Unsynced};
 use foxy_store::policy::POLICIES;
 use foxy_store::schemes::ufs::{UfsMapping, UfsReclaim};
-use foxy_store::settings::{MINIMUM_SIZE, Recovery};
+use foxy_store::settings::{MINIMUM_SIZE, Newcomers, Recovery, WriteBudget};
 use foxy_store::{Observer, Scheme, SchemeName, StoreSettings};
 use std::time::Duration;
 
@@ -89,10 +89,11 @@ pub const SCHEMES: &[Subject] = &[
         SchemeName::Ufs.make(&StoreSettings { recovery, ..settings(seed) }, Observer::default())
     }),
     plain("webcosm", |seed| SchemeName::Webcosm.make(&noting(seed), Observer::default())),
+    plain("webcosm-held", |seed| SchemeName::Webcosm.make(&holding(seed), Observer::default())),
     Subject {
         name: "webcosm-wide",
         scheme: |seed| {
-            let wide = StoreSettings { size: WIDE, record_limit: 400, ..noting(seed) };
+            let wide = StoreSettings { size: WIDE, record_limit: 400, ..holding(seed) };
             SchemeName::Webcosm.make(&wide, Observer::default())
         },
         capacity: SIZE,
@@ -131,6 +132,13 @@ fn settings(seed: u64) -> StoreSettings {
 /// The same, writing down every second what is in use.
 fn noting(seed: u64) -> StoreSettings {
     StoreSettings { checkpoint_interval: Duration::from_secs(1), ..settings(seed) }
+}
+
+/// The same, holding back newcomers in memory from the beginning or once a few were written.
+fn holding(seed: u64) -> StoreSettings {
+    let bytes_a_day = [0, 256 << 10][(seed / 2 % 2) as usize];
+    let budget = WriteBudget { bytes_a_day, memory: 48 << 10, newcomers: Newcomers::All };
+    StoreSettings { write_budget: Some(budget), ..noting(seed) }
 }
 
 /// The same, so few operations at once that files are often not opened.

@@ -8,7 +8,7 @@ mod store;
 use foxy_base::Random;
 use foxy_store::schemes::{DeviceWish, SCHEMES};
 use foxy_store::settings::RECORD_BODY_LIMIT;
-use foxy_store::{AbsentReason, Answer, RefusedReason, SchemeName, StoreSettings};
+use foxy_store::{AbsentReason, Answer, Newcomers, RefusedReason, SchemeName, StoreSettings, WriteBudget};
 use foxy_torture::content::RecordName;
 use foxy_torture::model::Asked;
 use place::{KINDS, Kind, Place};
@@ -33,11 +33,15 @@ fn everywhere(settings: &StoreSettings, test: impl Fn(&mut Store)) {
     }
 }
 
-/// The settings, and for schemes that can read ahead the same with that.
+/// The settings, and for schemes that can read ahead or hold newcomers back the same with that.
 fn variants(scheme: SchemeName, settings: &StoreSettings) -> Vec<StoreSettings> {
     let mut variants = vec![settings.clone()];
     if matches!(scheme, SchemeName::LazyReadsLoc | SchemeName::Squidmla) {
         variants.push(StoreSettings { prefetch: 32 << 10, ..settings.clone() });
+    }
+    if scheme == SchemeName::Webcosm {
+        let budget = WriteBudget { bytes_a_day: 0, memory: 1 << 20, newcomers: Newcomers::All };
+        variants.push(StoreSettings { write_budget: Some(budget), ..settings.clone() });
     }
     variants
 }

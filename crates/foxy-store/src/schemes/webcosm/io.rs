@@ -51,6 +51,9 @@ pub enum Pending {
 impl Webcosm {
     /// Submits an operation.
     pub(super) fn submit(&mut self, op: IoOp, what: Pending, out: &mut Outbox) -> u64 {
+        if let (IoOp::Write { buffer, .. }, Some(held)) = (&op, &mut self.held) {
+            held.spend(buffer.len());
+        }
         self.next_io += 1;
         self.pending.insert(self.next_io, what);
         out.submit(IoId(self.next_io), op);

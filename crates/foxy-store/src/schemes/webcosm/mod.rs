@@ -6,6 +6,7 @@
 //! from before that place is forgotten. Until a segment's old records are gone from disk the index does not forget
 //! them for any other reason, so it is known when that is needed; for a new key it costs no sync.
 
+mod allowance;
 pub mod check;
 mod copy;
 mod facts;
@@ -15,6 +16,7 @@ mod forget;
 mod geometry;
 mod ghost;
 mod head;
+mod held;
 mod index;
 mod io;
 mod lives;
@@ -46,7 +48,7 @@ mod tests;
 
 pub use geometry::MOST_BYTES;
 
-use crate::contract::{Answer, Key, Lookup, Outbox, Record, Scheme, StoreRequest, Ticket};
+use crate::contract::{Answer, Key, Lookup, Outbox, Scheme, StoreRequest, Ticket};
 use crate::observe::Observer;
 use crate::opening::{FirstSync, Opening, Place};
 use crate::record::Secret;
@@ -61,6 +63,7 @@ use foxy_device::{FileId, IoDone};
 use geometry::{Geometry, LogName, Position, Sequence};
 use ghost::Ghost;
 use head::Finding;
+use held::Held;
 use index::Tag;
 use io::Pending;
 use log::Log;
@@ -100,6 +103,7 @@ pub struct Webcosm {
     bad_slots: BadSlots,
     logs: [Log; 2],
     ghost: Ghost,
+    held: Option<Held>,
     flying: Flying,
     copies: Copies,
     reclaim: Reclaim,
@@ -138,6 +142,7 @@ impl Webcosm {
             bad_slots: BadSlots::default(),
             logs: LogName::ALL.map(|log| Log::new(log, &geometry)),
             ghost: Ghost::new(&geometry),
+            held: settings.write_budget.map(Held::new),
             flying: Flying::default(),
             copies: Copies::default(),
             reclaim: Reclaim::default(),
@@ -158,29 +163,6 @@ impl Webcosm {
 
     fn tag(&self, key: Key) -> Tag {
         self.index.tag(key.hash(self.superblock.salt))
-    }
-
-    /// A record that is still in memory.
-    fn waiting(&mut self, key: Key) -> Option<&Record> {
-        let [main, probation] = &mut self.logs;
-        let staged = main.stage.get(key).or_else(|| probation.stage.get(key));
-        staged.or_else(|| self.flying.get(key))
-    }
-
-    /// Whether a record waits to be written.
-    fn is_staged(&self, key: Key) -> bool {
-        self.logs.iter().any(|log| log.stage.contains(key))
-    }
-
-    /// A record that waits is not to be written.
-    fn unstage(&mut self, key: Key) {
-        let mut waited = false;
-        for log in &mut self.logs {
-            waited |= log.stage.remove(key);
-        }
-        if waited {
-            self.index.unstage(self.tag(key));
-        }
     }
 
     /// Where the next record of each log goes, at the earliest.
@@ -223,6 +205,7 @@ impl Webcosm {
         statistics.live_bytes.set(self.used_bytes());
         statistics.capacity_bytes.set(u64::from(self.geometry.slots()) * self.geometry.segment_bytes());
         statistics.index_bytes.set(self.index.memory() + self.ghost.memory());
+        self.show_held();
     }
 
     /// What every event may have made possible.
@@ -252,7 +235,7 @@ impl Scheme for Webcosm {
 
     fn on_request(&mut self, request: StoreRequest, now: Instant, out: &mut Outbox) {
         match request {
-            StoreRequest::Get { ticket, key } => return self.get(ticket, key, out),
+            StoreRequest::Get { ticket, key } => return self.get(ticket, key, now, out),
             StoreRequest::Put { ticket, key, record, hint } => {
                 match self.put(ticket, key, record, hint, now) {
                     Ok(Some(answer)) => out.reply(ticket, answer),

@@ -7,6 +7,7 @@ use super::packed;
 use crate::contract::{AbsentReason, Answer, Key, Outbox, Record, Ticket};
 use crate::layout::PAGE;
 use crate::record;
+use foxy_base::Instant;
 use foxy_device::{IoBuffer, IoError};
 
 /// A get whose pages are being read.
@@ -21,7 +22,7 @@ pub struct PendingRead {
 }
 
 impl Webcosm {
-    pub(super) fn get(&mut self, ticket: Ticket, key: Key, out: &mut Outbox) {
+    pub(super) fn get(&mut self, ticket: Ticket, key: Key, now: Instant, out: &mut Outbox) {
         if !self.phase.reads() {
             return out.reply(ticket, Answer::Absent(self.unable().0));
         }
@@ -29,7 +30,11 @@ impl Webcosm {
         if let Some(record) = self.waiting(key) {
             let answer = Answer::Found(record.clone());
             self.index.touch(tag);
-            return out.reply(ticket, answer);
+            out.reply(ticket, answer);
+            if self.prove(key, tag, now) {
+                self.after_event(now, out);
+            }
+            return;
         }
         let Some(known) = self.index.get(tag) else {
             let reason =

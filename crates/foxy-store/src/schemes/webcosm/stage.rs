@@ -6,6 +6,9 @@ use crate::worth::MOST_USES;
 use foxy_base::Instant;
 use std::collections::{HashMap, VecDeque};
 
+/// Turns of records that wait no more, beside as many as there are records, that are kept until the first in turn leaves.
+const LOST_TURNS: usize = 64;
+
 /// A record that waits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Staged {
@@ -64,6 +67,12 @@ impl Stage {
         self.records.contains_key(&key)
     }
 
+    /// Bytes of a record that waits.
+    #[must_use]
+    pub fn length(&self, key: Key) -> Option<usize> {
+        self.records.get(&key).map(|waiting| waiting.record.len())
+    }
+
     /// A record that waits, asked for once more.
     pub fn get(&mut self, key: Key) -> Option<&Record> {
         let waiting = self.records.get_mut(&key)?;
@@ -82,10 +91,15 @@ impl Stage {
 
     /// Takes a record back. Says whether it waited.
     pub fn remove(&mut self, key: Key) -> bool {
-        let Some(waiting) = self.records.remove(&key) else { return false };
-        self.bytes -= waiting.record.len();
+        self.take_one(key).is_some()
+    }
+
+    /// Takes a record before its turn.
+    pub fn take_one(&mut self, key: Key) -> Option<Staged> {
+        let Waiting { record, uses, .. } = self.records.remove(&key)?;
+        self.bytes -= record.len();
         self.drop_lost_turns();
-        true
+        Some(Staged { key, record, uses })
     }
 
     /// Takes the next in turn until they have that many bytes, each with when it came.
@@ -113,11 +127,15 @@ impl Stage {
     }
 
     fn drop_lost_turns(&mut self) {
-        while let Some((turn, key, _)) = self.order.front() {
-            if self.records.get(key).is_some_and(|waiting| waiting.turn == *turn) {
-                break;
-            }
+        let records = &self.records;
+        let waits = |(turn, key, _): &(u64, Key, Instant)| {
+            records.get(key).is_some_and(|waiting| waiting.turn == *turn)
+        };
+        while self.order.front().is_some_and(|first| !waits(first)) {
             self.order.pop_front();
+        }
+        if self.order.len() > 2 * records.len() + LOST_TURNS {
+            self.order.retain(waits);
         }
     }
 }
@@ -144,6 +162,16 @@ mod tests {
         let taken: Vec<_> = stage.take(31).into_iter().map(|(staged, _)| (staged.key, staged.uses)).collect();
         assert_eq!(taken, [(key(3), 0), (key(1), 1)]);
         assert!(stage.is_empty() && stage.bytes() == 0 && stage.oldest().is_none());
+    }
+
+    #[test]
+    fn lost_turns_are_not_kept_for_ever_behind_one_that_stays() {
+        let mut stage = Stage::default();
+        stage.insert(staged(0, 10), Instant(0));
+        (1..1000).for_each(|seconds| stage.insert(staged(1, 10), Instant(seconds)));
+        assert!(stage.order.len() < 100 && stage.len() == 2);
+        let taken = stage.take(20).into_iter().map(|(staged, since)| (staged.key.0[0], since));
+        assert_eq!(taken.collect::<Vec<_>>(), [(0, Instant(0)), (1, Instant(999))]);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! The scheme over memory: turning over, reopening, replacing, limits. What goes wrong is the torture tests' matter.
 
 mod block_device;
+mod held;
 mod restart;
 mod slots;
 

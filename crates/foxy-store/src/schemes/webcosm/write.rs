@@ -62,10 +62,7 @@ impl Webcosm {
         if !record.is_within_limits() || whole > self.settings.object_limit || pages > most {
             return Err(RefusedReason::TooLarge);
         }
-        let staged: usize = self.logs.iter().map(|log| log.stage.bytes()).sum();
-        let waiting = staged + self.flying.bytes + self.forgetting.bytes;
-        let limit = self.settings.waiting_bytes.max(2 * self.settings.page_buffer);
-        if self.is_crowded() || waiting > 0 && waiting + record.len() > limit {
+        if self.is_crowded() || !self.may_wait(record.len()) {
             return Err(RefusedReason::Busy);
         }
         let tag = self.tag(key);
@@ -78,17 +75,22 @@ impl Webcosm {
         Ok(Some(Answer::Stored))
     }
 
-    /// Lets a record wait for the log that it belongs to: the main one as long as that has not been full. Nothing older of
-    /// its key may be readable after a crash any more.
+    /// Lets a record wait for the log that it belongs to: the main one as long as that has not been full; or holds it back.
+    /// Nothing older of its key may be readable after a crash any more.
     pub(super) fn stage(&mut self, key: Key, tag: Tag, record: Record, now: Instant) {
         self.unstage(key);
         let distance = Distance::between((record.len() + HEADER) as u64, self.mean());
         let proven = self.ghost.take(tag);
         let full = self.logs[0].next >= self.logs[0].segments();
         let log = if full && distance.is_large() && !proven { LogName::Probation } else { LogName::Main };
-        let uses = distance.first_uses();
-        self.logs[log as usize].stage.insert(Staged { key, record, uses }, now);
+        let is_held = full && !proven && self.is_to_be_held(distance, record.len(), now);
+        let staged = Staged { key, record, uses: distance.first_uses() };
         self.index.stage(tag);
+        if is_held {
+            self.hold(staged, now);
+        } else {
+            self.logs[log as usize].stage.insert(staged, now);
+        }
     }
 
     /// Writes what is due, as far as there is room.
