@@ -14,8 +14,8 @@ use foxy_device::{BlockDevice, HeldFile, Root, RootError};
 use foxy_store::schemes::ufs::UfsMapping;
 use foxy_store::superblock::{Found, Superblock};
 use foxy_store::{
-    Beginning, Observer, OpenStoreError, Recovery, SchemeName, Shard, ShardSettings, SizeWish, StoreSettings,
-    StoreStatus,
+    Beginning, Newcomers, Observer, OpenStoreError, Recovery, SchemeName, Shard, ShardSettings, SizeWish,
+    StoreSettings, StoreStatus, WriteBudget,
 };
 use std::fs::File;
 use std::io::Read;
@@ -156,6 +156,7 @@ fn start(settings: &Settings, place: Place<'_>, size: ByteSize, seed: u64) -> Re
             "round-robin" if name.row().grows() => UfsMapping::RoundRobin,
             _ => UfsMapping::Consecutive,
         },
+        write_budget: write_budget(settings, size),
         aufs_queue: settings.aufs_queue,
         diskd_q1: store.q1.unwrap_or(settings.diskd_q1),
         waiting_bytes: waiting_bytes(settings.memory.0),
@@ -190,6 +191,16 @@ fn object_limit(store: ByteSize) -> ByteSize {
     const PART: u64 = 8;
     const LEAST: ByteSize = ByteSize(64 << 20);
     ByteSize(store.0 / PART).max(LEAST)
+}
+
+/// What a store of that size should write, if anything was said of it.
+fn write_budget(settings: &Settings, store: ByteSize) -> Option<WriteBudget> {
+    const PART: u64 = 50;
+    const PART_OF_MEMORY: u64 = 4;
+    let of_memory = settings.memory.0 / PART_OF_MEMORY / (settings.store.len() as u64).max(1);
+    let memory = usize::try_from(of_memory.min(store.0 / PART)).unwrap_or(usize::MAX);
+    let budget = |ByteSize(bytes_a_day)| WriteBudget { bytes_a_day, memory, newcomers: Newcomers::Heavy };
+    settings.write_budget.map(budget)
 }
 
 /// Bytes that may wait for a store, in its mailbox and on their way to disk: little where memory is.

@@ -90,6 +90,8 @@ pub struct Settings {
     pub diskd_q1: usize,
     /// Operations at which a helper process is waited for.
     pub diskd_q2: usize,
+    /// Bytes that the scheme `webcosm` should write in a day; none for all that is put.
+    pub write_budget: Option<ByteSize>,
     /// Larger responses are not stored; none for what each store takes by its size.
     pub object_limit: Option<ByteSize>,
     /// For how long a negative response is fresh that says nothing of it.
@@ -223,6 +225,7 @@ pub fn resolve(written: &Written) -> Result<Settings, Complaints> {
         aufs_writes: set(&written.aufs_writes),
         diskd_q1: set(&written.diskd_q1),
         diskd_q2: set(&written.diskd_q2),
+        write_budget: written.write_budget,
         object_limit: written.object_limit,
         negative_lifetime: set(&written.negative_lifetime),
         memory: set(&written.memory),

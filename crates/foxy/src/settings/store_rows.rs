@@ -1,6 +1,7 @@
 //! Settings that say which stores there are and which of them takes what; their place among the others is in `table`.
 
 use super::kind::{Area, Kind, Preset, Setting};
+use super::rows::size;
 
 /// The stores (R67).
 pub const STORE: Setting = Setting {
@@ -53,4 +54,19 @@ pub const STORE_SELECTION: Setting = Setting {
           17 MiB of memory; for others each store is asked in turn, and a new one is stored only after all other stores have \
           confirmed that they do not have it. Empty a store that comes back after it was left out for a while, and all stores before you go from another selection to `key`: \
           what was replaced meanwhile could be found there again.",
+};
+
+/// What the default engine should write in a day.
+pub const WRITE_BUDGET: Setting = Setting {
+    key: "write-budget",
+    flag: Some("write-budget"),
+    area: Area::Store,
+    kind: size(|w| &mut w.write_budget, 0, 1 << 50),
+    default: Preset::Nothing("everything is written"),
+    doc: "Bytes that each store of the scheme `webcosm` should write in a day, to spare a disk that wears out. \
+          What is not written is saved up, for a day at most. Once the budget is spent and the store has been full, objects new to it that are \
+          large beside the others wait in memory, and are written when they are asked for again; a stop loses those that were not. \
+          All else is written even so, so this is what foxy strives for, not a limit. \
+          What waits takes a fiftieth of the store, and for all stores together at most a quarter of `memory`, beside it. \
+          With 0 the budget is always spent.",
 };

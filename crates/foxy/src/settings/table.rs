@@ -122,6 +122,7 @@ pub static SETTINGS: &[Setting] = &[
         default: Preset::Fixed(&["auto"]),
         doc: "How the disk is read and written.",
     },
+    store_rows::WRITE_BUDGET,
     file_schemes::RECOVERY,
     file_schemes::UFS_MAPPING,
     file_schemes::AUFS_QUEUE,

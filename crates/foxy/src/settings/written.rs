@@ -49,6 +49,7 @@ pub struct Written {
     pub diskd_q1: Option<usize>,
     pub diskd_q2: Option<usize>,
     pub object_limit: Option<ByteSize>,
+    pub write_budget: Option<ByteSize>,
     pub negative_lifetime: Option<Duration>,
     pub memory: Option<ByteSize>,
     pub memory_object_limit: Option<ByteSize>,
