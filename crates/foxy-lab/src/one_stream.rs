@@ -1,4 +1,4 @@
-//! HTTP/2 with one who is asked (RFC 9113): a connection with a single stream. Frames, HPACK and flow control are the library's.
+//! HTTP/2 with one who is asked (RFC 9113): a connection with a single stream at a time. Frames, HPACK and flow control are the library's.
 
 use crate::streams::fields;
 use crate::tls::outbound::Channel;
@@ -6,12 +6,14 @@ use bytes::Bytes;
 use foxy_http::{BodyLength, Method, ResponseHead, framing};
 use h2::client::{Builder, ResponseFuture, SendRequest};
 use std::future::poll_fn;
+use std::task::{Context, Poll, Waker};
 use tokio::task::JoinHandle;
 
 /// Bytes of an answer that may be under way before they were taken.
 const WINDOW: u32 = 1 << 20;
 
-/// What carries a connection; it ends with the exchange.
+/// What carries a connection; it ends with it.
+#[derive(Debug)]
 struct Driver(JoinHandle<()>);
 
 impl Drop for Driver {
@@ -21,9 +23,10 @@ impl Drop for Driver {
 }
 
 /// A connection; dropped, it ends.
+#[derive(Debug)]
 pub struct OneStream {
     sender: SendRequest<Bytes>,
-    _driver: Driver,
+    driver: Driver,
 }
 
 impl OneStream {
@@ -38,7 +41,14 @@ impl OneStream {
         // How the connection ends shows in what comes of its stream.
         let driver = Driver(tokio::task::spawn_local(async move { drop(connection.await) }));
         poll_fn(|context| sender.poll_ready(context)).await?;
-        Ok(Self { sender, _driver: driver })
+        Ok(Self { sender, driver })
+    }
+
+    /// Whether it is there and takes another request; looks without waiting.
+    pub fn is_ready(&mut self) -> bool {
+        // Nobody needs to be woken: whoever asks next says who.
+        let mut context = Context::from_waker(Waker::noop());
+        !self.driver.0.is_finished() && matches!(self.sender.poll_ready(&mut context), Poll::Ready(Ok(())))
     }
 
     /// Sends a request, with its body if it has one.

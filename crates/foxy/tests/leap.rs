@@ -279,8 +279,6 @@ fn what_cannot_be_used_is_refused_in_one_line() {
     refused(&["--proxy", one, "--collector", "127.0.0.1:65535"], 2, "each proxy has a port after this one");
     let far = ["--proxy", one, "--direct", "192.0.2.1:80", "--collector", "127.0.0.1:1"];
     refused(&far, 2, "must have a loopback or private address");
-    let kept = ["--proxy", one, "--connections", "kept", "--protocol", "2"];
-    refused(&kept, 2, "--connections kept: with --protocol 2 each copy has a connection of its own");
     refused(&["--check", "overhead", "--connections", "kept"], 2, "--connections");
     refused(&["--proxy", one, "--requests", "2"], 3, "no proxy answered any request");
 }

@@ -1,19 +1,55 @@
-//! A copy that goes out as HTTP/2 (RFC 9113), on a connection of its own with one stream.
+//! A copy that goes out as HTTP/2 (RFC 9113), as the one stream of a connection of its own or of a kept one.
 
 use super::Failure;
 use super::exchange::{Copying, Reading};
+use super::kept::{Carriage, may_keep};
 use crate::REQUEST_ID;
 use crate::one_stream::{self, OneStream};
 use crate::streams::fields_of;
-use crate::tls::outbound::Channel;
 use foxy_base::clock;
 
+/// Asks on a kept connection where there is one, else on a new one, and keeps it where that is wanted.
+pub async fn exchange(reading: &mut Reading, copying: Copying<'_>) -> Result<(), Failure> {
+    let Copying { means, place, path, asked, .. } = copying;
+    let keep = may_keep(&means.run, asked);
+    let mut kept = keep.then(|| means.kept.take_frames(place, (path, asked))).flatten();
+    loop {
+        let mut stream = match kept.take() {
+            Some(stream) => {
+                reading.is_kept();
+                stream
+            }
+            None => {
+                let channel = reading.connect(copying).await?;
+                reading.within(OneStream::open(channel)).await?.map_err(unanswered)?
+            }
+        };
+        match converse(reading, &mut stream, copying).await {
+            // It was closed while it waited, or as the request came: nobody's fault, and nothing is done yet.
+            Err(Failure::Unanswered) if reading.carriage == Carriage::Kept && reading.first.is_none() => {
+                reading.carriage = Carriage::KeptThenNew;
+            }
+            Ok(()) if keep => {
+                means.kept.put_frames(place, (path, asked), stream);
+                return Ok(());
+            }
+            ended => return ended,
+        }
+    }
+}
+
+fn unanswered(error: h2::Error) -> Failure {
+    failure(&error, Failure::Unanswered)
+}
+
 /// Asks on a connection that is there.
-pub async fn converse(reading: &mut Reading, stream: Channel, copying: Copying<'_>) -> Result<(), Failure> {
+async fn converse(
+    reading: &mut Reading,
+    stream: &mut OneStream,
+    copying: Copying<'_>,
+) -> Result<(), Failure> {
     let message = &copying.asked.message;
     let request = head(copying).ok_or(Failure::NotHttp)?;
-    let unanswered = |error| failure(&error, Failure::Unanswered);
-    let mut stream = reading.within(OneStream::open(stream)).await?.map_err(unanswered)?;
     let response = stream.ask(request, message.body.clone()).map_err(unanswered)?;
     let (parts, mut body) = reading.within(response).await?.map_err(unanswered)?.into_parts();
     reading.first = Some(clock::monotonic());

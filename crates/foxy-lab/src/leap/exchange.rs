@@ -8,7 +8,7 @@ use super::hit::hit;
 use super::kept::{Carriage, may_keep, nothing_behind};
 use super::message;
 use super::relay::{Piece, Tap};
-use super::{Answer, Asked, Framing, Path};
+use super::{Answer, Asked, Framing, Path, Times};
 use crate::Scheme;
 use crate::loss::Loss;
 use crate::tls::outbound::Channel;
@@ -28,25 +28,6 @@ use tokio::time::timeout;
 const FIRST_READ: usize = 16 << 10;
 /// Bytes asked of the socket at a time when there are more.
 const READ: usize = 64 << 10;
-
-/// What an exchange took.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Times {
-    /// Until the connection was there; zero for a kept one.
-    pub connect: Duration,
-    /// Until the first byte of the answer, with the connection.
-    pub first_byte: Duration,
-    /// From the first byte to the last.
-    pub transfer: Duration,
-}
-
-impl Times {
-    /// Until the last byte, or the failure.
-    #[must_use]
-    pub fn whole(&self) -> Duration {
-        self.first_byte + self.transfer
-    }
-}
 
 /// What came of one copy.
 #[derive(Clone, Debug)]
@@ -118,7 +99,7 @@ pub struct Reading {
     head: Option<(ResponseHead, BodyDigest)>,
     bytes: u64,
     tap: Option<Tap>,
-    carriage: Carriage,
+    pub carriage: Carriage,
     broken: Option<DecodeError>,
     framing: Framing,
 }
@@ -144,8 +125,7 @@ impl Reading {
     async fn exchange(&mut self, copying: Copying<'_>) -> Result<(), Failure> {
         let Copying { means, place, path, asked, number } = copying;
         if means.run.outgoing.is_http2(path) {
-            let channel = self.connect(copying).await?;
-            return Box::pin(carried::converse(self, channel, copying)).await;
+            return Box::pin(carried::exchange(self, copying)).await;
         }
         let text = message::text(&means.run, path, asked, number);
         let keep = may_keep(&means.run, asked);
@@ -153,7 +133,7 @@ impl Reading {
         loop {
             let mut channel = match kept.take() {
                 Some(channel) => {
-                    (self.carriage, self.connected) = (Carriage::Kept, Some(self.begun));
+                    self.is_kept();
                     channel
                 }
                 None => self.connect(copying).await?,
@@ -172,8 +152,16 @@ impl Reading {
         }
     }
 
+    /// It goes out on a kept connection, which was there from the beginning.
+    pub fn is_kept(&mut self) {
+        (self.carriage, self.connected) = (Carriage::Kept, Some(self.begun));
+    }
+
     /// A new connection, with TLS where that is asked for.
-    async fn connect(&mut self, Copying { means, path, asked, .. }: Copying<'_>) -> Result<Channel, Failure> {
+    pub async fn connect(
+        &mut self,
+        Copying { means, path, asked, .. }: Copying<'_>,
+    ) -> Result<Channel, Failure> {
         let address = path.address_for(asked).ok_or(Failure::NoConnection)?;
         let connected = self.within(TcpStream::connect(address)).await?;
         let stream = connected.map_err(|_| Failure::NoConnection)?;

@@ -11,6 +11,7 @@ use foxy_workload::Workload;
 use h2::Reason;
 use std::io::Write;
 use std::net::{Ipv4Addr, TcpListener};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::channel;
 
 const HERE: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
@@ -88,6 +89,71 @@ fn resets() -> SocketAddr {
         });
     });
     address
+}
+
+/// A server of HTTP/2 that answers so many streams of a connection, with trailers, and then closes it; it counts connections.
+fn counting(streams: usize) -> (SocketAddr, Arc<AtomicUsize>) {
+    let listener = TcpListener::bind(HERE).expect("bound");
+    let address = listener.local_addr().expect("an address");
+    let count = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&count);
+    std::thread::spawn(move || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+        runtime.block_on(async {
+            listener.set_nonblocking(true).expect("set");
+            let listener = tokio::net::TcpListener::from_std(listener).expect("a listener");
+            while let Ok((client, _)) = listener.accept().await {
+                counted.fetch_add(1, Ordering::Relaxed);
+                tokio::spawn(async move {
+                    let mut frames = h2::server::handshake(client).await.expect("HTTP/2");
+                    let mut left = streams;
+                    while let Some(Ok((_, mut respond))) = frames.accept().await {
+                        let head = http::Response::builder().header("content-length", 2).body(());
+                        let mut body = respond.send_response(head.expect("a head"), false).expect("sent");
+                        body.send_data(Bytes::from_static(b"ok"), false).expect("sent");
+                        let sum = (http::HeaderName::from_static("x-sum"), http::HeaderValue::from(1));
+                        body.send_trailers([sum].into_iter().collect()).expect("sent");
+                        left -= 1;
+                        if left == 0 {
+                            frames.graceful_shutdown();
+                        }
+                    }
+                });
+            }
+        });
+    });
+    (address, count)
+}
+
+#[test]
+fn connections_of_http2_are_kept_for_the_next_request_and_replaced_when_the_proxy_closes_them() {
+    // The probe is asked for twice beforehand: 12 streams on each path.
+    for (streams, connections, kept) in [(100, 1, 10), (4, 3, 8)] {
+        let (address, count) = counting(streams);
+        let mut run = run_of(&[("direct", honest(), Manner::Direct), ("proxy", address, Manner::Reverse)]);
+        (run.outgoing, run.connections) = (Outgoing::http2(&Trust::default()), Connections::Kept);
+        let asked = |path: String| Asked::get("o.test".into(), path, Duration::ZERO);
+        let mut requests = (0..10).map(|number| asked(format!("/{number}")));
+        let probe = asked("/probe".into());
+        let report = super::run(&run, &probe, &mut requests, &mut |_| {}, &mut |_| {}).expect("run");
+        let proxy = &report.paths[1];
+        assert_eq!((proxy.answers, proxy.failed()), (10, 0), "{:?}", proxy.examples);
+        assert_eq!(count.load(Ordering::Relaxed), connections, "of {streams} streams each");
+        let closed = proxy.carriages[Carriage::KeptThenNew as usize];
+        let new = proxy.carriages[Carriage::New as usize] + closed;
+        assert_eq!((proxy.carriages[Carriage::Kept as usize], new), (kept, 10 - kept), "{streams}");
+    }
+}
+
+#[test]
+fn without_being_told_to_each_request_of_http2_has_a_connection_of_its_own() {
+    let (address, count) = counting(100);
+    let mut run = run_of(&[("direct", honest(), Manner::Direct), ("proxy", address, Manner::Reverse)]);
+    run.outgoing = Outgoing::http2(&Trust::default());
+    let asked = || Asked::get("o.test".into(), "/a".into(), Duration::ZERO);
+    let mut requests = std::iter::repeat_with(asked).take(3);
+    super::run(&run, &asked(), &mut requests, &mut |_| {}, &mut |_| {}).expect("run");
+    assert_eq!(count.load(Ordering::Relaxed), 5);
 }
 
 /// A server that says something in HTTP/1 to everybody, and keeps the connection.

@@ -2,6 +2,7 @@
 
 use super::{Asked, Failure, LeapRun, Manner, Path};
 use crate::Scheme;
+use crate::one_stream::OneStream;
 use crate::tls::outbound::Channel;
 use bytes::BytesMut;
 use std::cell::RefCell;
@@ -69,6 +70,8 @@ fn place(path: &Path, asked: &Asked) -> Place {
 #[derive(Debug, Default)]
 struct Waiting {
     channels: VecDeque<(Place, Channel)>,
+    /// Those that HTTP/2 is spoken on.
+    frames: VecDeque<(Place, OneStream)>,
     surplus: u64,
 }
 
@@ -123,6 +126,27 @@ impl Kept {
         Ok(())
     }
 
+    /// One of HTTP/2 that can be asked.
+    pub fn take_frames(&self, path: usize, (to, asked): (&Path, &Asked)) -> Option<OneStream> {
+        let (place, waiting) = (place(to, asked), &mut self.paths.borrow_mut()[path]);
+        loop {
+            let found = waiting.frames.iter().rposition(|(its, _)| *its == place)?;
+            let (_, mut stream) = waiting.frames.remove(found)?;
+            if stream.is_ready() {
+                return Some(stream);
+            }
+        }
+    }
+
+    /// Keeps one of HTTP/2 whose answer has been taken.
+    pub fn put_frames(&self, path: usize, (to, asked): (&Path, &Asked), stream: OneStream) {
+        let frames = &mut self.paths.borrow_mut()[path].frames;
+        frames.push_back((place(to, asked), stream));
+        if frames.len() > self.most {
+            frames.pop_front();
+        }
+    }
+
     /// Closes all; on how many of each path something came behind an answer that had been taken as whole.
     pub fn surplus(&self) -> Vec<u64> {
         let count = |waiting: &mut Waiting| {
@@ -130,6 +154,7 @@ impl Kept {
                 .channels
                 .drain(..)
                 .filter_map(|(_, mut channel)| (state(&mut channel) == State::Surplus).then_some(()));
+            waiting.frames.clear();
             waiting.surplus + late.count() as u64
         };
         self.paths.borrow_mut().iter_mut().map(count).collect()

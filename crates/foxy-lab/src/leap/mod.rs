@@ -32,13 +32,13 @@ mod report;
 pub mod requests;
 #[cfg(test)]
 mod tests;
+mod times;
 #[cfg(test)]
 mod tls_tests;
 pub mod verdict;
 
 pub use class::Class;
 pub use differences::{Meaning, NoiseFloor, PairedDifference, noise_floor, noise_floor_of};
-pub use exchange::Times;
 pub use failure::Failure;
 pub use front::{ClientReport, Front, Refusal, serve};
 pub use group::Numbers;
@@ -51,6 +51,7 @@ pub use passthrough::{Multiplier, PASSTHROUGH, passing_through};
 pub use records::measurable;
 pub use report::{Example, LeapReport, PathReport};
 pub use requests::Asked;
+pub use times::Times;
 pub use verdict::Verdict;
 
 use crate::Wanted;

@@ -45,13 +45,8 @@ pub fn arguments() -> [Arg; 5] {
 /// Arguments that do not go together.
 ///
 /// # Errors
-/// When somebody who is started here has to end TLS and there is no authority; when connections of HTTP/2 are to be kept.
+/// When somebody who is started here has to end TLS and there is no authority.
 pub fn check(matches: &ArgMatches) -> Result<(), Failure> {
-    if is_http2(matches) && connections(matches) == Connections::Kept {
-        return Err(Failure::Unusable(
-            "--connections kept: with --protocol 2 each copy has a connection of its own; leave one of the two out".into(),
-        ));
-    }
     if !matches.get_flag("tls") || matches.contains_id("ca-dir") {
         return Ok(());
     }
