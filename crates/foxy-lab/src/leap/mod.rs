@@ -35,6 +35,8 @@ mod tests;
 mod times;
 #[cfg(test)]
 mod tls_tests;
+#[cfg(test)]
+mod trailers_tests;
 pub mod verdict;
 
 pub use class::Class;

@@ -5,6 +5,7 @@ mod http2_origins;
 mod paying;
 mod secure;
 mod sharing;
+mod trailers;
 mod trouble;
 
 use super::*;
