@@ -1,6 +1,7 @@
 //! What the arguments choose to compare, checked before anything is started.
 
 use super::scenario::{SCENARIOS, Scenario};
+use super::wisconsin;
 use crate::failure::Failure;
 use crate::lab::peers::{Holding, Peer};
 use crate::lab::{descriptors, run};
@@ -77,11 +78,14 @@ pub fn measurable(
     let mut all = Vec::new();
     for scenario in scenarios {
         for (place, name) in names.iter().enumerate() {
-            let model = scenario.workload(quick).model;
             let others: &[&str] = if place == 0 { &names[1..] } else { &[] };
             let with_ratios = |measurable: Measurable| {
                 let ratios = measurable.and(&["{measure}_ratio_to_{other}"]);
                 ratios.choosing("measure", WITH_RATIOS).choosing("other", others.iter().copied())
+            };
+            let Some(model) = scenario.workload(quick).map(|workload| workload.model) else {
+                all.push(with_ratios(wisconsin::measurable(name)).under(scenario.name));
+                continue;
             };
             let mut own =
                 run::measurable(&model, name).and(&["origin_requests_per_request", "resident_bytes"]);

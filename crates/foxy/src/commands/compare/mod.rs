@@ -5,6 +5,7 @@ mod measured;
 mod outputs;
 mod scenario;
 mod trial;
+mod wisconsin;
 
 use crate::failure::Failure;
 use crate::lab::arguments::{bars, count, fail_if, option, path, switch};

@@ -1,6 +1,7 @@
 //! What each workload means for a comparison: how much is asked for, what the proxies may keep, and what is looked at besides
 //! the answers. What can be compared under is one row of [`SCENARIOS`].
 
+use super::wisconsin;
 use crate::lab::fault::FaultKind;
 use crate::lab::peers::Holding;
 use foxy_base::ByteSize;
@@ -10,13 +11,22 @@ use foxy_workload::{Model, Objects, Workload};
 
 const MEGABYTE: u64 = 1 << 20;
 
+/// What proxies are put under.
+#[derive(Clone, Copy, Debug)]
+enum Work {
+    /// The load of the workload of that name.
+    Load(&'static str),
+    /// A point of the Wisconsin Proxy Benchmark, which sends and counts in its own way.
+    Wisconsin,
+}
+
 /// A workload as proxies are compared under it.
 #[derive(Clone, Copy, Debug)]
 pub struct Scenario {
     /// Its name: that of the workload, or of what goes wrong meanwhile.
     pub name: &'static str,
-    /// The workload's name.
-    workload: &'static str,
+    /// What it is.
+    work: Work,
     /// How many objects, in a full comparison and in a quick one; other models say that themselves.
     objects: [u64; 2],
     /// What a proxy may keep on disk, in a full comparison and in a quick one.
@@ -42,7 +52,7 @@ pub struct Scenario {
 /// The plainest; the others say in what they differ from it.
 const ZIPF: Scenario = Scenario {
     name: "zipf",
-    workload: "zipf",
+    work: Work::Load("zipf"),
     objects: [10_000, 10_000],
     disk: [ByteSize(512 * MEGABYTE); 2],
     memory: ByteSize(256 * MEGABYTE),
@@ -58,7 +68,7 @@ const ZIPF: Scenario = Scenario {
 /// Objects on disk, more than memory holds.
 const DISK_HIT: Scenario = Scenario {
     name: "disk-hit",
-    workload: "disk-hit",
+    work: Work::Load("disk-hit"),
     objects: [60_000, 10_000],
     disk: [ByteSize(1536 * MEGABYTE), ByteSize(256 * MEGABYTE)],
     memory: ByteSize(32 * MEGABYTE),
@@ -80,20 +90,26 @@ const FAULT: Scenario = Scenario {
 
 /// Everything that proxies can be compared under. Sizes are a part of ANCHORS' M1, M2, D1C, F1 and L1 that a machine of
 /// two cores gets through in minutes; their proportions are kept.
-pub const SCENARIOS: [Scenario; 11] = [
-    Scenario { name: "memory-hit", workload: "memory-hit", objects: [1, 1], system_calls: true, ..ZIPF },
+pub const SCENARIOS: [Scenario; 12] = [
+    Scenario {
+        name: "memory-hit",
+        work: Work::Load("memory-hit"),
+        objects: [1, 1],
+        system_calls: true,
+        ..ZIPF
+    },
     ZIPF,
     DISK_HIT,
     Scenario {
         name: "small",
-        workload: "small",
+        work: Work::Load("small"),
         objects: [200_000, 100_000],
         memory: ByteSize(8 * MEGABYTE),
         ..DISK_HIT
     },
     Scenario {
         name: "fill",
-        workload: "fill",
+        work: Work::Load("fill"),
         objects: [98_304, 16_384],
         disk: [ByteSize(384 * MEGABYTE), ByteSize(64 * MEGABYTE)],
         memory: ByteSize(32 * MEGABYTE),
@@ -103,19 +119,27 @@ pub const SCENARIOS: [Scenario; 11] = [
     },
     Scenario {
         name: "large",
-        workload: "large",
+        work: Work::Load("large"),
         objects: [4, 2],
         times: 5,
         disk: [ByteSize(2048 * MEGABYTE); 2],
         memory: ByteSize(1024 * MEGABYTE),
         ..ZIPF
     },
-    Scenario { name: "table3", workload: "table3", times: 6, ..ZIPF },
+    Scenario { name: "table3", work: Work::Load("table3"), times: 6, ..ZIPF },
     Scenario {
         name: "polymix-4",
-        workload: "polymix-4",
+        work: Work::Load("polymix-4"),
         disk: [ByteSize(64 * MEGABYTE), ByteSize(32 * MEGABYTE)],
         memory: ByteSize(32 * MEGABYTE),
+        ..ZIPF
+    },
+    Scenario {
+        name: "wpb",
+        work: Work::Wisconsin,
+        disk: [ByteSize(64 * MEGABYTE), ByteSize(16 * MEGABYTE)],
+        memory: ByteSize(32 * MEGABYTE),
+        holding: Holding::Disk,
         ..ZIPF
     },
     Scenario { name: "origin-down", fault: Some(FaultKind::OriginDown), ..FAULT },
@@ -132,9 +156,10 @@ impl Scenario {
         SCENARIOS.into_iter().find(|scenario| scenario.name == name)
     }
 
-    /// The workload itself, of this size.
-    pub fn workload(&self, quick: bool) -> Workload {
-        let workload = Workload::find(self.workload).expect("every scenario's workload is known");
+    /// The workload itself, of this size; none for what is no load.
+    pub fn workload(&self, quick: bool) -> Option<Workload> {
+        let Work::Load(name) = self.work else { return None };
+        let workload = Workload::find(name).expect("every scenario's workload is known");
         let count = self.objects[usize::from(quick)];
         let warm_up = self.fault.is_none();
         let mut workload = workload.with_objects(|objects| Objects {
@@ -147,12 +172,14 @@ impl Scenario {
             (knobs.peak_rate, knobs.fill_rate, knobs.time_scale) = (rate, rate, scale);
             knobs.cache_size = cache * u64::from(scale);
         }
-        workload
+        Some(workload)
     }
 
     /// Whether requests come as fast as they are answered: what is compared unless something else is asked for.
     pub fn is_at_full_speed(&self) -> bool {
-        self.pace(&self.workload(true)) == Pace::Closed && self.workload(true).objects().is_some()
+        let at_full_speed =
+            |workload: Workload| self.pace(&workload) == Pace::Closed && workload.objects().is_some();
+        self.workload(true).is_some_and(at_full_speed)
     }
 
     /// When its requests begin.
@@ -167,7 +194,11 @@ impl Scenario {
     /// How many connections its load may have to the proxy, where the arguments ask for so many clients; and what asks for them.
     pub fn connections(&self, quick: bool, clients: usize) -> (u64, String) {
         let under = |count: u32, who: &str| format!("--workload {}: {count} {who}", self.name);
-        match self.workload(quick).model {
+        let Some(workload) = self.workload(quick) else {
+            let clients = wisconsin::point(quick).clients;
+            return (clients.into(), under(clients, "clients"));
+        };
+        match workload.model {
             Model::Objects(_) | Model::Trace(_) => (clients as u64, format!("--clients {clients}")),
             Model::Table3(knobs) => (u64::from(knobs.clients), under(knobs.clients, "clients")),
             Model::PolyMix4(knobs) => {
@@ -191,7 +222,7 @@ mod tests {
         for quick in [false, true] {
             for scenario in SCENARIOS {
                 let workload = scenario.workload(quick);
-                let Some(objects) = workload.objects() else { continue };
+                let Some(objects) = workload.as_ref().and_then(Workload::objects) else { continue };
                 let bytes = objects.objects * objects.size;
                 match scenario.holding {
                     Holding::Memory => assert!(bytes <= scenario.memory.0, "{}", scenario.name),

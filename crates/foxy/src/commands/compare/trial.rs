@@ -3,6 +3,7 @@
 
 use super::measured::Measured;
 use super::scenario::Scenario;
+use super::wisconsin;
 use crate::lab::fault::FaultKind;
 use crate::lab::mounts::{FileSystem, LoopMount};
 use crate::lab::peers::memory_limit::MemoryLimit;
@@ -88,8 +89,13 @@ pub fn run(trial: &Trial, context: &Context) -> Result<Found, String> {
     let options = load_options(trial, context, description.listen);
     let (target, host) = (description.listen, context.origin.address());
     ready::wait_until_ready(&mut running, trial.peer.name, (target, host), &context.interrupted)?;
-    let measured = Measured { trial, context, options, cache: description.cache() };
-    let result = measured.all(&mut running, &mut notes);
+    let result = match options {
+        Some(options) => {
+            let measured = Measured { trial, context, options, cache: description.cache() };
+            measured.all(&mut running, &mut notes)
+        }
+        None => wisconsin::measure(trial, context, &mut running, target),
+    };
     let ended = running.ended();
     running.stop();
     match (result, ended) {
@@ -124,8 +130,9 @@ fn describe(trial: &Trial, context: &Context, folder: &Path) -> Result<Descripti
     })
 }
 
-fn load_options(trial: &Trial, context: &Context, target: SocketAddr) -> LoadOptions {
-    let workload = trial.scenario.workload(context.quick);
+/// The load that the proxy is put under; none for what is no load.
+fn load_options(trial: &Trial, context: &Context, target: SocketAddr) -> Option<LoadOptions> {
+    let workload = trial.scenario.workload(context.quick)?;
     let stop = match workload.objects() {
         Some(Objects { popularity: Popularity::AllNew, objects, .. }) => Stop::Requests(*objects),
         _ => Stop::After(trial.scenario.times * context.time),
@@ -137,5 +144,5 @@ fn load_options(trial: &Trial, context: &Context, target: SocketAddr) -> LoadOpt
         Model::Table3(knobs) => knobs.clients as usize,
         Model::Objects(_) | Model::PolyMix4(_) | Model::Trace(_) => context.clients,
     };
-    LoadOptions { clients, stop, pace, seed, ..LoadOptions::new(target, mode, workload) }
+    Some(LoadOptions { clients, stop, pace, seed, ..LoadOptions::new(target, mode, workload) })
 }
