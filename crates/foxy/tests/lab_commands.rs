@@ -214,6 +214,27 @@ fn a_peak_is_searched_of_a_proxy_that_is_started_for_it() {
 }
 
 #[test]
+fn a_proxy_that_is_started_is_held_to_the_cores_it_is_given_or_the_search_says_why_not() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let [workload, file] = ["mine.toml", "run.jsonl"].map(|name| folder.path().join(name));
+    std::fs::write(&workload, PEAK).expect("written");
+    let mut command =
+        command(&["peak", "--start", "foxy", "--cores", "0.05", "--sample", "0.3", "--limit", "1"]);
+    command.arg("--workload").arg(&workload).arg("--folder").arg(folder.path()).arg("--json").arg(&file);
+    let (code, _, err) = ended(&mut command);
+    if code == Some(3) && file.exists() {
+        let records = records(&file);
+        let set_up = records.iter().find(|record| record["kind"] == "subject").expect("how it was set up");
+        let notes = set_up["notes"].as_array().expect("notes");
+        assert!(notes.iter().any(|note| note == "held to 0.05 cores by a control group"), "{notes:?}");
+    } else {
+        let expected = ["that takes root", "there are no control groups for the processor here"]
+            .map(|why| format!("--start foxy: --cores 0.05: {why}"));
+        assert!(expected.iter().any(|expected| err.contains(expected)), "{err}");
+    }
+}
+
+#[test]
 fn a_load_whose_proxy_ends_in_the_middle_keeps_what_was_measured_and_says_so() {
     let (origin, folder) = (Serving::origin(), tempfile::tempdir().expect("a folder"));
     let proxy = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");

@@ -6,7 +6,7 @@ use super::scenario::Scenario;
 use super::wisconsin;
 use crate::lab::fault::FaultKind;
 use crate::lab::mounts::{FileSystem, LoopMount};
-use crate::lab::peers::memory_limit::MemoryLimit;
+use crate::lab::peers::control_group::{ControlGroup, Limit};
 use crate::lab::peers::process::Running;
 use crate::lab::peers::{Description, Peer, Plan, ready};
 use crate::lab::temporary::Temporary;
@@ -78,7 +78,7 @@ pub fn run(trial: &Trial, context: &Context) -> Result<Found, String> {
     let description = describe(trial, context, folder.path())?;
     let plan = (trial.peer.plan)(&description);
     let mut notes = Vec::new();
-    let limit = trial.scenario.limit.and_then(|limit| match MemoryLimit::new(limit) {
+    let limit = trial.scenario.limit.and_then(|limit| match ControlGroup::new(Limit::Memory(limit)) {
         Ok(limit) => Some(limit),
         Err(why) => {
             notes.push(format!("{}: memory was not limited: {why}", trial.scenario.name));

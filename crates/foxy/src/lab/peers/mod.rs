@@ -3,9 +3,9 @@
 
 mod apache;
 pub mod choice;
+pub mod control_group;
 mod foxy;
 mod helper;
-pub mod memory_limit;
 mod nginx;
 pub mod process;
 pub mod ready;

@@ -1,7 +1,7 @@
 //! A proxy that runs: started as its plan says in a folder and a process group of its own, and ended with everything that it
 //! started. It never touches a process that it did not start.
 
-use super::memory_limit::MemoryLimit;
+use super::control_group::ControlGroup;
 use super::usage::{self, Usage};
 use super::{Description, Peer, Plan, helper};
 use crate::process_table::{Process, family, left_of_group};
@@ -54,7 +54,7 @@ impl Running {
         program: &Path,
         description: &Description,
         plan: &Plan,
-        limit: Option<&MemoryLimit>,
+        limit: Option<&ControlGroup>,
     ) -> Result<Self, String> {
         let failed = |what: &str, error: io::Error| format!("{}: {what}: {error}", peer.name);
         let user = if peer.is_foxy() { Ok(None) } else { unprivileged() };

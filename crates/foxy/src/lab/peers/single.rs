@@ -1,6 +1,7 @@
 //! One proxy that a command starts to put its load on: set up from the same neutral description as those of `foxy compare`, in front
 //! of an origin of this program, and ended with the command.
 
+use super::control_group::{ControlGroup, Limit};
 use super::spent::Moment;
 use super::up::Up;
 use super::{Description, Disks, Holding, Peer, choice, ready};
@@ -14,8 +15,12 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 
+/// The least and the most cores that a proxy can be held to.
+const LEAST_CORES: f64 = 0.01;
+const MOST_CORES: f64 = 1024.0;
+
 /// The arguments of a command that may start its proxy; `instead` are those that say where one is that runs already.
-pub fn arguments(instead: &'static [&'static str]) -> [Arg; 3] {
+pub fn arguments(instead: &'static [&'static str]) -> [Arg; 4] {
     let names = super::PEERS.map(|peer| peer.name);
     // Refused beside `instead` by itself: an argument that --start would be refused beside does not miss it.
     let only = |argument: Arg| argument.requires("start").conflicts_with_all(instead);
@@ -29,6 +34,14 @@ pub fn arguments(instead: &'static [&'static str]) -> [Arg; 3] {
                 .default_value("32MiB"),
         ),
         only(
+            option(
+                "cores",
+                "N",
+                "With --start, hold it to so many cores, such as 0.05, once it is up, so that who asks is not the limit; takes root",
+            )
+            .value_parser(cores),
+        ),
+        only(
             choice::folder_argument()
                 .action(ArgAction::Append)
                 .help("Where it keeps its files while it runs, the system's temporary folder; several folders get a cache each"),
@@ -36,10 +49,30 @@ pub fn arguments(instead: &'static [&'static str]) -> [Arg; 3] {
     ]
 }
 
+/// Holds a proxy to so many cores, and says so where it is said how it was set up.
+fn hold_to(cores: f64, up: &mut Up, set_up: &mut Record) -> Result<ControlGroup, String> {
+    let group = ControlGroup::new(Limit::Cores(cores))?;
+    up.hold_in(&group)?;
+    if let Record::Subject(subject) = set_up {
+        subject.notes.push(format!("held to {cores} cores by a control group"));
+    }
+    Ok(group)
+}
+
+/// A number of cores that a control group can give.
+fn cores(text: &str) -> Result<f64, String> {
+    let number = text.parse().ok().filter(|number| (LEAST_CORES..=MOST_CORES).contains(number));
+    number.ok_or_else(|| {
+        format!("a number of cores from {LEAST_CORES} to {MOST_CORES} is needed, such as 0.05")
+    })
+}
+
 /// A proxy that runs; dropped, it is ended, and its folder removed.
 pub struct Single {
     up: Up,
     set_up: Record,
+    // Removed once the processes in it have ended.
+    _group: Option<ControlGroup>,
     _folders: Vec<Temporary>,
 }
 
@@ -79,9 +112,16 @@ impl Single {
         };
         let what = (origin, workload);
         let started = Up::start((&peer, &program, name), &description, what, folders[0].path(), interrupted);
-        let (mut up, set_up) = started.map_err(failed)?;
+        let (mut up, mut set_up) = started.map_err(failed)?;
+        let group = match matches.get_one("cores") {
+            Some(&cores) => Some(
+                hold_to(cores, &mut up, &mut set_up)
+                    .map_err(|why| failed(format!("--cores {cores}: {why}")))?,
+            ),
+            None => None,
+        };
         up.begin();
-        Ok(Some(Self { up, set_up, _folders: folders }))
+        Ok(Some(Self { up, set_up, _group: group, _folders: folders }))
     }
 
     /// What it is called.

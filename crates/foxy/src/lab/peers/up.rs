@@ -1,9 +1,11 @@
 //! A proxy that is up, from its start to its end: how it was set up, and what it used meanwhile.
 
+use super::control_group::ControlGroup;
 use super::process::Running;
 use super::spent::Moment;
 use super::{Description, Peer, ready, set_up};
 use foxy_report::{Measure, Record};
+use rustix::io::Errno;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
@@ -70,6 +72,22 @@ impl Up {
     /// What it, and the devices below its cache, have done until now; none when it has ended.
     pub fn moment(&mut self) -> Option<Moment> {
         Some(Moment::now(self.running.usage()?, &self.caches))
+    }
+
+    /// Puts it into a control group, with all that it has started and will start.
+    ///
+    /// # Errors
+    /// What the kernel says, in one line.
+    pub fn hold_in(&mut self, group: &ControlGroup) -> Result<(), String> {
+        for process in self.running.processes() {
+            match group.hold(process) {
+                Err(error) if error.raw_os_error() != Some(Errno::SRCH.raw_os_error()) => {
+                    return Err(format!("it cannot be limited: {error}"));
+                }
+                _held_or_ended_meanwhile => {}
+            }
+        }
+        Ok(())
     }
 
     /// It is measured from now on.

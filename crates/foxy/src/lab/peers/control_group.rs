@@ -1,0 +1,136 @@
+//! A limit on what a proxy's processes take together: a control group of its own, of either version. Without one on memory, page
+//! cache and all, a disk cache that fits the page cache is measured as a memory cache; one on the processor makes a proxy slower than the
+//! generator that shares its machine.
+
+use foxy_base::ByteSize;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Where control groups of the second version are mounted.
+const UNIFIED: &str = "/sys/fs/cgroup";
+/// The shortest share of the processor that the kernel gives at a time, and over how long it is counted unless it would be less, in µs.
+const SHORTEST_SHARE: f64 = 1000.0;
+const PERIOD: f64 = 20_000.0;
+
+/// What is limited.
+#[derive(Clone, Copy, Debug)]
+pub enum Limit {
+    /// Memory with page cache.
+    Memory(ByteSize),
+    /// Time of the processor, in cores.
+    Cores(f64),
+}
+
+impl Limit {
+    /// Where groups for it may be, and what is written to which of their files.
+    fn places(self) -> [(&'static str, Vec<(&'static str, String)>); 2] {
+        match self {
+            Self::Memory(size) => [
+                (UNIFIED, vec![("memory.max", size.0.to_string())]),
+                ("/sys/fs/cgroup/memory", vec![("memory.limit_in_bytes", size.0.to_string())]),
+            ],
+            Self::Cores(cores) => {
+                let period = PERIOD.max(SHORTEST_SHARE / cores).round();
+                let share = (period * cores).round();
+                [
+                    (UNIFIED, vec![("cpu.max", format!("{share} {period}"))]),
+                    (
+                        "/sys/fs/cgroup/cpu",
+                        vec![
+                            ("cpu.cfs_period_us", period.to_string()),
+                            ("cpu.cfs_quota_us", share.to_string()),
+                        ],
+                    ),
+                ]
+            }
+        }
+    }
+
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Memory(_) => "memory",
+            Self::Cores(_) => "the processor",
+        }
+    }
+}
+
+/// A control group with a limit; dropped, it is removed. Processes must have left it by then.
+#[derive(Debug)]
+pub struct ControlGroup {
+    folder: PathBuf,
+}
+
+impl ControlGroup {
+    /// Makes the group.
+    ///
+    /// # Errors
+    /// Why it cannot be had here, in a few words.
+    pub fn new(limit: Limit) -> Result<Self, String> {
+        let mut why = format!("there are no control groups for {} here", limit.name());
+        for (place, files) in limit.places() {
+            match Self::below(Path::new(place), &files) {
+                Ok(group) => return Ok(group),
+                Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                    why = "that takes root".to_owned();
+                }
+                Err(_) => {}
+            }
+        }
+        Err(why)
+    }
+
+    fn below(place: &Path, files: &[(&str, String)]) -> io::Result<Self> {
+        let folder = place.join(format!("foxy-lab-{}", std::process::id()));
+        std::fs::create_dir(&folder)?;
+        let group = Self { folder };
+        for (name, text) in files {
+            // A file that is not there is not made: the kernel says so, and the group is removed again.
+            std::fs::OpenOptions::new().write(true).open(group.folder.join(name)).and_then(|mut file| {
+                use std::io::Write;
+                file.write_all(text.as_bytes())
+            })?;
+        }
+        Ok(group)
+    }
+
+    /// Puts a process into the group, and with it all that it starts from now on.
+    ///
+    /// # Errors
+    /// What the kernel says.
+    pub fn hold(&self, process: u32) -> io::Result<()> {
+        std::fs::write(self.folder.join("cgroup.procs"), process.to_string())
+    }
+}
+
+impl Drop for ControlGroup {
+    fn drop(&mut self) {
+        // Processes that have just ended leave the group a moment later.
+        for _ in 0..100 {
+            if std::fs::remove_dir(&self.folder).is_ok() {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_share_of_the_processor_is_shorter_than_the_kernel_gives() {
+        for (cores, quota, period) in [
+            (0.05, "1000", "20000"),
+            (0.01, "1000", "100000"),
+            (0.5, "10000", "20000"),
+            (3.0, "60000", "20000"),
+        ] {
+            let [(_, second), (_, first)] = Limit::Cores(cores).places();
+            assert_eq!(second, [("cpu.max", format!("{quota} {period}"))], "{cores}");
+            let expected = [("cpu.cfs_period_us", period.to_owned()), ("cpu.cfs_quota_us", quota.to_owned())];
+            assert_eq!(first, expected, "{cores}");
+        }
+    }
+}
