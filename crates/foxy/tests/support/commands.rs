@@ -86,3 +86,22 @@ impl Drop for Serving {
         let _ended_already = self.child.wait();
     }
 }
+
+/// A command against an origin, as if that were a forward proxy, with a workload file of these lines; its records.
+pub fn run_workload(name: &str, lines: &str, more: &[&str]) -> Vec<serde_json::Value> {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (workload, file) = (folder.path().join("mine.toml"), folder.path().join("run.jsonl"));
+    std::fs::write(&workload, lines).expect("written");
+    let origin = Serving::origin();
+    let mut command = command(&[name, "--proxy", &origin.address, "--origin", &origin.address]);
+    command.arg("--workload").arg(workload).arg("--json").arg(&file).args(more);
+    let (code, _, err) = ended(&mut command);
+    assert_eq!(code, Some(0), "{err}");
+    records(&file)
+}
+
+/// The value of the first measure of that name.
+pub fn value(records: &[serde_json::Value], name: &str) -> f64 {
+    let record = records.iter().find(|record| record["name"] == name);
+    record.unwrap_or_else(|| panic!("no {name}"))["value"].as_f64().expect("a number")
+}
