@@ -166,6 +166,9 @@ async fn read<P>(
                 let to = entrance::tunnel(hall.front.certificates.as_ref(), &head, within);
                 return Ok(Some(to.map(Came::Connect).map_err(Refusal::from)));
             }
+            Ok(Some(RequestEvent::Head(_, BodyLength::Length(length)))) if length > LARGEST_BODY as u64 => {
+                return Ok(Some(Err(Refusal::BodyTooLarge)));
+            }
             Ok(Some(RequestEvent::Head(head, length))) => {
                 let asked = match admit(hall, &head, peer, within) {
                     Ok(asked) => asked,

@@ -181,8 +181,13 @@ fn what_is_not_to_be_asked_is_refused_by_name_and_counted() {
         Refusal::MethodNotAllowed,
     );
     check(Front { authority: None, ..front() }, 8, "GET / HTTP/1.0\r\n\r\n", Refusal::NoHost);
-    let long = format!("POST / HTTP/1.1\r\nContent-Length: {}\r\n{LAST}", 2 << 20);
-    check(front(), 8, &format!("{long}{}", "x".repeat((1 << 20) + 1)), Refusal::BodyTooLarge);
+    let long = (1 << 20) + 1;
+    let chunk = format!("{long:x}\r\n{}", "x".repeat(long));
+    let chunked = format!("POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n{LAST}{chunk}");
+    check(front(), 8, &chunked, Refusal::BodyTooLarge);
+    // What says so beforehand is not waited for.
+    let said = format!("POST / HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: {long}\r\n{LAST}");
+    check(front(), 8, &said, Refusal::BodyTooLarge);
 }
 
 #[test]
