@@ -1,5 +1,6 @@
 //! The Multiplier over HTTP/2, towards proxies and towards clients, against servers in this process.
 
+use super::passthrough::TIME_LIMIT;
 use super::tests::{honest, run_of, server, whole};
 use super::*;
 use crate::load::{LoadOptions, Mode, Protocol, Stop};
@@ -32,7 +33,7 @@ fn through(tls: bool) {
     let port = if tls { &secure } else { &plain }.address().port();
     let to = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
     let (certificates, proxy_trust) = authority();
-    let proxy = Multiplier::pass_through_tls(None, Some(certificates), Outgoing::new(&trusted));
+    let proxy = Multiplier::pass_through_tls(None, Some(certificates), Outgoing::new(&trusted), TIME_LIMIT);
     let proxy = proxy.expect("started");
     let mut trust = trusted.clone();
     trust.add_all(&proxy_trust);

@@ -1,5 +1,6 @@
 //! Kept connections, against servers in this process that keep them, and some that do not.
 
+use super::passthrough::TIME_LIMIT;
 use super::tests::{honest, run_of, whole};
 use super::*;
 use crate::Scheme;
@@ -180,8 +181,8 @@ fn a_kept_tunnel_carries_requests_for_its_own_server_alone() {
     let (secure, mut trust) = origin();
     let to = SocketAddr::from((Ipv4Addr::LOCALHOST, secure.address().port()));
     let (certificates, own) = authority();
-    let proxy =
-        Multiplier::pass_through_tls(None, Some(certificates), Outgoing::new(&trust)).expect("started");
+    let proxy = Multiplier::pass_through_tls(None, Some(certificates), Outgoing::new(&trust), TIME_LIMIT)
+        .expect("started");
     trust.add_all(&own);
     let mut run = run_of(&[("direct", to, Manner::Direct), ("proxy", proxy.address(), Manner::Forward)]);
     (run.outgoing, run.connections) = (Outgoing::new(&trust), Connections::Kept);

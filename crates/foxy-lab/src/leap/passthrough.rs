@@ -16,6 +16,9 @@ use std::time::Duration;
 /// What its path is called.
 pub const PASSTHROUGH: &str = "passthrough";
 
+/// After how long it gives an exchange up, unless told otherwise.
+pub const TIME_LIMIT: Duration = Duration::from_secs(60);
+
 /// How it runs: every request goes to `parent`, or without one to the near address that it names.
 #[must_use]
 pub fn passing_through(parent: Option<SocketAddr>, interrupted: Arc<AtomicBool>) -> LeapRun {
@@ -27,7 +30,7 @@ pub fn passing_through(parent: Option<SocketAddr>, interrupted: Arc<AtomicBool>)
         paths: vec![Path { name: PASSTHROUGH.into(), address, manner }],
         pace: Pace::Closed(1),
         stagger: Duration::ZERO,
-        time_limit: Duration::from_secs(60),
+        time_limit: TIME_LIMIT,
         most_in_flight: 1024,
         numbers: None,
         outgoing: Outgoing::default(),
@@ -64,10 +67,11 @@ impl Multiplier {
     /// # Errors
     /// As [`Multiplier::start`].
     pub fn pass_through(parent: Option<SocketAddr>) -> io::Result<Self> {
-        Self::pass_through_tls(parent, None, Outgoing::default())
+        Self::pass_through_tls(parent, None, Outgoing::default(), TIME_LIMIT)
     }
 
-    /// One that ends the TLS of its clients with `certificates` and asks for their `https` URLs over TLS.
+    /// One that ends the TLS of its clients with `certificates` and asks for their `https` URLs over TLS, and gives an exchange up
+    /// after `time_limit`, which is also how long it may take to stop.
     ///
     /// # Errors
     /// As [`Multiplier::start`].
@@ -75,11 +79,12 @@ impl Multiplier {
         parent: Option<SocketAddr>,
         certificates: Option<Certificates>,
         outgoing: Outgoing,
+        time_limit: Duration,
     ) -> io::Result<Self> {
         let authority = parent.map(|parent| parent.to_string());
         let any_host = parent.is_some();
         let front = Front { authority, any_host, certificates, ..Front::here()? };
-        Self::start(LeapRun { outgoing, ..passing_through(parent, Arc::default()) }, front)
+        Self::start(LeapRun { outgoing, time_limit, ..passing_through(parent, Arc::default()) }, front)
     }
 
     /// Where clients find it.
@@ -114,6 +119,8 @@ mod tests {
     use super::*;
     use crate::leap::tests::{honest, run_of};
     use crate::leap::{Asked, Verdict};
+    use std::io::{Read, Write};
+    use std::net::{TcpListener, TcpStream};
 
     /// With a parent whatever is asked for goes there; without one to the address that a request names.
     #[test]
@@ -130,5 +137,18 @@ mod tests {
             assert_eq!(report.paths[1].count(Verdict::Ok), 2, "{:?}", report.paths[1].examples);
             assert_eq!(proxy.stop().expect("served").paths[0].answers, 4);
         }
+    }
+
+    #[test]
+    fn an_exchange_is_given_up_when_the_time_that_it_is_told_is_over() {
+        let silent = TcpListener::bind("127.0.0.1:0").expect("a free port");
+        let origin = silent.local_addr().expect("bound");
+        let (limit, outgoing) = (Duration::from_millis(20), Outgoing::default());
+        let proxy = Multiplier::pass_through_tls(Some(origin), None, outgoing, limit).expect("started");
+        let mut client = TcpStream::connect(proxy.address()).expect("connected");
+        client.write_all(b"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n").expect("sent");
+        let mut answer = String::new();
+        client.read_to_string(&mut answer).expect("text");
+        assert!(answer.starts_with("HTTP/1.1 504 "), "{answer}");
     }
 }

@@ -1,5 +1,6 @@
 //! The Multiplier over TLS, towards paths and towards clients, against servers in this process.
 
+use super::passthrough::TIME_LIMIT;
 use super::tests::run_of;
 use super::*;
 use crate::tls::by_hand::{authority, origin, secure, trusting};
@@ -34,7 +35,8 @@ fn copies_go_through_tunnels_and_to_servers_that_speak_tls_and_all_answer_alike(
     let to = here(origin.address().port());
     let proxy = |parent| {
         let outgoing = Outgoing::new(&trusted);
-        Multiplier::pass_through_tls(parent, Some(certificates.clone()), outgoing).expect("started")
+        Multiplier::pass_through_tls(parent, Some(certificates.clone()), outgoing, TIME_LIMIT)
+            .expect("started")
     };
     let (forward, reverse) = (proxy(None), proxy(Some(to)));
     let mut run = run_of(&[

@@ -42,8 +42,12 @@ fn origins_are_asked_in_http2_by_prior_knowledge_and_every_byte_is_right() {
 fn origins_are_asked_in_http2_within_tls_and_every_byte_is_right() {
     let verifying = Verifying::start(OriginOptions { listen: HERE, threads: 1 }).expect("started");
     let (certificates, trust) = authority();
-    let speaks =
-        Multiplier::pass_through_tls(Some(verifying.address()), Some(certificates), Outgoing::default());
+    let speaks = Multiplier::pass_through_tls(
+        Some(verifying.address()),
+        Some(certificates),
+        Outgoing::default(),
+        Duration::from_secs(60),
+    );
     let speaks = speaks.expect("started");
     let collector = collector(2, |options| (options.origin_http2, options.trust) = (true, trust));
     check(&collector, &format!("https://{}", speaks.address()));

@@ -141,7 +141,8 @@ fn passthrough(
     let Some(place) = proxies.last_mut().filter(|_| arguments::has_passthrough(matches)) else {
         return Ok(None);
     };
-    let started = Multiplier::pass_through_tls(parent, certificates::of(matches)?, outgoing)
+    let time_limit = *matches.get_one("time-limit").expect("has a default");
+    let started = Multiplier::pass_through_tls(parent, certificates::of(matches)?, outgoing, time_limit)
         .map_err(|error| Failure::Failed(format!("leap: no pass-through proxy: {error}")))?;
     place.address = started.address();
     Ok(Some(started))
