@@ -29,15 +29,12 @@ pub fn run(
     progress: &mut dyn FnMut(u64),
 ) -> io::Result<LeapReport> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let used = clock::thread_processor_time();
-    let mut report = LocalSet::new().block_on(&runtime, async {
+    LocalSet::new().block_on(&runtime, async {
         let mut judging = Judging::new(run)?;
         judging.learn(probe).await;
         judging.drive(requests, log, progress).await;
-        Ok::<_, io::Error>(judging.finish())
-    })?;
-    report.generator = clock::thread_processor_time().saturating_sub(used);
-    Ok(report)
+        Ok(judging.finish())
+    })
 }
 
 impl Judging {
@@ -49,7 +46,7 @@ impl Judging {
     ) {
         let (ends, mut ended) = mpsc::unbounded_channel();
         let means = Rc::clone(&self.means);
-        let started = clock::monotonic();
+        let (started, used) = (clock::monotonic(), clock::thread_processor_time());
         let (mut number, mut in_flight, mut next) = (0, 0, requests.next());
         loop {
             next = next.filter(|_| !self.means.run.interrupted.load(Ordering::Relaxed));
@@ -91,6 +88,7 @@ impl Judging {
             }
         }
         self.report.elapsed = clock::monotonic().since(started);
+        self.report.generator = clock::thread_processor_time().saturating_sub(used);
     }
 
     /// When a request should begin; none when it begins as soon as there is room.

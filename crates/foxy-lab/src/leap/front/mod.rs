@@ -189,8 +189,7 @@ pub fn serve(
     front.listener.set_nonblocking(true)?;
     let address = front.listener.local_addr()?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let used = clock::thread_processor_time();
-    let mut report = LocalSet::new().block_on(&runtime, async {
+    LocalSet::new().block_on(&runtime, async {
         let mut judging = Judging::new(run)?;
         let (ends, mut ended) = unbounded_channel();
         let hall = Rc::new(Hall::new(Rc::clone(&judging.means), front, address, ends));
@@ -199,7 +198,7 @@ pub fn serve(
             judging.learn(probe).await;
         }
         let accepting = tokio::task::spawn_local(accept(listener, Rc::clone(&hall)));
-        let started = clock::monotonic();
+        let (started, used) = (clock::monotonic(), clock::thread_processor_time());
         loop {
             tokio::select! {
                 biased;
@@ -215,6 +214,7 @@ pub fn serve(
                 accepting.abort();
                 if hall.in_flight.get() + hall.answering.get() == 0 && ended.is_empty() {
                     judging.report.elapsed = elapsed;
+                    judging.report.generator = clock::thread_processor_time().saturating_sub(used);
                     break;
                 }
             }
@@ -224,10 +224,8 @@ pub fn serve(
         report.refused =
             counts.refused(Refusal::TooManyRequests) + counts.refused(Refusal::TooManyConnections);
         report.clients = Some(counts);
-        Ok::<_, io::Error>(report)
-    })?;
-    report.generator = clock::thread_processor_time().saturating_sub(used);
-    Ok(report)
+        Ok(report)
+    })
 }
 
 async fn accept(listener: tokio::net::TcpListener, hall: Rc<Hall>) {

@@ -152,12 +152,15 @@ impl Outcome<'_> {
     /// What a reader must know before believing the figures.
     pub fn warnings(&self) -> Vec<String> {
         let (report, mut warnings) = (self.report, Vec::new());
-        if report.refused > 0 {
-            warnings.push(format!(
-                "{} requests were refused because too many were under way; send fewer, or raise --most-in-flight",
-                report.refused
-            ));
-        }
+        let connections = Refusal::TooManyConnections;
+        let connections = report.clients.as_ref().map_or(0, |clients| clients.refused(connections));
+        let refused = [
+            (report.refused - connections, "requests", "under way; send fewer, or raise --most-in-flight"),
+            (connections, "connections", "open; raise --most-connections"),
+        ];
+        warnings.extend(refused.into_iter().filter(|(count, ..)| *count > 0).map(|(count, what, advice)| {
+            format!("{count} {what} were refused because too many were {advice}")
+        }));
         if report.busy() >= BUSY {
             warnings.push(format!(
                 "the replay, not the proxies, was the limit: its thread ran {:.0} % of the time, and can do {} requests a second; \
