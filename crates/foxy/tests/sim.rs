@@ -53,7 +53,7 @@ fn a_log_gives_a_row_and_measures_for_each_policy_and_size() {
     assert_eq!(rows.len(), 4, "{out}");
     assert_eq!(
         rows[0].split_whitespace().take(5).collect::<Vec<_>>(),
-        ["lru", "40%", "400", "0.5000", "0.3333"]
+        ["lru", "40%", "400", "0.500", "0.333"]
     );
     assert_eq!(value(&measures, "unique_bytes", "trace"), 1000.0);
     assert_eq!(value(&measures, "hit_ratio", "lru@infinite"), 0.5);

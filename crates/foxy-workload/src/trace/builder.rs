@@ -25,11 +25,13 @@ impl Builder {
         Self { others: Some(Vec::new()), ..Self::default() }
     }
 
-    /// Adds one line of a log.
+    /// Adds one line of a log. What stands behind a `#` in its URL is the client's own, no server or cache is ever told, and it is left
+    /// away (RFC 3986 §3.5): logs of browsers have it.
     ///
     /// # Errors
     /// A 304 for a URL without a known size, more names than numbers, and another method where gets are wanted.
     pub fn add(&mut self, entry: Entry<'_>) -> Result<(), Skip> {
+        let entry = Entry { url: without_fragment(entry.url), ..entry };
         let size = match entry.answer {
             Answer::Whole(size) => size,
             Answer::Other(verb, size) => return self.add_other(entry, verb, size),
@@ -118,10 +120,14 @@ fn count(interner: &Interner) -> u32 {
     u32::try_from(interner.len()).unwrap_or(u32::MAX)
 }
 
+fn without_fragment(url: &str) -> &str {
+    url.split_once('#').map_or(url, |(url, _)| url)
+}
+
 /// The host and port of an absolute URL; of `host:port` (a tunnel) the whole; empty for a path alone.
 fn host(url: &str) -> &str {
     let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
-    let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+    let end = rest.find(['/', '?']).unwrap_or(rest.len());
     let authority = &rest[..end];
     authority.rsplit_once('@').map_or(authority, |(_, host)| host)
 }
@@ -188,6 +194,23 @@ mod tests {
             .collect();
         let expected = [(Verb::Post, 0, 0, 5), (Verb::Post, 200, 0, 70), (Verb::Head, 200, 1, 0)];
         assert_eq!(seen, expected);
+    }
+
+    #[test]
+    fn what_only_the_client_knows_of_a_url_is_left_away() {
+        let mut builder = Builder::default();
+        for url in [
+            "http://a.test/page#one",
+            "http://a.test/page",
+            "http://a.test#two",
+            "http://a.test/page#two#more",
+        ] {
+            assert_eq!(builder.add(entry(0, "c", url, Answer::Whole(7))), Ok(()));
+        }
+        let trace = builder.finish();
+        assert_eq!(trace.gets.iter().map(|get| get.url).collect::<Vec<_>>(), [0, 0, 1, 0]);
+        assert_eq!([0, 1].map(|url| trace.url_text(url)), ["http://a.test/page", "http://a.test"]);
+        assert_eq!(trace.site_count, 1);
     }
 
     #[test]

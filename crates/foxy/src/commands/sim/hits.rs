@@ -61,8 +61,8 @@ pub fn run(
             replacement.to_string(),
             size.to_string(),
             size.of(&lookups[0]).to_string(),
-            format!("{:.4}", hits.value),
-            format!("{:.4}", bytes.value),
+            format!("{:.3}", hits.value),
+            format!("{:.3}", bytes.value),
             format!("{:.0}", rate.value),
         ]);
         records.extend([hits, bytes, rate].map(Record::Measure));
