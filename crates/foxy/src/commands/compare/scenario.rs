@@ -8,6 +8,7 @@ use foxy_base::ByteSize;
 use foxy_lab::Pace;
 use foxy_workload::polymix::ROBOT_CONNECTIONS;
 use foxy_workload::{Model, Objects, Workload};
+use std::time::Duration;
 
 const MEGABYTE: u64 = 1 << 20;
 
@@ -39,6 +40,8 @@ pub struct Scenario {
     pub limit: Option<ByteSize>,
     /// How many times as long as others it is measured.
     pub times: u32,
+    /// How long an answer may take.
+    pub time_limit: Duration,
     /// Requests a second, if they do not wait for answers.
     pub rate: Option<f64>,
     /// What goes wrong in the middle third.
@@ -59,6 +62,7 @@ const ZIPF: Scenario = Scenario {
     holding: Holding::Memory,
     limit: None,
     times: 1,
+    time_limit: Duration::from_secs(30),
     rate: None,
     fault: None,
     system_calls: false,
@@ -122,6 +126,8 @@ pub const SCENARIOS: [Scenario; 12] = [
         work: Work::Load("large"),
         objects: [4, 2],
         times: 5,
+        // 64 answers of 100 MB at once take 32 s at 200 MB a second.
+        time_limit: Duration::from_secs(120),
         disk: [ByteSize(2048 * MEGABYTE); 2],
         memory: ByteSize(1024 * MEGABYTE),
         ..ZIPF

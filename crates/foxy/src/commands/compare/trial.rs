@@ -144,5 +144,6 @@ fn load_options(trial: &Trial, context: &Context, target: SocketAddr) -> Option<
         Model::Table3(knobs) => knobs.clients as usize,
         Model::Objects(_) | Model::PolyMix4(_) | Model::Trace(_) => context.clients,
     };
-    Some(LoadOptions { clients, stop, pace, seed, ..LoadOptions::new(target, mode, workload) })
+    let time_limit = trial.scenario.time_limit;
+    Some(LoadOptions { clients, stop, pace, seed, time_limit, ..LoadOptions::new(target, mode, workload) })
 }
