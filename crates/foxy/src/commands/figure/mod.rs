@@ -35,15 +35,24 @@ scale, on real file systems: 000-d1 and 001-fig2-disk mount their own in loop de
 quoted, what came out here, their ratio and what that comes to: reproduced (all seeds within the tolerance), shape only \
 (order or direction as quoted), differs, different today (measured), no quote, unequal work, or not possible here.\n\n\
 The modelled disk keeps what is written to it: at full scale a run takes up to 6.5 GB of memory, and as many run at once as \
-there are cores and memory for.\n\nFigures:";
+there are cores and memory for.\n\nall is all but those that put load on servers, which takes minutes whatever the scale; name these beside it.\n\nFigures:";
 
 /// The command's arguments.
 pub fn command() -> Command {
-    let list = Wanted::all().map(|figure| format!("\n  {:<15} {}", figure.name(), figure.title()));
+    let list = Wanted::every().map(|figure| {
+        let beside = if figure.is_in_all() { "" } else { " (not in all)" };
+        format!("\n  {:<15} {}{beside}", figure.name(), figure.title())
+    });
     Command::new("figure")
         .about("Reproduce the tables and figures of the papers foxy grew out of")
         .long_about(format!("{LONG}{}", list.collect::<String>()))
-        .arg(Arg::new("name").value_name("NAME|all").required(true).num_args(1..).help("Which figures"))
+        .arg(
+            Arg::new("name")
+                .value_name("NAME|all")
+                .required(true)
+                .num_args(1..)
+                .help("Which figures; all is all but those that load servers"),
+        )
         .arg(
             switch("quick", "A twentieth of the paper's scale and one seed; the default")
                 .conflicts_with("full"),
@@ -78,8 +87,15 @@ enum Wanted {
 
 impl Wanted {
     /// Those on the model first.
-    fn all() -> impl Iterator<Item = Self> {
+    fn every() -> impl Iterator<Item = Self> {
         FIGURES.iter().map(Self::Model).chain(MEASURED.iter().map(Self::Measured))
+    }
+
+    const fn is_in_all(self) -> bool {
+        match self {
+            Self::Model(_) => true,
+            Self::Measured(entry) => !entry.loads_servers,
+        }
     }
 
     const fn name(self) -> &'static str {
@@ -179,18 +195,18 @@ fn make(wanted: &[Wanted], lab: &Lab, matches: &ArgMatches) -> Result<Vec<(Wante
     Ok(made)
 }
 
+/// Those that are named, in the order of the list; each once.
 fn wanted(matches: &ArgMatches) -> Result<Vec<Wanted>, Failure> {
     let names: Vec<&String> = matches.get_many("name").into_iter().flatten().collect();
-    if names.iter().any(|name| *name == "all") {
-        return Ok(Wanted::all().collect());
+    let is_known = |name: &str| name == "all" || Wanted::every().any(|figure| figure.name() == name);
+    if let Some(name) = names.iter().find(|name| !is_known(name)) {
+        let known: Vec<_> = Wanted::every().map(Wanted::name).collect();
+        let known = known.join(", ");
+        return Err(Failure::Unusable(format!("there is no figure {name:?}; use all or one of: {known}")));
     }
-    let find = |name: &String| {
-        Wanted::all().find(|figure| figure.name() == name).ok_or_else(|| {
-            let known: Vec<_> = Wanted::all().map(Wanted::name).collect();
-            Failure::Unusable(format!("there is no figure {name:?}; use all or one of: {}", known.join(", ")))
-        })
-    };
-    names.into_iter().map(find).collect()
+    let is_named = |name: &str| names.iter().any(|other| *other == name);
+    let all = is_named("all");
+    Ok(Wanted::every().filter(|figure| is_named(figure.name()) || all && figure.is_in_all()).collect())
 }
 
 fn extent(matches: &ArgMatches) -> Result<Extent, Failure> {
@@ -209,4 +225,24 @@ fn extent(matches: &ArgMatches) -> Result<Extent, Failure> {
     let fit = machine.memory.map_or(f64::INFINITY, |memory| memory.0 as f64 / (RUN_MEMORY * scale));
     let threads = machine.cores.min(fit as usize).max(1);
     Ok(Extent { scale, seeds, threads })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(arguments: &[&str]) -> Vec<&'static str> {
+        let matches = command().try_get_matches_from([&["figure"], arguments].concat()).expect("valid");
+        let wanted = wanted(&matches).map_err(|failure| failure.to_string()).expect("known");
+        wanted.into_iter().map(Wanted::name).collect()
+    }
+
+    #[test]
+    fn all_are_all_but_those_that_load_servers() {
+        let (all, loading) = (names(&["all"]), names(&["003-wpb", "001-fig18"]));
+        assert!(all.contains(&"001-table2") && all.contains(&"000-d1"), "{all:?}");
+        assert!(!all.iter().any(|name| loading.contains(name)), "{all:?}");
+        assert_eq!(loading, ["001-fig18", "003-wpb"]);
+        assert_eq!(names(&["001-fig18", "all", "000-d1"]), [&all[..], &["001-fig18"]].concat());
+    }
 }

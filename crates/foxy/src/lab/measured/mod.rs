@@ -44,6 +44,8 @@ pub struct MeasuredEntry {
     pub name: &'static str,
     /// What it shows.
     pub title: &'static str,
+    /// Whether it puts load on servers for as long as the load is to last, so that only its name asks for it.
+    pub loads_servers: bool,
     make: fn(&Context) -> Figure,
 }
 
@@ -59,26 +61,31 @@ pub const MEASURED: &[MeasuredEntry] = &[
     MeasuredEntry {
         name: "000-d1",
         title: "schemes on real file systems in loop devices",
+        loads_servers: false,
         make: d1::table_d1,
     },
     MeasuredEntry {
         name: "001-fig2-disk",
         title: "creating and deleting files on real file systems",
+        loads_servers: false,
         make: figure_2::figure_2,
     },
     MeasuredEntry {
         name: "001-table2-disk",
         title: "URL-get operations a second on this machine's disk",
+        loads_servers: false,
         make: table_2::table_2,
     },
     MeasuredEntry {
         name: "001-fig18",
         title: "Figs 18, 19 and 20: Table 3's load on foxy's schemes and on Squid",
+        loads_servers: true,
         make: table_3::figures,
     },
     MeasuredEntry {
         name: "003-wpb",
         title: "the Wisconsin Proxy Benchmark on reference architectures",
+        loads_servers: true,
         make: wpb::figures,
     },
 ];
