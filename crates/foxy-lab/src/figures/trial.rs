@@ -4,6 +4,7 @@
 use super::observe::{Observed, Observer as Eye};
 use crate::sim::drive::{Drive, Outcome, Subject};
 use crate::sim::operation::{OperationKind, Operations};
+use crate::sim::outcome::Shortfall;
 use crate::sim::pace::Virtual;
 use crate::sim::runs::{self, Plan, RunError};
 use foxy_base::Instant;
@@ -147,8 +148,13 @@ impl TrialResult {
 
     fn seconds(&self) -> f64 {
         let nothing = self.outcome.operations == 0;
-        let failed = self.outcome.shortfall().is_some_and(|shortfall| shortfall.is_failure());
-        if nothing || failed { f64::NAN } else { self.outcome.took.as_secs_f64() }
+        if nothing || self.failure().is_some() { f64::NAN } else { self.outcome.took.as_secs_f64() }
+    }
+
+    /// What the store did not do, where that is so much that the trial says nothing of the scheme.
+    #[must_use]
+    pub fn failure(&self) -> Option<Shortfall> {
+        self.outcome.shortfall().filter(Shortfall::is_failure)
     }
 
     /// Minutes until all was done; not a number when the store did not do the work.

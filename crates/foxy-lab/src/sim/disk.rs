@@ -2,8 +2,6 @@
 
 use foxy_device::DiskProfile;
 use foxy_device::mechanical::SystemProfile;
-use foxy_store::SchemeName;
-use foxy_store::settings::RECORD_BODY_LIMIT;
 use std::time::Duration;
 
 /// Cylinders that Squid's 4,096 directories take; they do not shrink with the cache.
@@ -15,16 +13,13 @@ const METADATA_CACHE: u64 = 8 << 20;
 pub const FLUSH_AFTER: Duration = Duration::from_secs(3600);
 /// Bytes that may wait for the disk: as many as in a store that serves clients. The modelled system has its own throttle.
 const WAITING_BYTES: usize = 16 << 20;
-/// As many as Solaris lets a process have under way (`ufs_HW`), and two of the largest records.
-const LEAST_WAITING: usize = (384 << 10) + 2 * RECORD_BODY_LIMIT;
+/// As many as Solaris lets a process have under way (`ufs_HW`). One record may always wait, however large it is.
+const LEAST_WAITING: usize = 384 << 10;
 
 /// Bytes that may wait in a store of `size` bytes: a quarter of it at most, as slots that are being written cannot be used
-/// again. Schemes that gather by origin server have 8 MB of buffers to fill, whatever their size.
-pub(super) fn waiting_bytes(scheme: SchemeName, size: u64) -> usize {
-    match scheme {
-        SchemeName::LazyReadsLoc | SchemeName::Squidmla => WAITING_BYTES,
-        _ => usize::try_from(size / 4).unwrap_or(usize::MAX).clamp(LEAST_WAITING, WAITING_BYTES),
-    }
+/// again. What waits in locality buffers has no slots yet, and does not count.
+pub(super) fn waiting_bytes(size: u64) -> usize {
+    usize::try_from(size / 4).unwrap_or(usize::MAX).clamp(LEAST_WAITING, WAITING_BYTES)
 }
 
 /// The model disk, scaled: a smaller disk has fewer cylinders, and its arm takes as long from end to end. The system's caches

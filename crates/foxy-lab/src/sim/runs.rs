@@ -7,7 +7,7 @@ use super::drive::{Drive, DriveError, Outcome, Subject};
 use super::operation::{Operation, OperationKind, Operations};
 use super::outcome::Shortfall;
 use super::pace::{Pace, Real, Virtual};
-use super::sizing;
+use super::sizing::{self, FewerBuffers};
 use foxy_base::{ByteSize, Instant};
 use foxy_device::{BlockingDevice, Device, DiskProfile, Mechanical, Memory, Null};
 use foxy_store::schemes::ufs::UfsMapping;
@@ -113,6 +113,8 @@ pub struct RunResult {
     pub counts: DeviceCounts,
     /// Pages the modelled disk read because a part of them was to be written (R24).
     pub read_modify_writes: Option<u64>,
+    /// The locality buffers, where the store has room for fewer than were asked for.
+    pub fewer_buffers: Option<FewerBuffers>,
 }
 
 /// What a store for these operations is made with. Its own replacement has nothing to do, as the operations say what is
@@ -128,7 +130,7 @@ pub fn settings(plan: &Plan, operations: &Operations) -> StoreSettings {
         low_watermark: 100,
         recovery: Recovery::AfterCleanStop,
         record_limit: record_limit as u32,
-        waiting_bytes: waiting_bytes(plan.scheme, size),
+        waiting_bytes: waiting_bytes(size),
         waiting_reads: 1024,
         flush_after: FLUSH_AFTER,
         checkpoint_interval: Duration::from_secs(1 << 30),
@@ -159,6 +161,7 @@ pub fn run_at_once(
     watch: &Watch,
 ) -> Result<RunResult, RunError> {
     let subject = subject(plan, at_once, operations)?;
+    let fewer_buffers = sizing::fewer_buffers(plan.scheme, &subject.settings);
     let list = &operations.list;
     let keeps_content = !matches!(place, Place::Null);
     let result = match place {
@@ -180,7 +183,7 @@ pub fn run_at_once(
     {
         return Err(RunError::FellShort(shortfall));
     }
-    Ok(RunResult { gets: operations.gets, ..result })
+    Ok(RunResult { gets: operations.gets, fewer_buffers, ..result })
 }
 
 /// Whether a store in one file has room on a modelled disk.
@@ -255,7 +258,7 @@ impl<D: Device, P: Pace<D>> Driven<D, P> {
     fn finish(self) -> (RunResult, D) {
         let (outcome, device) = self.drive.finish();
         let counts = DeviceCounts::of(&self.observer.statistics).since(self.opening);
-        (RunResult { gets: 0, outcome, took: None, counts, read_modify_writes: None }, device)
+        (Self::result(outcome, counts), device)
     }
 
     /// The time includes closing, which writes what is buffered; the counts do not.
@@ -263,8 +266,12 @@ impl<D: Device, P: Pace<D>> Driven<D, P> {
         let mut counts = DeviceCounts::default();
         let count = || counts = DeviceCounts::of(&self.observer.statistics).since(self.opening);
         let (outcome, _) = self.drive.close(count);
-        let took = Some(outcome.took);
-        RunResult { gets: 0, outcome, took, counts, read_modify_writes: None }
+        RunResult { took: Some(outcome.took), ..Self::result(outcome, counts) }
+    }
+
+    /// What is known here of a run.
+    const fn result(outcome: Outcome, counts: DeviceCounts) -> RunResult {
+        RunResult { gets: 0, outcome, took: None, counts, read_modify_writes: None, fewer_buffers: None }
     }
 }
 

@@ -1,5 +1,6 @@
 //! Runs in each place: the same counts wherever, time only where it means something.
 
+use super::super::disk::paper_disk;
 use super::super::levels::{Levels, operations};
 use super::super::pages::left_on_disk;
 use super::*;
@@ -57,6 +58,22 @@ fn a_modelled_disk_gives_the_creates_of_memory_and_a_time() {
     assert_eq!(files(&model), files(&memory));
     assert!(model.took.is_some_and(|took| took > Duration::from_secs(1)), "{:?}", model.took);
     assert!(model.outcome.latency(0.99) >= model.outcome.latency(0.5));
+}
+
+#[test]
+fn a_small_store_on_the_model_finds_what_was_written_though_much_waits_for_the_disk() {
+    let operations = stream();
+    for scheme in ["stream", "packetizer", "lazy-reads", "lazy-reads-loc"] {
+        let settings = settings(&plan(scheme), &operations);
+        assert!(settings.size < 2 << 20, "{}", settings.size);
+        let place = Place::Model(Box::new(paper_disk(0.001)));
+        let result = run(&plan(scheme), &operations, place, &Watch::default());
+        let result = result.unwrap_or_else(|error| panic!("{scheme}: {error}"));
+        assert_eq!((result.outcome.lost, result.outcome.refused), (0, 0), "{scheme}");
+        let there = result.fewer_buffers.map(|fewer| fewer.there * (64 << 10));
+        assert_eq!(there.is_some(), scheme == "lazy-reads-loc");
+        assert!(there.is_none_or(|bytes| bytes * 4 <= settings.size as usize), "{there:?}");
+    }
 }
 
 #[test]

@@ -3,10 +3,12 @@
 
 use super::drive::PIECE;
 use super::operation::{Operation, OperationKind, Operations};
-use foxy_store::SchemeName;
 use foxy_store::layout::{PAGE, SLOT};
 use foxy_store::record::slots_for;
+use foxy_store::schemes::slotted::locality_buffers;
 use foxy_store::settings::MINIMUM_SIZE;
+use foxy_store::{SchemeName, StoreSettings};
+use std::fmt;
 
 /// Slots that a URL takes: one record for each piece of it.
 #[must_use]
@@ -84,6 +86,30 @@ pub const fn has_utilization(scheme: SchemeName) -> bool {
     )
 }
 
+/// Locality buffers, of a scheme that has them and a store that has room for fewer than were asked for.
+#[must_use]
+pub fn fewer_buffers(scheme: SchemeName, settings: &StoreSettings) -> Option<FewerBuffers> {
+    let gathers = matches!(scheme, SchemeName::LazyReadsLoc | SchemeName::Squidmla);
+    let (there, asked) = (locality_buffers(settings), usize::from(settings.locality_buffers));
+    (gathers && there < asked).then_some(FewerBuffers { there, asked })
+}
+
+/// A store that is too small for the locality buffers that were asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FewerBuffers {
+    /// Those it has.
+    pub there: usize,
+    /// Those that were asked for.
+    pub asked: usize,
+}
+
+impl fmt::Display for FewerBuffers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { there, asked } = self;
+        write!(f, "{there} of {asked} locality buffers: a quarter of so small a store")
+    }
+}
+
 /// Bytes of a store for these operations: the utilization's where the scheme has one; else four times the disk cache, or
 /// twice what its files take at most if they are so small that this is more, so that room never runs out; and the bookkeeping
 /// of `record_limit` records.
@@ -103,7 +129,7 @@ pub fn size_for(scheme: SchemeName, utilization: f64, operations: &Operations, r
 #[cfg(test)]
 mod tests {
     use super::*;
-    use foxy_store::{Observer, StoreSettings};
+    use foxy_store::Observer;
 
     #[test]
     fn a_url_takes_the_slots_of_its_records() {

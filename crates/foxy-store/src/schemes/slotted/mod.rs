@@ -117,6 +117,13 @@ fn index_bytes(size: u64) -> u64 {
     (size / INDEX_SHARE).next_multiple_of(PAGE as u64)
 }
 
+/// Buffers for origin servers: as many as the settings ask for, or as many as a quarter of the store has room for.
+#[must_use]
+pub fn locality_buffers(settings: &StoreSettings) -> usize {
+    let room = slots_of(settings.size) as usize * SLOT / (4 * SITE_BUFFER);
+    usize::from(settings.locality_buffers).min(room).max(1)
+}
+
 impl Slotted {
     /// A scheme that is not open yet.
     #[must_use]
@@ -127,10 +134,9 @@ impl Slotted {
             WriteOrder::Pages | WriteOrder::Sites => PAGE_SLOTS,
             WriteOrder::Stripes => Ring::stripe_of(slots).min(most_gathered(settings)),
         };
-        let buffers = usize::from(settings.locality_buffers).max(1);
-        let room = slots as usize * SLOT / (4 * SITE_BUFFER);
         let locality = (plan.writes == WriteOrder::Sites).then(|| {
-            Locality::new(buffers.min(room).max(1), SITE_BUFFER, settings.locality_choice, settings.seed)
+            let buffers = locality_buffers(settings);
+            Locality::new(buffers, SITE_BUFFER, settings.locality_choice, settings.seed)
         });
         Self {
             plan,

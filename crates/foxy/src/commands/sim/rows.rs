@@ -78,6 +78,8 @@ impl<'a> Row<'a> {
         if self.results.iter().any(|result| result.outcome.operations == 0) {
             notes.push("nothing reached the disk: no rate".into());
         }
+        let fewer = self.results.iter().find_map(|result| result.fewer_buffers);
+        notes.extend(fewer.map(|fewer| fewer.to_string()));
         let (useful, wasted) = (sum(|run| run.counts.prefetch_useful), sum(|run| run.counts.prefetch_wasted));
         let counts = [
             (sum(|run| run.counts.prefetched), "objects read along"),

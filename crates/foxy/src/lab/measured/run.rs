@@ -9,6 +9,7 @@ use foxy_device::{BlockingDevice, DeviceSettings, OpKind, Preference, Root, Trac
 use foxy_lab::sim::operation::Operations;
 use foxy_lab::sim::pages::left_on_disk;
 use foxy_lab::sim::runs::{self, DeviceCounts, Place, Plan, Watch};
+use foxy_lab::sim::sizing::FewerBuffers;
 use foxy_store::SchemeName;
 use foxy_store::schemes::DeviceWish;
 use foxy_store::schemes::ufs::UfsMapping;
@@ -34,6 +35,8 @@ pub struct Measured {
     pub syncs: u64,
     /// URL-reads that did not find what was written.
     pub lost: u64,
+    /// The locality buffers, where the store has room for fewer than were asked for.
+    pub fewer_buffers: Option<FewerBuffers>,
 }
 
 /// What reading again came to.
@@ -99,6 +102,7 @@ impl<'a> Run<'a> {
             counts: result.counts,
             syncs: trace.counts().of(OpKind::Sync).finished,
             lost: result.outcome.lost,
+            fewer_buffers: result.fewer_buffers,
         })
     }
 

@@ -3,12 +3,14 @@
 use super::run::Run;
 use super::{Context, judged, row};
 use foxy_lab::figures::picture::{Picture, Series, Style};
-use foxy_lab::figures::trial::{Mix, Trial};
+use foxy_lab::figures::trial::{Mix, Trial, TrialResult};
 use foxy_lab::figures::{Figure, Lab};
+use foxy_lab::sim::sizing::FewerBuffers;
 use foxy_report::figure::{FigureRow, within};
 use foxy_report::statistics::mean;
 use foxy_store::SchemeName;
 use foxy_store::schemes::ufs::UfsMapping;
+use std::sync::Arc;
 
 const NAME: &str = "001-table2-disk";
 const RATE: &str = "URL-get/s";
@@ -38,23 +40,24 @@ struct Outcome {
     reads: Rates,
     /// Of these, those that were not found.
     lost: u64,
+    fewer_buffers: Option<FewerBuffers>,
 }
+
+/// A technique on the model: URL-gets a second, or why there are none.
+type Modelled = Result<f64, String>;
 
 /// Table 2 in the folder, and on the model at the same scale.
 pub fn table_2(context: &Context) -> Figure {
     let lab = Lab::new(context.extent(), &|_, _| {});
     let scale = lab.extent().scale;
     let outcomes = measure(context, &lab);
-    let models = TECHNIQUES.map(|(_, scheme, _)| {
-        let results = lab.over_seeds(Trial::of(scheme.row().text, 1));
-        mean(&results.iter().map(|result| result.gets_per_second()).collect::<Vec<f64>>())
-    });
+    let models = TECHNIQUES.map(|(_, scheme, _)| modelled(&lab.over_seeds(Trial::of(scheme.row().text, 1))));
     let mut rows = Vec::new();
-    for ((name, _, quoted), (outcome, model)) in TECHNIQUES.iter().zip(outcomes.iter().zip(models)) {
+    for ((name, _, quoted), (outcome, model)) in TECHNIQUES.iter().zip(outcomes.iter().zip(&models)) {
         rows.push(match &outcome.gets {
             Ok(rates) => row(NAME, name, RATE, rates, scale)
                 .against(*quoted, within(*quoted))
-                .with_note(format!("the model at this scale: {model:.1}")),
+                .with_note(beside(model, outcome.fewer_buffers)),
             Err(why) => FigureRow::impossible(NAME, name, RATE, Some(*quoted), why).at_scale(scale),
         });
     }
@@ -70,6 +73,25 @@ pub fn table_2(context: &Context) -> Figure {
     Figure { rows, pictures: pictures(&outcomes, &models) }
 }
 
+/// What trials of a technique come to: the mean of those that did the work.
+fn modelled(trials: &[Arc<TrialResult>]) -> Modelled {
+    let rates = trials.iter().map(|trial| trial.gets_per_second()).filter(|rate| rate.is_finite());
+    let rates: Vec<f64> = rates.collect();
+    let why = || trials.iter().find_map(|trial| trial.failure());
+    let why = || why().map_or_else(|| "nothing reached the disk".into(), |shortfall| shortfall.to_string());
+    if rates.is_empty() { Err(why()) } else { Ok(mean(&rates)) }
+}
+
+/// What is said with a rate on this disk.
+fn beside(model: &Modelled, fewer_buffers: Option<FewerBuffers>) -> String {
+    let model = match model {
+        Ok(rate) => format!("the model at this scale: {rate:.1}"),
+        Err(why) => format!("the model has no value at this scale: {why}"),
+    };
+    let fewer = fewer_buffers.map(|fewer| format!("; {fewer}"));
+    model + &fewer.unwrap_or_default()
+}
+
 /// All techniques, taking turns: what else the machine does at a time is met by all.
 fn measure(context: &Context, lab: &Lab) -> Vec<Outcome> {
     let mut outcomes = TECHNIQUES.map(|(_, scheme, _)| Outcome {
@@ -77,13 +99,16 @@ fn measure(context: &Context, lab: &Lab) -> Vec<Outcome> {
         gets: Ok(Vec::new()),
         reads: Ok(Vec::new()),
         lost: 0,
+        fewer_buffers: None,
     });
     for &seed in &lab.extent().seeds {
         let stream = lab.stream(seed, Mix::PAPER);
-        for Outcome { scheme, gets, reads, lost } in &mut outcomes {
+        for Outcome { scheme, gets, reads, lost, fewer_buffers } in &mut outcomes {
             let run = Run::new(&context.folder, *scheme, seed, &stream.operations, context.watch)
                 .with_mapping(UfsMapping::RoundRobin);
-            let written = run.write().map(|run| run.rate);
+            let written = run.write();
+            *fewer_buffers = written.as_ref().ok().and_then(|run| run.fewer_buffers);
+            let written = written.map(|run| run.rate);
             let read = written.clone().and_then(|_| run.read_again());
             *lost += read.as_ref().map_or(0, |read| read.lost);
             add(gets, written);
@@ -101,7 +126,7 @@ fn add(rates: &mut Rates, next: Result<f64, String>) {
     }
 }
 
-fn pictures(outcomes: &[Outcome], models: &[f64]) -> Vec<Picture> {
+fn pictures(outcomes: &[Outcome], models: &[Modelled]) -> Vec<Picture> {
     let bars = |name: &str, rates: &mut dyn Iterator<Item = Option<f64>>| {
         let points = (0..).map(f64::from).zip(rates).filter_map(|(place, rate)| Some((place, rate?)));
         Series { name: name.into(), points: points.collect() }
@@ -117,7 +142,7 @@ fn pictures(outcomes: &[Outcome], models: &[f64]) -> Vec<Picture> {
         series,
     };
     let written = vec![
-        bars("the model", &mut models.iter().copied().map(Some)),
+        bars("the model", &mut models.iter().map(|model| model.as_ref().ok().copied())),
         bars("this disk", &mut means(|outcome| &outcome.gets)),
     ];
     let read = vec![bars("this disk", &mut means(|outcome| &outcome.reads))];
@@ -150,4 +175,21 @@ fn ratios(outcomes: &[Outcome], scale: f64) -> Vec<FigureRow> {
         reads("LAZY-READS-LOC over SQUID, read from the disk", SchemeName::LazyReadsLoc),
         reads("STREAM-PACKETIZER over SQUID, read from the disk", SchemeName::Packetizer),
     ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_model_without_a_value_says_why_instead_of_a_number() {
+        assert_eq!(
+            beside(&modelled(&[]), None),
+            "the model has no value at this scale: nothing reached the disk"
+        );
+        let fewer = Some(FewerBuffers { there: 27, asked: 128 });
+        let expected =
+            "the model at this scale: 12.3; 27 of 128 locality buffers: a quarter of so small a store";
+        assert_eq!(beside(&Ok(12.34), fewer), expected);
+    }
 }
