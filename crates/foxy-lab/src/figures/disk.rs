@@ -9,6 +9,7 @@ use foxy_base::Instant;
 use foxy_device::mechanical::SystemProfile;
 use foxy_device::{Device, DiskProfile, FileId, IoBuffer, IoError, IoId, IoOp, Mechanical, StorePath};
 use foxy_report::figure::{FigureRow, judge_order, within};
+use std::fmt::Display;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -64,8 +65,9 @@ fn create_and_delete(size: usize, seed: u64) -> (f64, f64) {
     file_times(size, 4, &mut device, &mut Virtual::default()).expect("a model has no reason to fail")
 }
 
-/// Milliseconds to create, and to delete, a file of that size: 64 files in a new directory, deleted in reverse, so
-/// many times over.
+/// Milliseconds to create, and to delete, a file of that size: 64 files in a new directory, deleted in reverse, in so many
+/// directories one after the other. In one directory again and again the next files would have inodes further on, which the model
+/// meets at another angle.
 ///
 /// # Errors
 /// The first operation that failed.
@@ -88,16 +90,16 @@ pub fn file_times<D: Device, P: Pace<D>>(
         }
         Ok(pace.now())
     };
-    let path = |file: u32| StorePath::new(format!("d/{file}"));
-    carry_out(IoOp::MakeDir { path: StorePath::new("d") })?;
     let mut rounds = [Duration::ZERO; 2];
-    for _ in 0..times {
-        carry_out(IoOp::Create { file: FileId(9), path: StorePath::new("d/first"), size: 0 })?;
+    for round in 0..times {
+        let path = |name: &dyn Display| StorePath::new(format!("{round}/{name}"));
+        carry_out(IoOp::MakeDir { path: StorePath::new(round.to_string()) })?;
+        carry_out(IoOp::Create { file: FileId(9), path: path(&"first"), size: 0 })?;
         let begun = carry_out(IoOp::Close { file: FileId(9) })?;
         let mut last = begun;
         for file in 0..FILES {
             let id = FileId(10);
-            carry_out(IoOp::Create { file: id, path: path(file), size: 0 })?;
+            carry_out(IoOp::Create { file: id, path: path(&file), size: 0 })?;
             if size > 0 {
                 carry_out(IoOp::Write { file: id, offset: 0, buffer: IoBuffer::zeroed(size) })?;
             }
@@ -105,7 +107,7 @@ pub fn file_times<D: Device, P: Pace<D>>(
         }
         rounds[0] += last.since(begun);
         for file in (0..FILES).rev() {
-            let end = carry_out(IoOp::Remove { path: path(file) })?;
+            let end = carry_out(IoOp::Remove { path: path(&file) })?;
             rounds[1] += end.since(last);
             last = end;
         }
@@ -280,4 +282,18 @@ pub fn figure_15(lab: &Lab) -> Figure {
         series: series.collect(),
     }];
     Figure { rows, pictures }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_empty_file_takes_as_long_in_figure_2_as_in_the_calibration() {
+        let calibration = foxy_device::calibrate(&DiskProfile::st15150w(), 1);
+        let value = |name| calibration.lines.iter().find(|line| line.name == name).expect("a line").value;
+        let (create, delete) = create_and_delete(0, 1);
+        assert!((create - value("create an empty file")).abs() < 0.5, "{create} ms");
+        assert!((delete - value("remove an empty file")).abs() < 0.5, "{delete} ms");
+    }
 }
