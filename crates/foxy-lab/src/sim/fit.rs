@@ -13,7 +13,7 @@ use foxy_workload::trace::targets::Target;
 pub struct Fit {
     /// What it is.
     pub what: String,
-    /// Bytes or share.
+    /// Bytes, share or count.
     pub unit: &'static str,
     /// As published.
     pub target: f64,
@@ -22,7 +22,7 @@ pub struct Fit {
 }
 
 /// Compares a trace with the figures its model is to meet. In a shorter or longer trace than the published one, caches
-/// given in bytes are smaller or larger by the same factor.
+/// given in bytes are smaller or larger by the same factor, and so is the number of URLs.
 #[must_use]
 pub fn fit(model: &Model, trace: &Trace, found: &Statistics) -> Vec<Fit> {
     let scale = real(found.gets) / real(model.gets.max(1));
@@ -32,6 +32,15 @@ pub fn fit(model: &Model, trace: &Trace, found: &Statistics) -> Vec<Fit> {
 fn compare(target: &Target, trace: &Trace, found: &Statistics, scale: f64) -> Vec<Fit> {
     let row = |what: String, target, ours| Fit { what, unit: "share", target, ours };
     match *target {
+        Target::Urls { gets, urls } => {
+            let count = |what: &str, target: u64, ours: u64| Fit {
+                what: what.into(),
+                unit: "count",
+                target: real(target),
+                ours: real(ours),
+            };
+            vec![count("gets", gets, found.gets), count("different URLs", scaled(urls, scale), found.urls)]
+        }
         Target::MeanSize(size) => {
             let what = "bytes of a get, mean".into();
             vec![Fit { what, unit: "bytes", target: size, ours: found.answers.mean }]
@@ -77,7 +86,7 @@ fn scaled(bytes: u64, factor: f64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use foxy_workload::trace::synthetic::{BU95, MODELS, TABLE1, generate};
+    use foxy_workload::trace::synthetic::{BU95, IRCACHE, MODELS, TABLE1, generate};
 
     fn fits(model: &Model, gets: usize, seed: u64) -> Vec<Fit> {
         let trace = generate(model, gets, seed);
@@ -108,6 +117,15 @@ mod tests {
                 assert!((target - ours).abs() < allowed, "seed {seed}: {what}: {target} {ours}");
             }
         }
+    }
+
+    #[test]
+    fn leaps_trace_has_the_gets_and_the_urls_of_the_one_that_was_replayed() {
+        let found = fits(&IRCACHE, 97_462, 1);
+        let counts: Vec<_> = found.iter().map(|fit| (fit.what.as_str(), fit.target, fit.ours)).collect();
+        assert_eq!(counts, [("gets", 97_462.0, 97_462.0), ("different URLs", 57_685.0, 57_685.0)]);
+        let tenth = fits(&IRCACHE, 9746, 1);
+        assert_eq!((tenth[1].target, tenth[1].ours), (5768.0, 5768.0));
     }
 
     #[test]

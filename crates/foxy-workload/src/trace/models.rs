@@ -113,7 +113,7 @@ pub const BU95: Model = Model {
     ],
 };
 
-/// IRCache, 2004, as LEAP replayed it (SEEDS §1.3); its curve was not published, so there is no other figure to meet.
+/// IRCache, 2004, as LEAP replayed it (SEEDS §1.3); its curve was not published, so there is nothing to meet but its counts.
 pub const IRCACHE: Model = Model {
     name: "ircache",
     gets: 97_462,
@@ -124,7 +124,7 @@ pub const IRCACHE: Model = Model {
     once_larger: 1.0,
     clients: 200,
     rate: 5.0,
-    targets: &[],
+    targets: &[Target::Urls { gets: 97_462, urls: 57_685 }],
     ..DEC
 };
 

@@ -4,6 +4,13 @@
 /// Something published about a trace. Ratios are shares of the gets or of the bytes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Target {
+    /// How many gets of how many different URLs there are.
+    Urls {
+        /// Gets.
+        gets: u64,
+        /// Different URLs.
+        urls: u64,
+    },
     /// Mean bytes of a get.
     MeanSize(f64),
     /// Of a cache that never evicts.

@@ -57,10 +57,6 @@ fn text(model: &Model, found: &Statistics, fits: &[Fit]) -> String {
         "synthetic, like {}: {gets} gets of {urls} URLs at {sites} origin servers by {clients} clients, {bytes} bytes\n",
         model.name
     );
-    if fits.is_empty() {
-        text.push_str("no figures of this trace are published\n");
-        return text;
-    }
     let mut table = Table::new(&["figure", "published", "synthetic"]);
     for Fit { what, target, ours, .. } in fits {
         let show = |value: f64| if value > 10.0 { format!("{value:.0}") } else { format!("{value:.3}") };
