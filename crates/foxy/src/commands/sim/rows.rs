@@ -97,6 +97,10 @@ impl<'a> Row<'a> {
     }
 }
 
+const UNITS: &str = "\
+Counts and bytes are per URL-get, latencies in milliseconds. rmw: pages that were read from the disk because a part of them was to be
+written, which the modelled disk counts.";
+
 /// The rows as text.
 pub fn table(rows: &[Row<'_>]) -> String {
     let shown = COLUMNS.iter().map(|column| column.head).filter(|head| !head.is_empty());
@@ -105,7 +109,7 @@ pub fn table(rows: &[Row<'_>]) -> String {
     for row in rows {
         table.row(&row.cells());
     }
-    format!("{}\nCounts and bytes are per URL-get, latencies in milliseconds.", table.render())
+    format!("{}\n{UNITS}", table.render())
 }
 
 /// A value: its name in records, its head in the table (none where it is not shown), and how it is shown.
@@ -141,7 +145,7 @@ const COLUMNS: &[Column] = &[
     column("writes_per_get", "1", "writes", thousandths, |run| per_get(run, run.counts.writes)),
     column("seeks_per_get", "1", "seeks", thousandths, |run| per_get(run, run.counts.seeks)),
     column("bytes_per_get", "bytes", "bytes", size, |run| per_get(run, run.counts.bytes)),
-    column("read_modify_writes_per_get", "1", "", thousandths, |run| {
+    column("read_modify_writes_per_get", "1", "rmw", thousandths, |run| {
         run.read_modify_writes.and_then(|count| per_get(run, count))
     }),
     column("prefetched_per_get", "1", "", thousandths, |run| per_get(run, run.counts.prefetched)),
