@@ -81,6 +81,21 @@ fn an_unknown_name_is_answered_with_those_there_are() {
     check_unusable(&[], &["--trace <FILE>|--workload <NAME>"]);
 }
 
+#[test]
+fn what_has_no_meaning_without_a_scheme_is_refused() {
+    let log = ["--workload", "dec", "--requests", "10", "--policy", "lru"];
+    for (option, value) in [
+        ("--device", "memory"),
+        ("--utilization", "60"),
+        ("--prefetch", "4K"),
+        ("--ufs-mapping", "round-robin"),
+        ("--memory", "1M"),
+        ("--disk", "1M"),
+    ] {
+        check_unusable(&[&log[..], &[option, value]].concat(), &["--scheme"]);
+    }
+}
+
 const SMALL: [&str; 6] = ["--workload", "table1", "--scale", "0.004", "--seed", "5"];
 
 #[test]
@@ -107,6 +122,8 @@ fn the_modelled_disk_gives_rates_and_latencies() {
     let (out, measures) = measured(folder.path(), &arguments);
     assert!(out.contains("simulated in virtual time"), "{out}");
     assert!(value(&measures, "url_gets_per_second", "stream@75%") > 1.0);
+    assert!(value(&measures, "read_modify_writes_per_get", "stream@75%") > 0.0);
+    assert!(out.contains("rmw"), "{out}");
     let latency = |name| value(&measures, name, "stream@75%");
     assert!(latency("latency_p99") >= latency("latency_p50"));
 }

@@ -27,6 +27,7 @@ pub fn command() -> Command {
         .after_help(names())
         .args(fed_with())
         .group(ArgGroup::new("input").args(["trace", "workload", "operations"]).required(true))
+        .group(ArgGroup::new("levels").args(["scheme", "save-operations"]).multiple(true))
         .args(caches())
         .args(storage())
         .arg(records::argument())
@@ -115,16 +116,23 @@ fn storage() -> Vec<Arg> {
     vec![
         several("scheme", "NAME", "Schemes that store what the disk cache holds, or all"),
         option("device", "DEVICE", "What they run on: memory, null, mechanical, or a folder that exists")
-            .default_value("memory"),
+            .default_value("memory")
+            .requires("scheme"),
         option("memory", "SIZE", "The memory cache before the disk's")
             .default_value("512M")
+            .requires("levels")
             .value_parser(value_parser!(ByteSize)),
-        option("disk", "SIZE", "The disk cache").default_value("2G").value_parser(value_parser!(ByteSize)),
+        option("disk", "SIZE", "The disk cache")
+            .default_value("2G")
+            .requires("levels")
+            .value_parser(value_parser!(ByteSize)),
         option("ufs-mapping", "WORD", "How ufs, aufs and diskd number their folders, as the setting ufs.mapping; Table 2 has round-robin")
             .default_value("consecutive")
+            .requires("scheme")
             .value_parser(["consecutive", "round-robin"]),
         several("utilization", "PERCENT", "Live slots of all slots at most, for schemes with one file")
             .default_value("75")
+            .requires("scheme")
             .value_parser(utilization),
         option(
             "prefetch",
@@ -132,6 +140,7 @@ fn storage() -> Vec<Arg> {
             "Bytes of a server's next objects read along, by lazy-reads-loc and squidmla; 0 for none",
         )
         .default_value("0")
+        .requires("scheme")
         .value_parser(value_parser!(ByteSize)),
         path("save-operations", "FILE", "Write the URL operations to a file that --operations replays"),
     ]
