@@ -63,6 +63,16 @@ fn a_place_that_cannot_be_written_to_is_found_before_the_work() {
 }
 
 #[test]
+fn a_folder_in_which_another_run_measures_is_refused() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let in_use = std::fs::File::open(folder.path()).expect("opens");
+    in_use.try_lock().expect("nobody has it");
+    let (code, _, text) = figure(&["001-table2-disk", "--folder", folder.path().to_str().expect("UTF-8")]);
+    assert_eq!(code, Some(3), "{text}");
+    assert!(text.contains("--folder") && text.contains("another foxy measures there"), "{text}");
+}
+
+#[test]
 fn a_folder_that_a_running_foxy_has_is_refused() {
     let folder = tempfile::tempdir().expect("a folder");
     let _in_use = foxy_device::Root::open(folder.path()).expect("opens");

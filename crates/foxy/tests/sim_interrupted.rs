@@ -64,7 +64,7 @@ fn what_a_killed_run_left_is_removed_by_the_next_one_and_what_a_running_one_has_
     let (mut killed, left) = begun(folder.path());
     let next = || end(command(folder.path(), "0.001", "stream").spawn().expect("the binary runs"));
     let (code, text) = next();
-    assert!(code == Some(0) && left.exists() && !text.contains("left it"), "beside a running one: {text}");
+    assert!(code == Some(3) && left.exists() && text.contains("in use"), "beside a running one: {text}");
     killed.kill().expect("it runs");
     killed.wait().expect("ends");
     assert!(left.exists(), "nobody could remove it");

@@ -1,6 +1,8 @@
-//! A folder that is lent for measuring: whether a running foxy has it, and what is wrong with it in words.
+//! A folder that is lent for measuring: whether a running foxy has it or measures there, and what is wrong with it in words.
 
+use crate::failure::Failure;
 use foxy_device::{Root, RootError};
+use std::fs::{File, TryLockError};
 use std::path::Path;
 
 /// Locks a folder that has been a store's, so that none opens there meanwhile; one that never was stays as it is.
@@ -10,6 +12,23 @@ use std::path::Path;
 pub fn store_lock(folder: &Path) -> Result<Option<Root>, RootError> {
     let is_store = folder.join("foxy.lock").exists();
     is_store.then(|| Root::open(folder)).transpose()
+}
+
+/// Keeps a folder for what this process measures there, until what is returned is dropped: two that measure at the same time measure
+/// each other. The lock is on the folder itself, so that nothing is left in it; none where the file system has no locks.
+///
+/// # Errors
+/// When another foxy measures there.
+pub fn claim(option: &str, folder: &Path) -> Result<Option<File>, Failure> {
+    let Ok(file) = File::open(folder) else { return Ok(None) };
+    match file.try_lock() {
+        Ok(()) => Ok(Some(file)),
+        Err(TryLockError::WouldBlock) => Err(Failure::Failed(format!(
+            "{option} {}: in use: another foxy measures there; wait until it has ended or name another folder",
+            folder.display()
+        ))),
+        Err(TryLockError::Error(_)) => Ok(None),
+    }
 }
 
 /// What is wrong with a folder, in a few words.

@@ -5,7 +5,7 @@ mod outputs;
 
 use crate::failure::Failure;
 use crate::lab::arguments::{html, option, path, switch};
-use crate::lab::folder::{store_lock, words};
+use crate::lab::folder::{claim, store_lock, words};
 use crate::lab::leftovers;
 use crate::lab::measured::{Context, MEASURED, MeasuredEntry};
 use crate::lab::progress::Progress;
@@ -18,6 +18,7 @@ use foxy_device::{DiskProfile, Root, calibrate};
 use foxy_lab::figures::{Extent, FIGURES, Figure, FigureEntry, Lab};
 use foxy_lab::sim::runs::Watch;
 use foxy_report::figure::{FigureRow, Place, as_text};
+use std::fs::File;
 use std::path::PathBuf;
 use std::sync::Mutex;
 use std::sync::atomic::Ordering::Relaxed;
@@ -155,11 +156,11 @@ fn folder(matches: &ArgMatches) -> PathBuf {
     matches.get_one::<PathBuf>("folder").cloned().unwrap_or_else(std::env::temp_dir)
 }
 
-/// Sees to it that measured figures have a folder that no running foxy has, and removes what figures left there that were
+/// Sees to it that measured figures have a folder that no running foxy has or measures in, and removes what figures left there that were
 /// killed.
-fn lock(matches: &ArgMatches, wanted: &[Wanted]) -> Result<Option<Root>, Failure> {
+fn lock(matches: &ArgMatches, wanted: &[Wanted]) -> Result<(Option<Root>, Option<File>), Failure> {
     if !wanted.iter().any(|one| matches!(one, Wanted::Measured(_))) {
-        return Ok(None);
+        return Ok((None, None));
     }
     let folder = folder(matches);
     let unusable = |what: &str| Failure::Unusable(format!("--folder {}: {what}", folder.display()));
@@ -167,8 +168,9 @@ fn lock(matches: &ArgMatches, wanted: &[Wanted]) -> Result<Option<Root>, Failure
         return Err(unusable("no such folder; name one that exists"));
     }
     let lock = store_lock(&folder).map_err(|error| unusable(&words(&error)))?;
+    let claimed = claim("--folder", &folder)?;
     leftovers::remove(&folder);
-    Ok(lock)
+    Ok((lock, claimed))
 }
 
 /// Makes them. While something is measured, a signal ends the run only when what it made is removed.

@@ -2,7 +2,7 @@
 //! sub-folder of its own, which is removed whatever way the run ends; where it was killed, by the next one.
 
 use crate::failure::Failure;
-use crate::lab::folder::{store_lock, words};
+use crate::lab::folder::{claim, store_lock, words};
 use crate::lab::leftovers::{self, SIM_PREFIX};
 use crate::lab::temporary::Temporary;
 use foxy_base::ByteSize;
@@ -12,6 +12,7 @@ use foxy_lab::sim::operation::Operations;
 use foxy_lab::sim::runs::{self, Place, Plan, RunError, RunResult, Watch};
 use foxy_lab::sim::sizing;
 use foxy_store::schemes::DeviceWish;
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -69,13 +70,18 @@ impl Where {
         }
     }
 
-    /// Removes what killed runs left in a folder, unless a running foxy has it. To be called before anything is run here.
-    pub fn tidy(&self) {
-        if let Self::Folder(path) = self
-            && let Ok(_lock) = store_lock(path)
-        {
+    /// Keeps a folder for this process, and removes what killed runs left there, unless a running foxy has it. To be called before
+    /// anything is run here.
+    ///
+    /// # Errors
+    /// When another run measures there.
+    pub fn claim(&self) -> Result<Option<File>, Failure> {
+        let Self::Folder(path) = self else { return Ok(None) };
+        let claimed = claim("--device", path)?;
+        if let Ok(_lock) = store_lock(path) {
             leftovers::remove(path);
         }
+        Ok(claimed)
     }
 
     /// Runs a plan here.

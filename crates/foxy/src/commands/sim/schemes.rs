@@ -47,8 +47,8 @@ pub fn run(
     let mut watch = Watch::default();
     if matches!(device, Where::Folder(_)) {
         watch.stop = interrupted()?;
-        device.tidy();
     }
+    let _claimed = device.claim()?;
     let largest = streams.iter().map(|stream| stream.disk).max().unwrap_or(0);
     let threads = device.threads(machine.cores, machine.memory, largest);
     let results = run_tasks(&tasks, &streams, &device, threads, seeds.len(), &watch);
