@@ -59,6 +59,12 @@ impl<D: Device, R> Engine<D, R> {
         }
     }
 
+    /// Where its state and its counts are shown.
+    #[must_use]
+    pub const fn observer(&self) -> &Observer {
+        &self.observer
+    }
+
     /// Begins recovery.
     pub fn start(&mut self, now: Instant, deliver: &mut impl FnMut(R, Answer)) {
         self.scheme.start(now, &mut self.outbox);

@@ -66,6 +66,7 @@ impl<D: Device, P: Pace<D>> Drive<D, P> {
             lost: 0,
             refused: 0,
             first_refusal: None,
+            disk_full: false,
             latencies: Vec::new(),
         };
         let body = Bytes::from(vec![0x5a; PIECE as usize]);
@@ -265,6 +266,7 @@ impl<D: Device, P: Pace<D>> Drive<D, P> {
 
     fn outcome(&mut self) -> Outcome {
         self.outcome.took = self.elapsed();
+        self.outcome.disk_full = self.engine.observer().statistics.no_room.get() > 0;
         self.outcome.latencies.sort_unstable();
         self.outcome.clone()
     }

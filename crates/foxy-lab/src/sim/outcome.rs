@@ -19,6 +19,8 @@ pub struct Outcome {
     pub refused: u64,
     /// Why the first of them was.
     pub first_refusal: Option<RefusedReason>,
+    /// The disk was full when something was to be written.
+    pub disk_full: bool,
     /// How long each URL-read and URL-write took until its answer, in microseconds, sorted.
     pub latencies: Vec<u32>,
 }
@@ -34,9 +36,10 @@ impl Outcome {
     /// What was not done of the work, if anything.
     #[must_use]
     pub fn shortfall(&self) -> Option<Shortfall> {
-        let Self { operations, found, lost, refused, first_refusal, .. } = *self;
-        let shortfall = Shortfall { lost, reads: found + lost, refused, operations, first_refusal };
-        (lost + refused > 0).then_some(shortfall)
+        let Self { operations, found, lost, refused, first_refusal, disk_full, .. } = *self;
+        let shortfall =
+            Shortfall { lost, reads: found + lost, refused, operations, first_refusal, disk_full };
+        (lost + refused > 0 || disk_full).then_some(shortfall)
     }
 }
 
@@ -57,6 +60,8 @@ pub struct Shortfall {
     pub operations: u64,
     /// Why the first of them was.
     pub first_refusal: Option<RefusedReason>,
+    /// The disk was full: what it did not take is gone, whether it was asked for or not.
+    pub disk_full: bool,
 }
 
 impl Shortfall {
@@ -64,13 +69,16 @@ impl Shortfall {
     #[must_use]
     pub fn is_failure(&self) -> bool {
         let over = |part: u64, whole: u64| part as f64 > TOLERATED * whole as f64;
-        over(self.lost, self.reads) || over(self.refused, self.operations)
+        self.disk_full || over(self.lost, self.reads) || over(self.refused, self.operations)
     }
 }
 
 impl fmt::Display for Shortfall {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut parts = Vec::new();
+        if self.disk_full {
+            parts.push("the disk was full".into());
+        }
         if self.lost > 0 {
             parts.push(format!("reads that found nothing: {} of {}", self.lost, self.reads));
         }

@@ -5,7 +5,7 @@ use super::super::levels::{Levels, operations};
 use super::super::pages::left_on_disk;
 use super::*;
 use foxy_base::Random;
-use foxy_device::{Blocking, DirectIo, Root};
+use foxy_device::{Blocking, DirectIo, FaultPlan, Faulty, Root};
 use foxy_store::PolicyName;
 use foxy_workload::{Get, Trace};
 
@@ -100,6 +100,25 @@ fn a_store_that_did_not_do_its_work_gives_no_result() {
     let error = run(&none, &operations, Place::Memory, &Watch::default()).expect_err("it stores nothing");
     assert!(matches!(error, RunError::FellShort(shortfall) if shortfall.lost == shortfall.reads), "{error}");
     assert!(error.to_string().contains("found nothing"), "{error}");
+}
+
+#[test]
+fn a_full_disk_is_named_whatever_the_scheme_makes_of_it() {
+    let operations = stream();
+    let plan_of_faults = FaultPlan { no_space: 0.01, ..FaultPlan::default() };
+    for scheme in ["stream", "packetizer", "lazy-reads-loc", "buddy", "ufs"] {
+        let subject = subject(&plan(scheme), 1, &operations).expect("a store");
+        let device = Faulty::new(Memory::default(), FaultPlan::default(), 1);
+        let mut drive =
+            Drive::start(subject, device, Virtual::default(), Observer::default()).expect("opens");
+        drive.device().set_plan(plan_of_faults);
+        for &operation in &operations.list {
+            drive.operation(operation).expect("answers");
+        }
+        let shortfall = drive.finish().0.shortfall().expect("not all was stored");
+        assert!(shortfall.is_failure(), "{scheme}: {shortfall}");
+        assert!(shortfall.to_string().starts_with("the disk was full"), "{scheme}: {shortfall}");
+    }
 }
 
 #[test]

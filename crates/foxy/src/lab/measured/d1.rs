@@ -1,14 +1,15 @@
 //! Table D-1 of seed 000: schemes on real file systems with chosen mount options, in loop devices (R4, R81-R84).
 
 use super::run::{Measured, Run};
-use super::{Context, judged, row};
+use super::{Context, Missing, judged, row};
 use crate::lab::mounts::{FileSystem, LoopMount};
 use foxy_lab::figures::picture::{Picture, Series, Style};
 use foxy_lab::figures::trial::Mix;
 use foxy_lab::figures::{Figure, Lab};
 use foxy_lab::sim::drive::PIECE;
 use foxy_lab::sim::operation::{OperationKind, Operations};
-use foxy_report::figure::{FigureRow, Verdict};
+use foxy_lab::sim::runs::RunError;
+use foxy_report::figure::FigureRow;
 use foxy_report::statistics::mean;
 use foxy_store::SchemeName;
 use std::ops::RangeInclusive;
@@ -87,12 +88,12 @@ const UFS: SchemeName = SchemeName::Ufs;
 /// The runs of one cell by seed, or why there are none.
 struct Outcome {
     cell: Cell,
-    runs: Result<Vec<Measured>, String>,
+    runs: Result<Vec<Measured>, Missing>,
 }
 
 impl Outcome {
-    fn rates(&self) -> Result<Vec<f64>, &str> {
-        self.runs.as_ref().map(|runs| runs.iter().map(|run| run.rate).collect()).map_err(String::as_str)
+    fn rates(&self) -> Result<Vec<f64>, &Missing> {
+        self.runs.as_ref().map(|runs| runs.iter().map(|run| run.rate).collect())
     }
 }
 
@@ -132,15 +133,15 @@ fn measure(context: &Context, lab: &Lab) -> Vec<Outcome> {
     let disk = seeds.iter().map(|&seed| lab.stream(seed, Mix::PAPER).operations.disk).max().unwrap_or(0);
     let mount = |mount: &Mount| {
         if context.watch.stop.load(Relaxed) {
-            return Err("stopped".into());
+            return Err(Missing::from(RunError::Stopped));
         }
         let size = (512 << 20) + 8 * disk;
-        LoopMount::new(&context.folder, mount.kind, mount.options, size).map_err(|reason| reason.to_string())
+        LoopMount::new(&context.folder, mount.kind, mount.options, size).map_err(Missing::impossible)
     };
-    let mounted: Vec<Result<LoopMount, String>> = MOUNTS.iter().map(mount).collect();
-    let mut outcomes: Vec<(&Result<LoopMount, String>, Outcome)> = Vec::new();
+    let mounted: Vec<Result<LoopMount, Missing>> = MOUNTS.iter().map(mount).collect();
+    let mut outcomes: Vec<(&Result<LoopMount, Missing>, Outcome)> = Vec::new();
     for (mount, mounted) in MOUNTS.iter().zip(&mounted) {
-        let none = || mounted.as_ref().map(|_| Vec::new()).map_err(String::clone);
+        let none = || mounted.as_ref().map(|_| Vec::new()).map_err(Missing::clone);
         outcomes
             .extend(SCHEMES.map(|scheme| (mounted, Outcome { cell: (scheme, mount.name), runs: none() })));
     }
@@ -160,7 +161,7 @@ fn measure(context: &Context, lab: &Lab) -> Vec<Outcome> {
     outcomes.into_iter().map(|(_, outcome)| outcome).collect()
 }
 
-fn find(outcomes: &[Outcome], cell: Cell) -> Result<Vec<f64>, &str> {
+fn find(outcomes: &[Outcome], cell: Cell) -> Result<Vec<f64>, &Missing> {
     let found = outcomes.iter().find(|outcome| outcome.cell == cell);
     found.expect("the table's ratios name cells it has").rates()
 }
@@ -172,9 +173,7 @@ fn compare(ratio: &Ratio, outcomes: &[Outcome], scale: f64) -> FigureRow {
             let values: Vec<f64> = above.iter().zip(&below).map(|(above, below)| above / below).collect();
             judged(row(NAME, name, "times", &values, scale), quoted, &ratio.band)
         }
-        (Err(why), _) | (_, Err(why)) => {
-            FigureRow::impossible(NAME, name, "times", Some(quoted), why).at_scale(scale)
-        }
+        (Err(missing), _) | (_, Err(missing)) => missing.row(NAME, name, "times", Some(quoted), scale),
     }
 }
 
@@ -187,15 +186,16 @@ fn rate_row(outcome: &Outcome, scale: f64) -> FigureRow {
             let note = if lost > 0 { format!("reads that found nothing: {lost}") } else { String::new() };
             row(NAME, &name, RATE, &rates, scale).with_note(note)
         }
-        Err(why) => FigureRow::impossible(NAME, &name, RATE, None, why).at_scale(scale),
+        Err(missing) => missing.row(NAME, &name, RATE, None, scale),
     }
 }
 
 /// What a scheme asks of its device per URL-get, which no file system changes.
 fn count_rows(scheme: SchemeName, outcomes: &[Outcome], stream: &Operations, scale: f64) -> Vec<FigureRow> {
-    let first = |outcome: &'_ &Outcome| outcome.cell.0 == scheme && outcome.runs.is_ok();
+    let of_scheme = || outcomes.iter().filter(|outcome| outcome.cell.0 == scheme);
     let runs: Vec<&Measured> =
-        outcomes.iter().filter(first).filter_map(|outcome| outcome.runs.as_ref().ok()?.first()).collect();
+        of_scheme().filter_map(|outcome| outcome.runs.as_ref().ok()?.first()).collect();
+    let missing = of_scheme().find_map(|outcome| outcome.runs.as_ref().err()).filter(|_| runs.is_empty());
     let pieces = |kind: OperationKind| -> f64 {
         let operations = stream.list.iter().filter(|operation| operation.kind == kind);
         operations.map(|operation| operation.size.div_ceil(PIECE).max(1)).sum::<u64>() as f64
@@ -203,27 +203,25 @@ fn count_rows(scheme: SchemeName, outcomes: &[Outcome], stream: &Operations, sca
     let per_file = scheme != SchemeName::Coss;
     let account = |kind| if per_file { pieces(kind) / stream.gets as f64 } else { 0.0 };
     let counted = |name: &str, expected: Option<f64>, count: fn(&Measured) -> u64| {
-        let values: Vec<f64> = runs.iter().map(|run| count(run) as f64 / run.gets.max(1) as f64).collect();
-        let mut made = row(NAME, &format!("{scheme}: {name} per URL-get"), "1", &values, scale);
-        made.seeds = u32::from(!runs.is_empty());
-        if runs.is_empty() {
-            made.verdict = Verdict::NotPossibleHere;
+        let name = format!("{scheme}: {name} per URL-get");
+        if let Some(missing) = missing {
+            return missing.row(NAME, &name, "1", None, scale);
         }
+        let values: Vec<f64> = runs.iter().map(|run| count(run) as f64 / run.gets.max(1) as f64).collect();
+        let made = row(NAME, &name, "1", &values, scale);
         let (low, high) = (made.low.unwrap_or_default(), made.high.unwrap_or_default());
-        let mut note = match values.len() {
-            0 => "no file system could be mounted".into(),
-            _ if low < high => format!("{low:.4} to {high:.4} over {} file systems", values.len()),
-            count => format!("the same on {count} file systems"),
+        let mut note = if low < high {
+            format!("{low:.4} to {high:.4} over {} file systems", values.len())
+        } else {
+            format!("the same on {} file systems", values.len())
         };
-        if let Some(expected) = expected.filter(|_| !values.is_empty()) {
+        if let Some(expected) = expected {
             let band = expected - 1e-9..=expected + OWN_FILES / stream.gets as f64;
             let as_asked = band.contains(&low) && band.contains(&high);
-            note += &format!(
-                "; the stream asks for {expected:.4}{}",
-                if as_asked { "" } else { ": not the same" }
-            );
+            let but = if as_asked { "" } else { ": not the same" };
+            note += &format!("; the stream asks for {expected:.4}{but}");
         }
-        made.with_note(note)
+        FigureRow { seeds: 1, ..made.with_note(note) }
     };
     vec![
         counted("creates", Some(account(OperationKind::Write)), |run| run.creates),

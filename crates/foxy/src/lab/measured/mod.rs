@@ -9,8 +9,9 @@ mod table_3;
 mod wpb;
 
 use foxy_lab::figures::{Extent, Figure, Lab};
-use foxy_lab::sim::runs::Watch;
+use foxy_lab::sim::runs::{RunError, Watch};
 use foxy_report::figure::{FigureRow, Place, Verdict};
+use std::fmt;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
@@ -90,6 +91,39 @@ pub const MEASURED: &[MeasuredEntry] = &[
     },
 ];
 
+/// Why there is no measured value, and what its row and those that would be made from it come to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Missing {
+    verdict: Verdict,
+    why: String,
+}
+
+impl Missing {
+    /// It cannot be run here.
+    fn impossible(why: impl fmt::Display) -> Self {
+        Self { verdict: Verdict::NotPossibleHere, why: why.to_string() }
+    }
+
+    fn row(&self, figure: &str, name: &str, unit: &str, quoted: Option<f64>, scale: f64) -> FigureRow {
+        let row = FigureRow::impossible(figure, name, unit, quoted, &self.why).at_scale(scale);
+        FigureRow { verdict: self.verdict, ..row }
+    }
+}
+
+impl From<RunError> for Missing {
+    fn from(error: RunError) -> Self {
+        let verdict = match error {
+            RunError::FellShort(_) => Verdict::UnequalWork,
+            RunError::TooLarge(_)
+            | RunError::NoRoom(..)
+            | RunError::Open(_)
+            | RunError::Drive(_)
+            | RunError::Stopped => Verdict::NotPossibleHere,
+        };
+        Self { verdict, why: error.to_string() }
+    }
+}
+
 /// A row of measured values.
 fn row(figure: &str, name: &str, unit: &str, values: &[f64], scale: f64) -> FigureRow {
     FigureRow::of(figure, name, unit, values).from_place(Place::Measured).at_scale(scale)
@@ -128,6 +162,18 @@ fn judged_by_value(row: FigureRow, quoted: f64, band: RangeInclusive<f64>) -> Fi
 #[cfg(test)]
 mod tests {
     use super::*;
+    use foxy_lab::sim::outcome::Shortfall;
+
+    #[test]
+    fn a_store_that_did_not_do_its_work_is_told_from_what_cannot_be_run() {
+        let none =
+            Shortfall { lost: 3, reads: 4, refused: 0, operations: 9, first_refusal: None, disk_full: true };
+        let missing = Missing::from(RunError::FellShort(none));
+        let row = missing.row("000-d1", "coss over aufs", "times", Some(1.94), 0.1);
+        assert_eq!((row.verdict, row.quoted, row.ours), (Verdict::UnequalWork, Some(1.94), None));
+        assert_eq!(row.note, "failed: the disk was full, reads that found nothing: 3 of 4");
+        assert_eq!(Missing::from(RunError::Stopped), Missing::impossible("stopped"));
+    }
 
     #[test]
     fn only_several_runs_within_the_band_reproduce_a_ratio() {

@@ -1,6 +1,7 @@
 //! One measured run: a scheme in a folder of a real file system, until all that it wrote is on the disk; and what it left
 //! there read again, not from memory.
 
+use super::Missing;
 use crate::lab::leftovers::PREFIX;
 use crate::lab::temporary::Temporary;
 use crate::serve::disk::{AUFS_THREADS, helper};
@@ -83,15 +84,15 @@ impl<'a> Run<'a> {
     /// Carries all operations out, until all is on the disk.
     ///
     /// # Errors
-    /// Why it came to nothing, in a few words.
-    pub fn write(&self) -> Result<Measured, String> {
+    /// Why it came to nothing.
+    pub fn write(&self) -> Result<Measured, Missing> {
         let root = self.root()?;
         self.sync()?;
         let traced = Traced::new(device(&root, self.plan.scheme).map_err(|error| self.failed(&error))?, 0);
         let trace = traced.trace();
         let place = Place::Real(Box::new(traced));
         let result = runs::run_at_once(&self.plan, self.at_once, self.operations, place, self.watch);
-        let result = result.map_err(|error| error.to_string())?;
+        let result = result.map_err(Missing::from)?;
         let written = clock::monotonic();
         self.sync()?;
         let took = result.took.unwrap_or_default() + clock::monotonic().since(written);
@@ -109,28 +110,28 @@ impl<'a> Run<'a> {
     /// Reads what was written and not deleted once more, when the system has forgotten the content of the files.
     ///
     /// # Errors
-    /// Why it came to nothing, in a few words.
-    pub fn read_again(&self) -> Result<ReadAgain, String> {
+    /// Why it came to nothing.
+    pub fn read_again(&self) -> Result<ReadAgain, Missing> {
         let root = self.root()?;
         self.sync()?;
         forget(self.folder.path()).map_err(|error| self.failed(&error))?;
         let device = device(&root, self.plan.scheme).map_err(|error| self.failed(&error))?;
         let reads = left_on_disk(self.operations, self.plan.seed);
         let outcome = runs::read_again(&self.plan, self.at_once, self.operations, &reads, device, self.watch);
-        let outcome = outcome.map_err(|error| error.to_string())?;
+        let outcome = outcome.map_err(Missing::from)?;
         let rate = outcome.operations as f64 / outcome.took.as_secs_f64().max(1e-9);
         Ok(ReadAgain { rate, lost: outcome.lost })
     }
 
-    fn root(&self) -> Result<Root, String> {
-        Root::open(self.folder.path()).map_err(|error| error.to_string())
+    fn root(&self) -> Result<Root, Missing> {
+        Root::open(self.folder.path()).map_err(Missing::impossible)
     }
 
-    fn failed(&self, error: &io::Error) -> String {
-        format!("{}: {error}", self.folder.path().display())
+    fn failed(&self, error: &io::Error) -> Missing {
+        Missing::impossible(format!("{}: {error}", self.folder.path().display()))
     }
 
-    fn sync(&self) -> Result<(), String> {
+    fn sync(&self) -> Result<(), Missing> {
         let directory = File::open(self.folder.path()).map_err(|error| self.failed(&error))?;
         rustix::fs::syncfs(&directory).map_err(|error| self.failed(&error.into()))
     }

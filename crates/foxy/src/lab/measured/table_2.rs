@@ -1,7 +1,7 @@
 //! Table 2 of seed 001 on this machine's real disk, beside the model at the same scale.
 
 use super::run::Run;
-use super::{Context, judged, row};
+use super::{Context, Missing, judged, row};
 use foxy_lab::figures::picture::{Picture, Series, Style};
 use foxy_lab::figures::trial::{Mix, Trial, TrialResult};
 use foxy_lab::figures::{Figure, Lab};
@@ -29,7 +29,7 @@ const TECHNIQUES: [(&str, SchemeName, f64); 8] = [
 ];
 
 /// The rates of a technique by seed, or why there are none.
-type Rates = Result<Vec<f64>, String>;
+type Rates = Result<Vec<f64>, Missing>;
 
 /// A technique on this disk.
 struct Outcome {
@@ -58,7 +58,7 @@ pub fn table_2(context: &Context) -> Figure {
             Ok(rates) => row(NAME, name, RATE, rates, scale)
                 .against(*quoted, within(*quoted))
                 .with_note(beside(model, outcome.fewer_buffers)),
-            Err(why) => FigureRow::impossible(NAME, name, RATE, Some(*quoted), why).at_scale(scale),
+            Err(missing) => missing.row(NAME, name, RATE, Some(*quoted), scale),
         });
     }
     for ((name, ..), outcome) in TECHNIQUES.iter().zip(&outcomes) {
@@ -66,7 +66,7 @@ pub fn table_2(context: &Context) -> Figure {
         rows.push(match &outcome.reads {
             Ok(rates) => row(NAME, &name, READS, rates, scale)
                 .with_note(format!("pages in random order, not from memory; not found: {}", outcome.lost)),
-            Err(why) => FigureRow::impossible(NAME, &name, READS, None, why).at_scale(scale),
+            Err(missing) => missing.row(NAME, &name, READS, None, scale),
         });
     }
     rows.extend(ratios(&outcomes, scale));
@@ -118,7 +118,7 @@ fn measure(context: &Context, lab: &Lab) -> Vec<Outcome> {
     outcomes.into()
 }
 
-fn add(rates: &mut Rates, next: Result<f64, String>) {
+fn add(rates: &mut Rates, next: Result<f64, Missing>) {
     match (&mut *rates, next) {
         (Ok(rates), Ok(rate)) => rates.push(rate),
         (Ok(_), Err(why)) => *rates = Err(why),
@@ -154,21 +154,25 @@ fn pictures(outcomes: &[Outcome], models: &[Modelled]) -> Vec<Picture> {
 
 /// What the table comes to: BUDDY and the last technique over SQUID.
 fn ratios(outcomes: &[Outcome], scale: f64) -> Vec<FigureRow> {
-    let ratio = |name: &str, scheme: SchemeName, of: fn(&Outcome) -> &Rates| {
+    let over_squid = |scheme: SchemeName, of: fn(&Outcome) -> &Rates| -> Rates {
         let find = |scheme: SchemeName| {
-            outcomes.iter().find(|outcome| outcome.scheme == scheme).and_then(|found| of(found).as_ref().ok())
+            of(outcomes.iter().find(|outcome| outcome.scheme == scheme).expect("one of the table"))
         };
-        let values: Vec<f64> = match (find(scheme), find(SchemeName::Ufs)) {
-            (Some(above), Some(below)) => {
-                above.iter().zip(below).map(|(above, below)| above / below).collect()
+        match (find(scheme), find(SchemeName::Ufs)) {
+            (Ok(above), Ok(below)) => {
+                Ok(above.iter().zip(below).map(|(above, below)| above / below).collect())
             }
-            _ => Vec::new(),
-        };
-        row(NAME, name, "times", &values, scale)
+            (Err(missing), _) | (_, Err(missing)) => Err(missing.clone()),
+        }
     };
-    let gets =
-        |name, scheme, quoted: f64, band| judged(ratio(name, scheme, |outcome| &outcome.gets), quoted, &band);
-    let reads = |name, scheme| ratio(name, scheme, |outcome| &outcome.reads);
+    let gets = |name, scheme, quoted: f64, band| match over_squid(scheme, |outcome| &outcome.gets) {
+        Ok(values) => judged(row(NAME, name, "times", &values, scale), quoted, &band),
+        Err(missing) => missing.row(NAME, name, "times", Some(quoted), scale),
+    };
+    let reads = |name, scheme| match over_squid(scheme, |outcome| &outcome.reads) {
+        Ok(values) => row(NAME, name, "times", &values, scale),
+        Err(missing) => missing.row(NAME, name, "times", None, scale),
+    };
     vec![
         gets("LAZY-READS-LOC over SQUID", SchemeName::LazyReadsLoc, 18.0, 12.0..=25.0),
         gets("BUDDY over SQUID", SchemeName::Buddy, 4.9, 3.5..=7.0),
