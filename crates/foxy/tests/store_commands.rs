@@ -32,6 +32,16 @@ fn misses_are_compared_over_all_workloads_and_written_as_records() {
 }
 
 #[test]
+fn the_engine_itself_stands_beside_its_model_for_the_workloads_that_are_named() {
+    let (code, out, err) = bench(&["misses", "--quick", "--engine", "--workload", "dec"]);
+    assert_eq!(code, Some(0), "{out}{err}");
+    for row in ["webcosm-staged ", "webcosm-engine ", "webcosm-engine-held "] {
+        assert_eq!(out.lines().filter(|line| line.starts_with(row)).count(), 1, "{row}: {out}");
+    }
+    assert_eq!(out.lines().filter(|line| line.ends_with(", synthetic")).count(), 1, "{out}");
+}
+
+#[test]
 fn a_log_that_is_not_there_is_named() {
     let (code, _, err) = bench(&["misses", "--quick", "--trace", "/no/such.log"]);
     assert_eq!(code, Some(2), "{err}");

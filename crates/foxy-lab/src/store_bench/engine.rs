@@ -22,9 +22,16 @@ impl<D: Device> Store<D> {
     /// # Errors
     /// When it does not.
     pub fn open(size: u64, seed: u64, device: D) -> Result<Self, StoreStatus> {
+        Self::with(&StoreSettings { seed, record_limit: u32::MAX, ..StoreSettings::with_size(size) }, device)
+    }
+
+    /// Opens a store with those settings, and waits until it serves.
+    ///
+    /// # Errors
+    /// When it does not.
+    pub fn with(settings: &StoreSettings, device: D) -> Result<Self, StoreStatus> {
         let observer = Observer::default();
-        let settings = StoreSettings { seed, record_limit: u32::MAX, ..StoreSettings::with_size(size) };
-        let scheme = SchemeName::Webcosm.make(&settings, observer.clone());
+        let scheme = SchemeName::Webcosm.make(settings, observer.clone());
         let mut driver = StepDriver::start(scheme, device, observer.clone(), Instant::ZERO);
         driver.run_until_idle();
         match observer.status.get() {
@@ -46,6 +53,14 @@ impl<D: Device> Store<D> {
     pub fn statistic(&self, name: &str) -> u64 {
         let all = self.observer.statistics.snapshot();
         all.iter().find(|measure| measure.name == name).expect("names are those of the table").value
+    }
+
+    /// How many bytes the body of that record has, if the store holds it.
+    pub fn length(&mut self, number: u64) -> Option<u64> {
+        match self.driver.get(key(number)) {
+            Answer::Found(record) => Some(record.body.len() as u64),
+            _ => None,
+        }
     }
 
     /// Stores a record; says whether it was taken.

@@ -1,6 +1,8 @@
 //! Misses of the default engine's rules beside classical policies and two oracles, at equal bytes of disk. A model: each
-//! store is charged for what its records take, object by object; no disk is touched and no time passes.
+//! store is charged for what its records take, object by object; no disk is touched and no time passes. The engine itself can
+//! run beside it (`production`).
 
+use super::production;
 use crate::sim::belady::{Foresight, oracle};
 use crate::sim::cache::{Cache, Counts};
 use crate::sim::policies::{CacheSize, Lookups};
@@ -73,6 +75,10 @@ pub enum Contender {
     Webcosm,
     /// The same, with a stage in memory so that less is written.
     WebcosmStaged,
+    /// The default engine itself, on a device in memory.
+    Engine,
+    /// The same with nothing to write a day, so that heavy newcomers are always held in memory.
+    EngineHeld,
     /// An oracle, in the same store as the policies.
     Oracle(Foresight),
     /// A cache that never evicts.
@@ -94,12 +100,16 @@ pub const CONTENDERS: [(Contender, &str); 11] = [
     (Contender::Infinite, "never-evicts"),
 ];
 
+/// The default engine itself, beside the model of its rules.
+pub const ENGINES: [(Contender, &str); 2] =
+    [(Contender::Engine, "webcosm-engine"), (Contender::EngineHeld, "webcosm-engine-held")];
+
 /// What a run came to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
     /// Hits and misses.
     pub counts: Counts,
-    /// Bytes of records written because they were missed; only segments count them.
+    /// Bytes of records written because they were missed; only segments count them, and the engine all but copies.
     pub admitted: u64,
     /// Bytes of records copied forward; only segments count them.
     pub copied: u64,
@@ -143,6 +153,8 @@ pub fn run(trial: &Trial) -> Tally {
         Contender::Reinsertion => segments(Rule::Reinsertion, list, capacity, urls),
         Contender::Webcosm => segments(Rule::Worth { stage: 0 }, list, capacity, urls),
         Contender::WebcosmStaged => segments(Rule::Worth { stage: capacity / STAGE }, list, capacity, urls),
+        Contender::Engine => production::run(list, capacity, urls, None),
+        Contender::EngineHeld => production::run(list, capacity, urls, Some(capacity / STAGE)),
     }
 }
 
@@ -227,6 +239,18 @@ mod tests {
         let [all, staged] =
             [Contender::Webcosm, Contender::WebcosmStaged].map(|contender| tally(&workload, 10.0, contender));
         assert!(staged.admitted * 3 < all.admitted * 2, "{} {}", staged.admitted, all.admitted);
+    }
+
+    #[test]
+    fn the_engine_hits_about_as_often_as_its_model_and_writes_less_when_it_holds_newcomers() {
+        let workload = make("dec", true, 1);
+        let of = |contender| tally(&workload, 20.0, contender);
+        let [model, engine, held] = [Contender::Webcosm, Contender::Engine, Contender::EngineHeld].map(of);
+        assert_eq!((engine.counts.gets, engine.counts.bytes), (model.counts.gets, model.counts.bytes));
+        let (ours, models) = (engine.misses() as f64, model.misses() as f64);
+        assert!((0.95..1.1).contains(&(ours / models)), "{ours} {models}");
+        let written = |tally: &Tally| tally.admitted + tally.copied;
+        assert!(written(&held) * 4 < written(&engine) * 3, "{} {}", written(&held), written(&engine));
     }
 
     #[test]

@@ -3,5 +3,6 @@
 pub mod disk;
 pub mod engine;
 pub mod misses;
+pub mod production;
 pub mod raw;
 pub mod restart;

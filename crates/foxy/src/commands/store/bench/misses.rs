@@ -2,14 +2,16 @@
 //! disk, over several workloads.
 
 use crate::failure::Failure;
-use crate::lab::arguments::{path, switch};
+use crate::lab::arguments::{option, path, switch};
 use crate::lab::progress::Progress;
 use crate::lab::{logs, records, seed};
 use crate::settings::machine::Machine;
 use crate::terminal;
-use clap::{ArgMatches, Command};
+use clap::{ArgAction, ArgMatches, Command};
 use foxy_lab::sim::parallel::run_all;
-use foxy_lab::store_bench::misses::{self, CONTENDERS, Contender, SIZES, Tally, Trial, Workload, times};
+use foxy_lab::store_bench::misses::{
+    self, CONTENDERS, Contender, ENGINES, SIZES, Tally, Trial, Workload, times,
+};
 use foxy_report::{Measure, Record, Table};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -22,7 +24,10 @@ Sends synthetic workloads, and a log if one is given, through models of stores w
 that would hold everything, and prints misses and byte misses as multiples of LRU's. All stores have the same bytes of disk: \
 the policies' and the oracles' objects take granules of 512 bytes and their index no disk; those of segments are charged for \
 heads, page loss, footers, checkpoints and segments kept free. webcosm-staged holds heavy newcomers in memory, a fiftieth of \
-the disk that is taken off it, and writes them when they are asked for again. The model has no IO and no time.";
+the disk that is taken off it, and writes them when they are asked for again. The model has no IO and no time.
+
+With --engine the default engine itself runs beside its model, with and without such memory, on a device in memory: all that it \
+writes is counted, and as much memory is needed as the largest disk has bytes, twice.";
 
 /// Its arguments.
 pub fn command() -> Command {
@@ -31,6 +36,13 @@ pub fn command() -> Command {
         .long_about(ABOUT)
         .arg(path("trace", "FILE", "A log of gets beside the synthetic workloads, packed with gzip or not"))
         .arg(logs::format().requires("trace"))
+        .arg(switch("engine", "Run the engine itself beside the model of its rules; takes minutes"))
+        .arg(
+            option("workload", "NAME", "Only these of the synthetic workloads")
+                .value_parser(misses::synthetic())
+                .value_delimiter(',')
+                .action(ArgAction::Append),
+        )
         .arg(switch("quick", "Synthetic workloads of a fiftieth of their length"))
         .arg(seed::argument("Seed of the synthetic workloads"))
         .arg(records::argument())
@@ -41,7 +53,8 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     let seed = seed::of(matches);
     let threads = Machine::look().cores;
     let workloads = workloads(matches, seed, threads)?;
-    let trials: Vec<Trial> = workloads.iter().flat_map(trials).collect();
+    let contenders = contenders(matches.get_flag("engine"));
+    let trials: Vec<Trial> = workloads.iter().flat_map(|workload| trials(workload, &contenders)).collect();
     let (done, total) = (AtomicU64::new(0), trials.len() as u64);
     let mut progress = Progress::new("runs", Some(total));
     let one = |trial: &Trial| {
@@ -51,8 +64,10 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     };
     let tallies = run_all(&trials, threads, &one, &mut || progress.update(done.load(Relaxed)));
     drop(progress);
-    let cells: Vec<Cell> = trials.iter().zip(tallies).map(|(trial, tally)| Cell { trial, tally }).collect();
-    let disks: Vec<Disk> = cells.chunks(CONTENDERS.len()).map(|cells| Disk { cells }).collect();
+    let names = contenders.iter().map(|&(_, name)| name).cycle();
+    let cells = trials.iter().zip(names).zip(tallies);
+    let cells: Vec<Cell> = cells.map(|((trial, name), tally)| Cell { trial, name, tally }).collect();
+    let disks: Vec<Disk> = cells.chunks(contenders.len()).map(|cells| Disk { cells }).collect();
     terminal::print(text(&disks).trim_end());
     let found = disks.iter().flat_map(measures).map(Record::Measure).collect();
     records::write(matches, records::setup(seed), found, true)
@@ -67,18 +82,30 @@ fn workloads(matches: &ArgMatches, seed: u64, threads: usize) -> Result<Vec<Work
     }
     let is_quick = matches.get_flag("quick");
     let make = |name: &&str| misses::make(name, is_quick, seed);
-    list.extend(run_all(&misses::synthetic(), threads, &make, &mut || {}));
+    let names: Vec<&str> = match matches.get_many::<String>("workload") {
+        Some(names) => names.map(String::as_str).collect(),
+        None => misses::synthetic(),
+    };
+    list.extend(run_all(&names, threads, &make, &mut || {}));
     Ok(list)
 }
 
+/// Who is compared, and by which name.
+fn contenders(with_engine: bool) -> Vec<(Contender, &'static str)> {
+    let engines = ENGINES.into_iter().filter(|_| with_engine);
+    CONTENDERS.into_iter().chain(engines).collect()
+}
+
 /// Every size with every contender.
-fn trials(workload: &Workload) -> impl Iterator<Item = Trial<'_>> {
-    let of = move |percent| CONTENDERS.map(|(contender, _)| Trial { workload, percent, contender });
+fn trials<'a>(workload: &'a Workload, contenders: &[(Contender, &str)]) -> impl Iterator<Item = Trial<'a>> {
+    let of =
+        move |percent| contenders.iter().map(move |&(contender, _)| Trial { workload, percent, contender });
     SIZES.into_iter().flat_map(of)
 }
 
 struct Cell<'a> {
     trial: &'a Trial<'a>,
+    name: &'static str,
     tally: Tally,
 }
 
@@ -121,7 +148,7 @@ fn text(disks: &[Disk]) -> String {
         heads.extend(["written/missed".to_owned(), "copied/admitted".to_owned()]);
         let mut table = Table::new(&heads.iter().map(String::as_str).collect::<Vec<_>>());
         table.row(&row("lru, share of gets / bytes", disks, &|disk, _| shares(disk.lru())));
-        for (place, (_, name)) in CONTENDERS.iter().enumerate().skip(1) {
+        for (place, Cell { name, .. }) in disks[0].cells.iter().enumerate().skip(1) {
             let ratios = |disk: &Disk, place: usize| {
                 let (misses, bytes) = disk.against_lru(&disk.cells[place]);
                 format!("{misses:.3} / {bytes:.3}")
@@ -192,7 +219,8 @@ fn verdicts(disks: &[Disk]) -> String {
 fn measures(disk: &Disk) -> Vec<Measure> {
     let Trial { workload, percent, .. } = disk.trial();
     let mut list = Vec::new();
-    for (cell, (contender, name)) in disk.cells.iter().zip(CONTENDERS) {
+    for cell in disk.cells {
+        let (contender, name) = (cell.trial.contender, cell.name);
         let subject = format!("{name}@{percent}% of {}", workload.name);
         let mut add = |name: &str, value, unit: &str| list.push(Measure::once(name, &subject, value, unit));
         let (misses, bytes) = disk.against_lru(cell);
