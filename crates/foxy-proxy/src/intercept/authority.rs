@@ -5,8 +5,8 @@ use super::hosts::{HostName, HostPattern};
 use crate::upstream::provider;
 use foxy_base::WallTime;
 use rcgen::{
-    BasicConstraints, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer,
-    KeyPair, KeyUsagePurpose, PublicKeyData, SanType, SerialNumber,
+    BasicConstraints, Certificate, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose,
+    IsCa, Issuer, KeyPair, KeyUsagePurpose, PublicKeyData, SanType, SerialNumber,
 };
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
@@ -43,6 +43,15 @@ pub struct MadeAuthority {
     /// The certificate in PEM.
     pub certificate: String,
     /// The private key in PEM (PKCS #8). A secret.
+    pub key: String,
+}
+
+/// A certificate for a server as files hold it.
+#[derive(Clone)]
+pub struct MadeCertificate {
+    /// The certificate in PEM.
+    pub certificate: String,
+    /// Its private key in PEM (PKCS #8). A secret.
     pub key: String,
 }
 
@@ -214,7 +223,7 @@ impl Authority {
         host: HostName<'_>,
         key: &KeyPair,
         now: WallTime,
-    ) -> Result<(CertificateDer<'static>, WallTime), AuthorityError> {
+    ) -> Result<(Certificate, WallTime), AuthorityError> {
         let end = (now.seconds() + LEAF_VALIDITY.as_secs()).min(self.facts.not_after.seconds());
         let mut parameters = parameters(now, end)?;
         let (name, text) = match host {
@@ -229,7 +238,7 @@ impl Authority {
         parameters.use_authority_key_identifier_extension = true;
         parameters.key_usages = vec![KeyUsagePurpose::DigitalSignature];
         let certificate = parameters.signed_by(key, &self.issuer).map_err(signing)?;
-        Ok((certificate.der().clone(), WallTime::from_seconds(end)))
+        Ok((certificate, WallTime::from_seconds(end)))
     }
 }
 

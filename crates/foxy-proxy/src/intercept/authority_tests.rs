@@ -30,7 +30,7 @@ fn is_taken(authority: &Authority, host: &str) -> bool {
     let verifier = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider()).build();
     let name = ServerName::try_from(host.to_owned()).expect("a name");
     let now = UnixTime::since_unix_epoch(Duration::from_secs(NOW.seconds()));
-    verifier.expect("a verifier").verify_server_cert(&certificate, &[], &name, &[], now).is_ok()
+    verifier.expect("a verifier").verify_server_cert(certificate.der(), &[], &name, &[], now).is_ok()
 }
 
 #[test]
@@ -74,7 +74,7 @@ fn a_leaf_is_for_one_host_a_week_and_servers() {
     for host in ["a.test", "b.a.test", "192.0.2.7"] {
         let name = HostName::parse(host).expect("a host");
         let (certificate, until) = authority.sign(name, &key, NOW).expect("signed");
-        let (_, leaf) = parse_x509_certificate(&certificate).expect("a certificate");
+        let (_, leaf) = parse_x509_certificate(certificate.der()).expect("a certificate");
         assert_eq!(until.since(NOW), LEAF_VALIDITY);
         assert_eq!(seconds(leaf.validity().not_after.timestamp()), until);
         assert_eq!(NOW.since(seconds(leaf.validity().not_before.timestamp())), BACKDATED);

@@ -1,7 +1,7 @@
 //! The certificates of an authority, for every host that it may vouch for: what interception shows its clients, and the lab those
 //! that trust the same authority.
 
-use super::authority::{Authority, AuthorityError};
+use super::authority::{Authority, AuthorityError, MadeCertificate};
 use super::hosts::HostName;
 use super::leaves::Leaves;
 use foxy_base::WallTime;
@@ -34,9 +34,20 @@ impl Certificates {
     /// # Errors
     /// [`AuthorityError`]: the authority may not vouch for it, or cannot.
     pub fn server(&self, host: &str, now: WallTime) -> Result<Arc<ServerConfig>, AuthorityError> {
+        self.leaves.config(&self.authority, (self.permitted(host, now)?, host), now)
+    }
+
+    /// The same for a server that is another program, as the files that it reads.
+    ///
+    /// # Errors
+    /// [`AuthorityError`]: the authority may not vouch for it, or cannot.
+    pub fn files(&self, host: &str, now: WallTime) -> Result<MadeCertificate, AuthorityError> {
+        self.leaves.files(&self.authority, self.permitted(host, now)?, now)
+    }
+
+    fn permitted<'a>(&self, host: &'a str, now: WallTime) -> Result<HostName<'a>, AuthorityError> {
         let name = HostName::parse(host).filter(|name| self.vouch_for(*name, now));
-        let name = name.ok_or(AuthorityError::NotPermitted)?;
-        self.leaves.config(&self.authority, (name, host), now)
+        name.ok_or(AuthorityError::NotPermitted)
     }
 }
 
@@ -61,5 +72,19 @@ mod tests {
         }
         let later = WallTime::from_seconds(now.seconds() + 86_400);
         assert_eq!(refused("a.test", later), Some(AuthorityError::NotPermitted));
+    }
+
+    #[test]
+    fn a_server_that_is_another_program_gets_a_certificate_with_its_key_and_none_for_another_host() {
+        let now = WallTime::from_seconds(1_800_000_000);
+        let hosts = ["127.0.0.0/8".parse().expect("a block")];
+        let validity = Duration::from_secs(86_400);
+        let made = make(&NewAuthority { name: "a", hosts: &hosts, now, validity }).expect("made");
+        let authority = Authority::read(made.certificate.as_bytes(), &made.key, now).expect("usable");
+        let certificates = Certificates::new(authority).expect("a key");
+        let files = certificates.files("127.0.0.1", now).expect("made");
+        let mut shown = crate::client_tls::ClientCertificates::default();
+        assert_eq!(shown.add(files.certificate.as_bytes(), files.key.as_bytes()), Ok(()));
+        assert_eq!(certificates.files("localhost", now).err(), Some(AuthorityError::NotPermitted));
     }
 }

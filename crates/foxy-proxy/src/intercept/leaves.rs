@@ -1,7 +1,7 @@
 //! Certificates for hosts, made when they are first asked for and kept in a bounded table, all with one key that lives
 //! as long as the process.
 
-use super::authority::{Authority, AuthorityError};
+use super::authority::{Authority, AuthorityError, MadeCertificate};
 use super::hosts::HostName;
 use crate::upstream::provider;
 use foxy_base::WallTime;
@@ -64,7 +64,7 @@ impl Leaves {
         }
         let (certificate, until) = authority.sign(host, &self.key, now)?;
         let key = PrivateKeyDer::from(PrivatePkcs8KeyDer::from(self.key.serialize_der()));
-        let certified = CertifiedKey::from_der(vec![certificate], key, &provider());
+        let certified = CertifiedKey::from_der(vec![certificate.der().clone()], key, &provider());
         let certified = certified.map_err(|error| AuthorityError::Signing(error.to_string()))?;
         let config = Arc::new(self.server(certified));
         if kept.len() >= KEPT
@@ -74,6 +74,17 @@ impl Leaves {
         }
         kept.insert(text.into(), Leaf { config: Arc::clone(&config), until });
         Ok(config)
+    }
+
+    /// A certificate for a server of `host` that is another program, with the key of them all.
+    pub(super) fn files(
+        &self,
+        authority: &Authority,
+        host: HostName<'_>,
+        now: WallTime,
+    ) -> Result<MadeCertificate, AuthorityError> {
+        let (certificate, _) = authority.sign(host, &self.key, now)?;
+        Ok(MadeCertificate { certificate: certificate.pem(), key: self.key.serialize_pem() })
     }
 
     fn server(&self, certified: CertifiedKey) -> ServerConfig {

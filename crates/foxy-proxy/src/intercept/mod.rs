@@ -12,7 +12,9 @@ mod hosts;
 mod inside;
 mod leaves;
 
-pub use authority::{Authority, AuthorityError, AuthorityFacts, MadeAuthority, NewAuthority, make};
+pub use authority::{
+    Authority, AuthorityError, AuthorityFacts, MadeAuthority, MadeCertificate, NewAuthority, make,
+};
 pub use certificates::Certificates;
 pub use constraints::Constraints;
 pub(crate) use entry::{enter, opened};
