@@ -58,6 +58,13 @@ impl Destination {
         Self { scheme, host, port: address.port() }
     }
 
+    /// All that an address of this machine may be called: `localhost` is the loopback interface (RFC 6761 §6.3).
+    pub fn names_of(address: SocketAddr) -> impl Iterator<Item = Self> {
+        let own = Self::at(Scheme::Http, address);
+        let local = address.ip().is_loopback().then(|| Self { host: "localhost".into(), ..own.clone() });
+        std::iter::once(own).chain(local)
+    }
+
     /// Whether it is this host and port, however they are spoken with.
     #[must_use]
     pub fn is_at(&self, place: &Self) -> bool {

@@ -11,8 +11,8 @@ use super::request::Request;
 use super::spool::Spool;
 use super::table::Table;
 use super::{CollectorOptions, CollectorReport, LogSink, MOST_PROXIES, ProxyId};
+use crate::Wanted;
 use crate::alarm::Alarm;
-use crate::{Scheme, Wanted};
 use foxy_base::{Instant, clock};
 use rustls::ClientConfig;
 use std::cell::{Cell, RefCell};
@@ -37,7 +37,7 @@ pub struct Shared {
     pub answering: Cell<usize>,
     /// By what requests that have been here already are known: as Via says it.
     pub via: String,
-    /// Where it listens.
+    /// Where it listens, by every name that it has.
     places: Vec<Destination>,
     hosts: RefCell<Hosts>,
     host_known: Notify,
@@ -65,7 +65,7 @@ impl Shared {
             connections: Cell::default(),
             answering: Cell::default(),
             via: format!("1.1 foxy-collector-{}-{port}", std::process::id()),
-            places: places.iter().map(|&place| Destination::at(Scheme::Http, place)).collect(),
+            places: places.iter().flat_map(|&place| Destination::names_of(place)).collect(),
             hosts: RefCell::default(),
             host_known: Notify::new(),
             report,

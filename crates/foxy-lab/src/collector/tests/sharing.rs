@@ -229,6 +229,19 @@ fn a_reverse_proxy_that_names_its_parent_means_the_origin_behind_it() {
 }
 
 #[test]
+fn a_reverse_proxy_that_knows_its_parent_as_localhost_means_the_origin_behind_it() {
+    let origin = Origin::numbering("");
+    let collector = collector(2, |options| options.origin = Some(origin.address));
+    let named = |to: SocketAddr| {
+        let port = to.port();
+        send(to, &format!("GET /x HTTP/1.1\r\nHost: localhost:{port}\r\nConnection: close\r\n\r\n"))
+    };
+    let got: Vec<String> = collector.addresses().iter().map(|&to| named(to).text()).collect();
+    assert_eq!(got, ["number 0", "number 0"]);
+    assert_eq!(get(collector.addresses()[0], &origin.url("/x"), "").text(), "number 0");
+}
+
+#[test]
 fn lesson_9_a_body_in_chunks_is_the_same_request_as_the_body_with_its_length() {
     let origin = Origin::numbering("");
     let collector = collector(2, |_| {});
