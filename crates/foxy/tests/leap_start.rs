@@ -72,6 +72,55 @@ fn proxies_are_started_behind_a_collector_and_one_that_is_named_twice_shows_what
 }
 
 #[test]
+fn proxies_that_are_started_speak_tls_on_both_sides_by_an_authority_of_the_run() {
+    for protocol in ["1.1", "2"] {
+        let folder = tempfile::tempdir().expect("a folder");
+        let more = ["--tls", "--protocol", protocol, "--like", "ircache", "--requests", "60"];
+        let (code, out, err) = ended(&mut command(folder.path(), "foxy,foxy", &more));
+        assert_eq!(code, Some(0), "HTTP/{protocol}: {out}{err}");
+        let found = records(&folder.path().join("json"));
+        for path in ["direct", "foxy", "foxy-2", "passthrough"] {
+            assert_eq!(value(&found, path, "verdict_ok"), Some(60.0), "HTTP/{protocol}: {path}: {out}");
+        }
+        for path in ["foxy", "foxy-2"] {
+            assert!(value(&found, path, "hit_ratio").is_some_and(|hits| hits > 0.0), "{path}: {out}");
+        }
+        assert!(!out.contains("prefetches"), "{out}");
+        let set_up = found.iter().find(|record| record["kind"] == "subject").expect("how it was set up");
+        let command = set_up["command"].as_str().expect("text");
+        for part in
+            ["--listen-tls 127.0.0.1:", "--origin https://127.0.0.1:", "--origin-ca FOLDER/authority.pem"]
+        {
+            assert!(command.contains(part), "{command}");
+        }
+        assert!(
+            !std::fs::read_to_string(folder.path().join("json")).expect("records").contains("PRIVATE KEY")
+        );
+        assert!(is_empty(&folder.path().join("work")), "the certificates go with the proxies");
+    }
+}
+
+#[test]
+fn an_authority_that_is_given_must_vouch_for_where_proxies_and_their_origin_are() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for (hosts, expected) in
+        [(&["127.0.0.0/8", "localhost"][..], Some(0)), (&["127.0.0.0/8"], Some(2)), (&["localhost"], Some(2))]
+    {
+        let place = folder.path().join(hosts.join("-").replace('/', "-"));
+        let place = place.to_str().expect("UTF-8");
+        let allowed = hosts.iter().flat_map(|host| ["--allow", *host]);
+        let made = foxy(&["ca", "init", "--dir", place].into_iter().chain(allowed).collect::<Vec<_>>());
+        assert_eq!(made.0, Some(0), "{made:?}");
+        let more = ["--tls", "--ca-dir", place, "--requests", "10"];
+        let (code, out, err) = ended(&mut command(folder.path(), "foxy", &more));
+        assert_eq!(code, expected, "{hosts:?}: {out}{err}");
+        if code == Some(2) {
+            assert!(err.contains("--allow 127.0.0.0/8 --allow localhost"), "{err}");
+        }
+    }
+}
+
+#[test]
 fn a_signal_ends_what_was_started_and_keeps_what_was_measured() {
     let folder = tempfile::tempdir().expect("a folder");
     let more = ["--requests", "100000", "--rate", "20"];
@@ -118,6 +167,11 @@ fn a_proxy_that_does_not_come_up_costs_only_its_own_row() {
 fn what_cannot_be_started_is_refused_in_one_line() {
     for (more, expected) in [
         (vec!["--start", "coffee"], "coffee: no such proxy; there are foxy, squid"),
+        (vec!["--start", "varnish", "--tls"], "varnish: it ends no TLS itself; going on without it"),
+        (
+            vec!["--start", "squid", "--tls", "--protocol", "2"],
+            "squid: it speaks no HTTP/2 with clients; going on",
+        ),
         (vec!["--start", "foxy", "--folder", "/no/such/folder"], "--folder /no/such/folder: "),
         (vec!["--start", "foxy", "--proxy", "a=127.0.0.1:1"], "cannot be used with"),
         (vec!["--proxy", "a=127.0.0.1:1", "--disk", "1G"], "--disk"),

@@ -87,8 +87,8 @@ pub fn run(trial: &Trial, context: &Context) -> Result<Found, String> {
     });
     let mut running = Running::start(&trial.peer, trial.program, &description, &plan, limit.as_ref())?;
     let options = load_options(trial, context, description.listen);
-    let (target, host) = (description.listen, context.origin.address());
-    ready::wait_until_ready(&mut running, trial.peer.name, (target, host), &context.interrupted)?;
+    let (target, place) = (description.listen, (&description, context.origin.address()));
+    ready::wait_until_ready(&mut running, trial.peer.name, place, &context.interrupted)?;
     let result = match options {
         Some(options) => {
             let measured = Measured { trial, context, options, cache: description.cache() };
@@ -123,6 +123,7 @@ fn describe(trial: &Trial, context: &Context, folder: &Path) -> Result<Descripti
         beside: Vec::new(),
         listen: ready::free_place(trial.peer.name)?,
         origin: context.origin.address(),
+        papers: None,
         disk: trial.scenario.disk(context.quick),
         memory: trial.scenario.memory,
         holding: trial.scenario.holding,

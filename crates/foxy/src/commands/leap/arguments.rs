@@ -29,7 +29,9 @@ proxy must have its parent there: the first at the port after the given one, the
 that is named twice is started twice, and what the two differ by is noise. What is not installed or does not come up is said, and left out.\n\n\
 HTTPS: with --tls the origin is an https one, one that is started here too. Answers can be judged, and cached, where the proxy ends TLS, by \
 interception or as a reverse proxy; --ca names whom copies trust. With --ca-dir clients may open tunnels and speak TLS, which ends here by \
-certificates of that authority; copies trust it too, and a Collector and a pass-through proxy that are started here show it.\n\n\
+certificates of that authority; copies trust it too, and a Collector and a pass-through proxy that are started here show it. With --start each proxy \
+ends TLS itself and speaks it with the Collector, by an authority of this run unless --ca-dir names one (for 127.0.0.0/8 and localhost); one that ends \
+no TLS, or with --protocol 2 speaks no HTTP/2, is said, and left out.\n\n\
 Clients may speak HTTP/1 or HTTP/2; --protocol 2 asks the proxies in HTTP/2.\n\n\
 --check measures LEAP itself, and starts all it needs: overhead (what it adds, added_median_ms), fairness (identical proxies and false alarms, \
 identical_proxies_max_difference_ms, false_alarm_share) or replay (hits at the Collector beside their misses, hit_minus_miss_median_ms).";

@@ -17,7 +17,7 @@ use crate::lab::bars::Bars;
 use crate::lab::ending::conclude;
 use crate::lab::line_log::Log;
 use crate::lab::progress::Progress;
-use crate::lab::{certificates, origin, records, seed, trust};
+use crate::lab::{origin, records, seed};
 use crate::serve::process::raise_open_files;
 use crate::signals::interrupted;
 use crate::terminal::{self, Level};
@@ -27,6 +27,7 @@ use bandwidth::Bandwidth;
 use clap::ArgMatches;
 use foxy_lab::collector::Collector;
 use foxy_lab::leap::{self, Asked, LeapReport, LeapRun, Manner, Multiplier, Numbers, Outgoing, Path};
+use foxy_lab::tls::Certificates;
 use foxy_lab::{Origin, Wanted};
 use report::Outcome;
 use source::{Source, probe, stream};
@@ -45,7 +46,8 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     if matches.contains_id("check") {
         return check::run(matches);
     }
-    let chosen = started::chosen(matches)?;
+    let authority = secure::authority(matches)?;
+    let chosen = started::chosen(matches, authority.as_ref().filter(|_| matches.get_flag("tls")))?;
     let mut proxies = arguments::proxies(matches, &chosen)?;
     clients::check(matches)?;
     secure::check(matches)?;
@@ -53,12 +55,13 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     let source = Source::of(matches)?;
     let (own_origin, origin) = origin(matches)?;
     let interrupted = interrupted()?;
-    let trust = trust::read(matches, own_origin.as_ref())?;
+    let trust = secure::trust(matches, own_origin.as_ref(), authority.as_ref())?;
+    let certificates = authority.map(|authority| authority.certificates());
     let (outgoing, passing_on) = (secure::outgoing(matches, &trust), Outgoing::new(&trust));
     let wanted = Arc::new(Wanted::default());
-    let collector = parent::start(matches, &proxies, origin, trust, &wanted)?;
+    let collector = parent::start(matches, &proxies, origin, (certificates.clone(), trust), &wanted)?;
     let parent = collector.as_ref().and_then(|collector| collector.addresses().last().copied()).or(origin);
-    let passthrough = passthrough(matches, &mut proxies, parent, passing_on)?;
+    let passthrough = passthrough(matches, &mut proxies, parent, (certificates, passing_on))?;
     let started = match (&collector, origin) {
         (Some(collector), Some(origin)) if !chosen.is_empty() => {
             let places = (&chosen[..], &collector.addresses()[1..]);
@@ -136,13 +139,13 @@ fn passthrough(
     matches: &ArgMatches,
     proxies: &mut [Named],
     parent: Option<SocketAddr>,
-    outgoing: Outgoing,
+    (certificates, outgoing): (Option<Certificates>, Outgoing),
 ) -> Result<Option<Multiplier>, Failure> {
     let Some(place) = proxies.last_mut().filter(|_| arguments::has_passthrough(matches)) else {
         return Ok(None);
     };
     let time_limit = *matches.get_one("time-limit").expect("has a default");
-    let started = Multiplier::pass_through_tls(parent, certificates::of(matches)?, outgoing, time_limit)
+    let started = Multiplier::pass_through_tls(parent, certificates, outgoing, time_limit)
         .map_err(|error| Failure::Failed(format!("leap: no pass-through proxy: {error}")))?;
     place.address = started.address();
     Ok(Some(started))

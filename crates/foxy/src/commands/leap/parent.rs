@@ -2,14 +2,14 @@
 
 use super::arguments::Named;
 use crate::failure::Failure;
-use crate::lab::{certificates, collector};
+use crate::lab::collector;
 use crate::serve::process::raise_open_files;
 use crate::terminal;
 use clap::ArgMatches;
 use foxy_base::ByteSize;
 use foxy_lab::Wanted;
 use foxy_lab::collector::{Collector, CollectorOptions, Listen, Reach};
-use foxy_lab::tls::Trust;
+use foxy_lab::tls::{Certificates, Trust};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -30,7 +30,7 @@ pub fn start(
     matches: &ArgMatches,
     proxies: &[Named],
     origin: Option<SocketAddr>,
-    trust: Trust,
+    (certificates, trust): (Option<Certificates>, Trust),
     wanted: &Arc<Wanted>,
 ) -> Result<Option<Collector>, Failure> {
     let given = matches.get_one::<SocketAddr>("collector").copied();
@@ -66,7 +66,7 @@ pub fn start(
         most_fetches: FETCHES,
         file: Some(file),
         round_trip,
-        certificates: certificates::of(matches)?,
+        certificates,
         trust,
         wanted: Some(Arc::clone(wanted)),
         ..CollectorOptions::new(listen)

@@ -2,8 +2,11 @@
 //! description, and ended with what they started.
 
 use super::arguments::Named;
+use super::secure;
 use crate::failure::Failure;
 use crate::lab::arguments::{option, switch};
+use crate::lab::certificates::Authority;
+use crate::lab::peers::secured::Papers;
 use crate::lab::peers::up::{Beside, Up, Used};
 use crate::lab::peers::{Description, Holding, Peer, choice, ready};
 use crate::lab::temporary::Temporary;
@@ -46,19 +49,24 @@ pub struct Chosen {
     pub name: String,
     peer: Peer,
     program: PathBuf,
+    /// What it speaks TLS with, if it is to.
+    papers: Option<Papers>,
 }
 
-/// Those that the arguments name and that are installed; none without `--start`.
+/// Those that the arguments name, that are able to speak as they say, and that are installed; none without `--start`. With `--tls` each has a
+/// certificate of this authority.
 ///
 /// # Errors
-/// A name that no proxy has, and when none of those that are named is installed.
-pub fn chosen(matches: &ArgMatches) -> Result<Vec<Chosen>, Failure> {
+/// A name that no proxy has, when none of those that are named is installed, and an authority that signs nothing for them.
+pub fn chosen(matches: &ArgMatches, authority: Option<&Authority>) -> Result<Vec<Chosen>, Failure> {
     let Some(names) = matches.get_many::<String>("start") else { return Ok(Vec::new()) };
     let mut chosen: Vec<Chosen> = Vec::new();
-    for (peer, program) in choice::installed(names.map(String::as_str))?.installed {
+    let able = |peer: &Peer| secure::able(matches, peer);
+    for (peer, program) in choice::installed(names.map(String::as_str), able)?.installed {
         let before = chosen.iter().filter(|other| other.peer.name == peer.name).count();
         let name = if before == 0 { peer.name.to_owned() } else { format!("{}-{}", peer.name, before + 1) };
-        chosen.push(Chosen { name, peer, program });
+        let papers = authority.map(secure::papers).transpose()?;
+        chosen.push(Chosen { name, peer, program, papers });
     }
     Ok(chosen)
 }
@@ -159,12 +167,13 @@ impl Started {
 
 impl Ground<'_> {
     fn start(&self, chosen: &Chosen, origin: SocketAddr) -> Result<(Up, Record), String> {
-        let Chosen { name, peer, program } = chosen;
+        let Chosen { name, peer, program, papers } = chosen;
         let description = Description {
             folder: self.folder.join(name),
             beside: Vec::new(),
             listen: ready::free_place(name)?,
             origin,
+            papers: papers.clone(),
             disk: self.disk,
             memory: self.memory,
             holding: Holding::Disk,

@@ -134,6 +134,7 @@ fn point(
         beside: Vec::new(),
         listen: ready::free_place(peer.name)?,
         origin: origin.address(),
+        papers: None,
         disk: DISK,
         memory: MEMORY,
         holding: Holding::Disk,
@@ -143,8 +144,7 @@ fn point(
     let scheme = subject.scheme.map(|scheme| ["--scheme".to_owned(), scheme.row().text.to_owned()]);
     plan.serve.extend(scheme.into_iter().flatten());
     let mut running = Running::start(peer, program, &description, &plan, None)?;
-    let places = (description.listen, origin.address());
-    ready::wait_until_ready(&mut running, peer.name, places, &context.watch.stop)?;
+    ready::wait_until_ready(&mut running, peer.name, (&description, origin.address()), &context.watch.stop)?;
     let workload = Workload::find("table3").expect("a workload of ours");
     let Model::Table3(knobs) = &workload.model else { unreachable!("table3 is of that model") };
     let (clients, think) = (knobs.clients as usize, knobs.think_time);
@@ -155,7 +155,7 @@ fn point(
         seed,
         time_limit: TIME_LIMIT,
         interrupted: Arc::clone(&context.watch.stop),
-        ..LoadOptions::new(places.0, Mode::Reverse { host: places.1.to_string() }, workload)
+        ..LoadOptions::new(description.listen, Mode::Reverse { host: origin.address().to_string() }, workload)
     };
     let sent = || Tally { requests: origin.requests(), bytes: origin.body_bytes() };
     let before = sent();

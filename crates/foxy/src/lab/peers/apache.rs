@@ -1,6 +1,7 @@
 //! Apache with `mod_cache_disk` under the event MPM: a pair of files for each object; the page cache is its memory.
 
 use super::helper::Helper;
+use super::secured::{Files, NAME};
 use super::{Description, Plan};
 use std::fmt::Write as _;
 
@@ -13,11 +14,15 @@ const MODULES: [(&str, &str); 6] = [
     ("cache_disk_module", "mod_cache_disk"),
 ];
 
+/// For TLS, with HTTP/2 within.
+const SECURE: [(&str, &str); 2] = [("ssl_module", "mod_ssl"), ("http2_module", "mod_http2")];
+
 pub fn plan(description: &Description) -> Plan {
-    let (listen, origin) = (description.listen, description.origin);
+    let (listen, secured) = (description.listen, description.secured());
     let folder = description.folder.display();
     let mut file = String::new();
-    for (module, name) in MODULES {
+    let secure = SECURE.iter().filter(|_| secured.is_some());
+    for (module, name) in MODULES.iter().chain(secure) {
         let _infallible = writeln!(file, "LoadModule {module} /usr/lib/apache2/modules/{name}.so");
     }
     let _infallible = write!(
@@ -42,10 +47,12 @@ CacheRoot {folder}/cache
 CacheDirLevels 2
 CacheDirLength 1
 CacheMaxFileSize 1073741824
-ProxyPass / http://{origin}/ enablereuse=on
-",
+ProxyPass / {}/ enablereuse=on
+{}",
         listen.ip(),
         128 * description.cores,
+        origin(description),
+        secured.map(|files| tls(&files)).unwrap_or_default(),
         cores = description.cores,
     );
     Plan {
@@ -64,6 +71,29 @@ ProxyPass / http://{origin}/ enablereuse=on
             "no memory cache of its own: the page cache is its memory",
         ],
     }
+}
+
+/// Where its origin is. It compares the names in certificates, and no addresses.
+fn origin(description: &Description) -> String {
+    let origin = description.origin;
+    match description.papers {
+        None => format!("http://{origin}"),
+        Some(_) => format!("https://{NAME}:{}", origin.port()),
+    }
+}
+
+/// What makes it speak TLS with its clients and with its origin.
+fn tls(Files { certificate, key, authority }: &Files) -> String {
+    format!(
+        "Protocols h2 http/1.1
+SSLEngine on
+SSLCertificateFile {certificate}
+SSLCertificateKeyFile {key}
+SSLProxyEngine on
+SSLProxyVerify require
+SSLProxyCACertificateFile {authority}
+"
+    )
 }
 
 /// What keeps the limit of its cache, as Debian starts it, and as often as it can.

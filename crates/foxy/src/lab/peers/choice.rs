@@ -20,17 +20,20 @@ pub struct Named {
     pub left_out: Vec<Record>,
 }
 
-/// Which of these names are installed. Those that are not are said.
+/// Which of these names are able to do what is wanted of them, and installed. Those that are not are said.
 ///
 /// # Errors
 /// A name that no proxy has, and when nothing is left.
-pub fn installed<'a>(names: impl Iterator<Item = &'a str>) -> Result<Named, Failure> {
+pub fn installed<'a>(
+    names: impl Iterator<Item = &'a str>,
+    able: impl Fn(&Peer) -> Result<(), String>,
+) -> Result<Named, Failure> {
     let known = || PEERS.map(|peer| peer.name).join(", ");
     let (mut installed, mut left_out) = (Vec::new(), Vec::new());
     for name in names {
         let peer = Peer::find(name)
             .ok_or_else(|| Failure::Unusable(format!("{name}: no such proxy; there are {}", known())))?;
-        match peer.installed() {
+        match able(&peer).and_then(|()| peer.installed()) {
             Ok(program) => installed.push((peer, program)),
             Err(reason) => {
                 terminal::report(Level::Warning, &format!("{name}: {reason}; going on without it"));

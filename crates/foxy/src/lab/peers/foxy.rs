@@ -1,15 +1,27 @@
 //! foxy itself, as a user would start it: on its defaults but for what the description says.
 
+use super::secured::Files;
 use super::{Description, Plan};
 
 pub fn plan(description: &Description) -> Plan {
     let (listen, origin) = (description.listen, description.origin);
-    let mut serve = ["serve", "--listen", &listen.to_string(), "--admin", "off"].map(str::to_owned).to_vec();
-    serve.extend(["--origin".to_owned(), format!("http://{origin}")]);
+    let mut serve = ["serve", "--admin", "off"].map(str::to_owned).to_vec();
+    let mut notes = Vec::new();
+    match description.secured() {
+        None => serve.extend(["--listen".to_owned(), listen.to_string()]),
+        Some(Files { certificate, key, authority }) => {
+            // It listens without TLS too, where nobody asks.
+            let listen = ["--listen", "127.0.0.1:0", "--listen-tls", &listen.to_string()];
+            let own = ["--tls-certificate", &certificate, "--tls-key", &key, "--origin-ca", &authority];
+            serve.extend(listen.into_iter().chain(own).map(str::to_owned));
+            notes.push("speaks HTTP/2 with an origin that offers it, as this one does");
+        }
+    }
+    serve.extend(["--origin".to_owned(), format!("{}://{origin}", description.scheme())]);
     for cache in description.caches() {
         serve.extend(["--store".to_owned(), cache.display().to_string()]);
     }
     let (size, memory) = (description.on_each_disk().0.to_string(), description.memory.0.to_string());
     serve.extend(["--size", &size, "--memory", &memory, "--access-log", "off"].map(str::to_owned));
-    Plan { folders: vec!["cache"], serve, ..Plan::default() }
+    Plan { folders: vec!["cache"], serve, notes, ..Plan::default() }
 }

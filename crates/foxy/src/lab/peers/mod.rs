@@ -9,6 +9,7 @@ mod helper;
 mod nginx;
 pub mod process;
 pub mod ready;
+pub mod secured;
 pub mod set_up;
 pub mod single;
 pub mod spent;
@@ -21,6 +22,7 @@ mod varnish;
 
 use ::foxy_base::ByteSize;
 use helper::Helper;
+use secured::{Ends, Files, Papers};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -45,6 +47,8 @@ pub struct Description {
     pub listen: SocketAddr,
     /// The only origin that it answers for.
     pub origin: SocketAddr,
+    /// What it speaks TLS with, on both sides; nothing where it speaks none.
+    pub papers: Option<Papers>,
     /// What it may keep on all disks together.
     pub disk: ByteSize,
     /// What it may keep in memory.
@@ -70,6 +74,16 @@ impl Description {
     /// What it may keep on each disk.
     pub fn on_each_disk(&self) -> ByteSize {
         ByteSize(self.disk.0 / (self.beside.len() as u64 + 1))
+    }
+
+    /// Where what it speaks TLS with lies, if it speaks any.
+    fn secured(&self) -> Option<Files> {
+        self.papers.as_ref().map(|_| Files::within(&self.folder))
+    }
+
+    /// How it speaks with its origin.
+    const fn scheme(&self) -> &'static str {
+        if self.papers.is_some() { "https" } else { "http" }
     }
 
     /// A line for each of its caches, with the cache's number, counted from 1, and folder.
@@ -124,34 +138,36 @@ pub struct Peer {
     version: &'static str,
     /// Over how many disks it can spread its cache.
     pub disks: Disks,
+    /// What it speaks within TLS that it ends itself.
+    pub ends: Ends,
     /// How to set it up.
     pub plan: fn(&Description) -> Plan,
 }
 
 /// Every proxy that can be compared.
 pub const PEERS: [Peer; 6] = [
-    peer("foxy", None, ("", "--version"), Disks::Several, foxy::plan),
-    peer("squid", Some("squid"), ("squid", "-v"), Disks::Several, squid::plan),
-    peer("nginx", Some("nginx"), ("nginx", "-v"), Disks::Several, nginx::plan),
-    peer("varnish", Some("varnishd"), ("varnish", "-V"), Disks::Several, varnish::plan),
+    peer("foxy", None, ("", "--version"), (Disks::Several, Ends::Http2), foxy::plan),
+    peer("squid", Some("squid"), ("squid", "-v"), (Disks::Several, Ends::Http1), squid::plan),
+    peer("nginx", Some("nginx"), ("nginx", "-v"), (Disks::Several, Ends::Http2), nginx::plan),
+    peer("varnish", Some("varnishd"), ("varnish", "-V"), (Disks::Several, Ends::Nothing), varnish::plan),
     peer(
         "trafficserver",
         Some("traffic_server"),
         ("trafficserver", "-V"),
-        Disks::Several,
+        (Disks::Several, Ends::Http2),
         trafficserver::plan,
     ),
-    peer("apache2", Some("apache2"), ("apache2", "-v"), Disks::One, apache::plan),
+    peer("apache2", Some("apache2"), ("apache2", "-v"), (Disks::One, Ends::Http2), apache::plan),
 ];
 
 const fn peer(
     name: &'static str,
     program: Option<&'static str>,
     (package, version): (&'static str, &'static str),
-    disks: Disks,
+    (disks, ends): (Disks, Ends),
     plan: fn(&Description) -> Plan,
 ) -> Peer {
-    Peer { name, program, package, version, disks, plan }
+    Peer { name, program, package, version, disks, ends, plan }
 }
 
 impl Peer {
@@ -204,71 +220,4 @@ fn version_in(text: &str) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn versions_are_found_in_what_each_program_says() {
-        for (text, version) in [
-            ("foxy 0.1.0\n", "0.1.0"),
-            ("Squid Cache: Version 5.7\nService Name: squid\n", "5.7"),
-            ("nginx version: nginx/1.22.1\n", "1.22.1"),
-            ("varnishd (varnish-7.1.1 revision 7cee1c5)\n", "7.1.1"),
-            ("Traffic Server 9.2.5+ds Mar  5 2025 12:14:31 reproducible.build\n", "9.2.5"),
-            ("Server version: Apache/2.4.71 (Debian)\n", "2.4.71"),
-            ("who knows", ""),
-        ] {
-            assert_eq!(version_in(text), version, "{text}");
-        }
-    }
-
-    #[test]
-    fn a_proxy_that_is_not_installed_says_how_to_get_it() {
-        let peer = Peer { program: Some("no-such-proxy"), ..PEERS[1] };
-        let text = peer.installed().expect_err("not there");
-        assert_eq!(text, "not installed; `apt-get install squid` brings no-such-proxy");
-    }
-
-    fn described(folder: &str, beside: &[&str]) -> Description {
-        Description {
-            folder: folder.into(),
-            beside: beside.iter().map(PathBuf::from).collect(),
-            listen: "127.0.0.1:20001".parse().expect("an address"),
-            origin: "127.0.0.1:20002".parse().expect("an address"),
-            disk: ByteSize(256 << 20),
-            memory: ByteSize(64 << 20),
-            holding: Holding::Disk,
-            cores: 2,
-        }
-    }
-
-    #[test]
-    fn every_plan_names_its_listener_its_origin_and_its_own_folder() {
-        let description = described("/somewhere/of-its-own", &[]);
-        for peer in PEERS {
-            let plan = (peer.plan)(&description);
-            let files = plan.files.iter().map(|(_, text)| text.as_str());
-            let text: String = files.chain(plan.serve.iter().map(String::as_str)).collect();
-            for wanted in ["20001", "20002", "/somewhere/of-its-own"] {
-                assert!(text.contains(wanted), "{}: no {wanted} in {text}", peer.name);
-            }
-        }
-    }
-
-    #[test]
-    fn who_can_have_several_disks_names_the_cache_on_each_and_gives_it_its_part() {
-        let description = described("/one/proxy", &["/two/proxy"]);
-        for peer in PEERS.into_iter().filter(|peer| peer.disks == Disks::Several) {
-            let plan = (peer.plan)(&description);
-            let files = plan.files.iter().map(|(_, text)| text.as_str());
-            let text: Vec<&str> = files.chain(plan.serve.iter().map(String::as_str)).collect();
-            let text = text.join(" ");
-            for wanted in ["/one/proxy/cache", "/two/proxy/cache"] {
-                assert!(text.contains(wanted), "{}: no {wanted} in {text}", peer.name);
-            }
-            let whole = [description.disk.0.to_string(), "256m".into(), " 256 ".into()];
-            assert!(!whole.iter().any(|size| text.contains(size.as_str())), "{}: {text}", peer.name);
-            assert!(text.contains("134217728") || text.contains("128m") || text.contains(" 128 "), "{text}");
-        }
-    }
-}
+mod tests;

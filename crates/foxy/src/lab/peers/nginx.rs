@@ -1,6 +1,7 @@
 //! nginx with proxy_cache: a worker for each core, a file for each object; the page cache is its memory.
 //! Of several caches the URL says which.
 
+use super::secured::{Files, NAME};
 use super::{Description, Plan};
 
 pub fn plan(description: &Description) -> Plan {
@@ -15,6 +16,8 @@ pub fn plan(description: &Description) -> Plan {
         )
     });
     let (choice, chosen) = (zones.choice(), zones.chosen());
+    let (scheme, secured) = (description.scheme(), description.secured());
+    let (ends, inward, outward) = secured.map(|files| tls(&files)).unwrap_or_default();
     let file = format!(
         "daemon off;
 worker_processes {cores};
@@ -40,10 +43,10 @@ http {{
         keepalive 64;
     }}
     server {{
-        listen {listen};
-        location / {{
-            proxy_pass http://origin;
-            proxy_http_version 1.1;
+        listen {listen}{ends};
+{inward}        location / {{
+            proxy_pass {scheme}://origin;
+{outward}            proxy_http_version 1.1;
             proxy_set_header Host $http_host;
             proxy_set_header Connection \"\";
             proxy_cache {chosen};
@@ -62,6 +65,19 @@ http {{
         helper: None,
         notes: vec!["no memory cache of its own: the page cache is its memory"],
     }
+}
+
+/// What makes it speak TLS: behind where it listens, for its clients, and with its origin.
+fn tls(Files { certificate, key, authority }: &Files) -> (&'static str, String, String) {
+    let inward = format!("        ssl_certificate {certificate};\n        ssl_certificate_key {key};\n");
+    let outward = format!(
+        "            proxy_ssl_verify on;
+            proxy_ssl_trusted_certificate {authority};
+            proxy_ssl_server_name on;
+            proxy_ssl_name {NAME};
+"
+    );
+    (" ssl http2", inward, outward)
 }
 
 /// So many caches, each with a zone.

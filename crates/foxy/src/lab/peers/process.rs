@@ -2,15 +2,16 @@
 //! started. It never touches a process that it did not start.
 
 use super::control_group::ControlGroup;
+use super::secured::Papers;
 use super::usage::{self, Usage};
 use super::{Description, Peer, Plan, helper};
 use crate::process_table::{Process, family, left_of_group};
 use crate::terminal::{self, Level};
 use foxy_base::{Instant, clock};
 use rustix::process::{Pid, Signal, geteuid, kill_process, kill_process_group};
-use std::fs::{File, Permissions};
-use std::io::{self, Read, Seek, SeekFrom};
-use std::os::unix::fs::{PermissionsExt, chown};
+use std::fs::{File, OpenOptions, Permissions};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt, chown};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -208,10 +209,12 @@ fn lay_out(description: &Description, plan: &Plan, user: Option<User>) -> io::Re
         std::fs::create_dir_all(&folder)?;
         give(&folder)?;
     }
-    for (name, text) in &plan.files {
-        let file = description.folder.join(name);
-        std::fs::write(&file, text)?;
-        give(&file)?;
+    let files = plan.files.iter().map(|(name, text)| (*name, text.as_str(), 0o644));
+    for (name, text, mode) in files.chain(description.papers.iter().flat_map(Papers::files)) {
+        let path = description.folder.join(name);
+        let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(mode).open(&path)?;
+        file.write_all(text.as_bytes())?;
+        give(&path)?;
     }
     Ok(())
 }

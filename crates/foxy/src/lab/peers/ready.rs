@@ -1,6 +1,8 @@
 //! Where a proxy that is started listens, and when it is up: when it gives an object of the origin.
 
+use super::Description;
 use super::process::Running;
+use super::secured::Papers;
 use foxy_base::clock;
 use foxy_lab::load::{self, LoadOptions, Mode, Pace, Stop};
 use foxy_workload::{Object, Objects, Popularity, Workload};
@@ -27,25 +29,27 @@ pub fn free_place(name: &str) -> Result<SocketAddr, String> {
     listener.map_err(|error| format!("no free port for {name}: {error}"))
 }
 
-/// Asks for an object of the origin `host` until it comes.
+/// Asks for an object of the origin `host` until it comes, over TLS where that is what the proxy is to speak.
 ///
 /// # Errors
 /// Why it does not, with what the proxy said last.
 pub fn wait_until_ready(
     running: &mut Running,
     name: &str,
-    (target, host): (SocketAddr, SocketAddr),
+    (description, host): (&Description, SocketAddr),
     interrupted: &AtomicBool,
 ) -> Result<(), String> {
     let popularity = Popularity::Window { first: PROBE };
     let probe = Objects { popularity, objects: 1, size: 1, warm_up: false };
     let workload = Workload::find("zipf").expect("it is one of ours").with_objects(|_| probe);
+    let trust = description.papers.as_ref().map(Papers::trust).transpose();
     let probe = LoadOptions {
         pace: Pace::Closed,
         clients: 1,
         stop: Stop::Requests(1),
         time_limit: Duration::from_secs(2),
-        ..LoadOptions::new(target, Mode::Reverse { host: host.to_string() }, workload)
+        tls: trust.map_err(|error| format!("{name}: no authority: {error}"))?,
+        ..LoadOptions::new(description.listen, Mode::Reverse { host: host.to_string() }, workload)
     };
     let begun = clock::monotonic();
     while clock::monotonic().since(begun) < UNTIL_READY {

@@ -105,6 +105,7 @@ impl Single {
             beside: (2..).zip(&folders[1..]).map(beside).collect(),
             listen: ready::free_place(name).map_err(failed)?,
             origin,
+            papers: None,
             disk,
             memory: *matches.get_one("memory").expect("has a default"),
             holding: Holding::Disk,

@@ -1,5 +1,6 @@
 //! Squid: one process with the aufs store, its usual choice for a disk cache.
 
+use super::secured::Files;
 use super::{Description, Plan};
 
 pub fn plan(description: &Description) -> Plan {
@@ -8,9 +9,13 @@ pub fn plan(description: &Description) -> Plan {
     let megabytes = |size: u64| (size >> 20).max(1);
     let (disk, memory) = (megabytes(description.on_each_disk().0), megabytes(description.memory.0));
     let caches = description.for_each_cache(|_, cache| format!("cache_dir aufs {cache} {disk} 16 256"));
+    let (inward, own, outward) = match description.secured() {
+        None => (format!("http_port {listen}"), String::new(), String::new()),
+        Some(files) => tls(&listen.to_string(), &files),
+    };
     let file = format!(
-        "http_port {listen} accel defaultsite={origin}
-cache_peer {} parent {} 0 no-query no-digest no-netdb-exchange originserver
+        "{inward} accel defaultsite={origin}{own}
+cache_peer {} parent {} 0 no-query no-digest no-netdb-exchange originserver{outward}
 http_access allow all
 never_direct allow all
 {caches}cache_mem {memory} MB
@@ -27,6 +32,7 @@ shutdown_lifetime 1 seconds
         origin.ip(),
         origin.port()
     );
+    let limits = description.papers.iter().flat_map(|_| LIMITS);
     let arguments = |more: &[&str]| {
         let all = ["-N"].into_iter().chain(more.iter().copied());
         all.map(str::to_owned).chain(["-f".to_owned(), description.path("squid.conf")]).collect()
@@ -37,6 +43,22 @@ shutdown_lifetime 1 seconds
         prepare: Some(arguments(&["-z"])),
         serve: arguments(&[]),
         helper: None,
-        notes: vec!["one process: its aufs store has no other way"],
+        notes: ["one process: its aufs store has no other way"].into_iter().chain(limits).collect(),
     }
 }
+
+/// What makes it speak TLS: where it listens, with what, and with its origin.
+fn tls(listen: &str, Files { certificate, key, authority }: &Files) -> (String, String, String) {
+    (
+        format!("https_port {listen}"),
+        format!(" tls-cert={certificate} tls-key={key}"),
+        format!(" tls tls-cafile={authority} tls-default-ca=off tls-options=NORMAL:-VERS-TLS1.3"),
+    )
+}
+
+/// What a build with GnuTLS, as Debian's is, does not do.
+const LIMITS: [&str; 3] = [
+    "does not verify its origin: built with GnuTLS it takes any certificate, whatever authority it is given",
+    "TLS 1.2 with its origin: over 1.3 it gets no answer from it (ERR_READ_ERROR)",
+    "no HTTP/2",
+];

@@ -1,9 +1,10 @@
 //! Apache Traffic Server: its cyclone cache in one file on each disk, set up in a run root of its own.
 
+use super::secured::{Files, NAME};
 use super::{Description, Plan};
 
 /// Every configuration file that it looks for and that has nothing to say here.
-const EMPTY: [&str; 9] = [
+const EMPTY: [&str; 8] = [
     "etc/cache.config",
     "etc/hosting.config",
     "etc/logging.yaml",
@@ -11,7 +12,6 @@ const EMPTY: [&str; 9] = [
     "etc/plugin.config",
     "etc/sni.yaml",
     "etc/splitdns.config",
-    "etc/ssl_multicert.config",
     "etc/volume.config",
 ];
 
@@ -34,15 +34,19 @@ logdir: {folder}/log
 cachedir: {folder}/cache
 "
     );
+    let (ends, certificates, tls) = match description.secured() {
+        None => Default::default(),
+        Some(files) => tls(&files),
+    };
     let records = format!(
-        "CONFIG proxy.config.http.server_ports STRING {}:ip-in={}
+        "CONFIG proxy.config.http.server_ports STRING {}{ends}:ip-in={}
 CONFIG proxy.config.exec_thread.autoconfig INT 0
 CONFIG proxy.config.exec_thread.limit INT {}
 CONFIG proxy.config.cache.ram_cache.size INT {}
 CONFIG proxy.config.url_remap.remap_required INT 1
 CONFIG proxy.config.log.logging_enabled INT 0
 CONFIG proxy.config.admin.user_id STRING #-1
-",
+{tls}",
         listen.port(),
         listen.ip(),
         description.cores,
@@ -65,7 +69,8 @@ CONFIG proxy.config.admin.user_id STRING #-1
         ("etc/records.config", records),
         ("etc/ip_allow.yaml", allow.to_owned()),
         ("etc/storage.config", storage),
-        ("etc/remap.config", format!("map / http://{origin}/\n")),
+        ("etc/remap.config", format!("map / {}://{origin}/\n", description.scheme())),
+        ("etc/ssl_multicert.config", certificates),
     ];
     files.extend(EMPTY.map(|name| (name, String::new())));
     Plan {
@@ -76,4 +81,20 @@ CONFIG proxy.config.admin.user_id STRING #-1
         helper: None,
         notes: Vec::new(),
     }
+}
+
+/// What makes it speak TLS: behind where it listens, what it shows, and with its origin, whose address it would not find in a certificate.
+fn tls(Files { certificate, key, authority }: &Files) -> (&'static str, String, String) {
+    let certificates = format!("dest_ip=* ssl_cert_name={certificate} ssl_key_name={key}\n");
+    let outward = format!(
+        "CONFIG proxy.config.ssl.server.cert.path STRING /
+CONFIG proxy.config.ssl.server.private_key.path STRING /
+CONFIG proxy.config.ssl.client.CA.cert.path STRING /
+CONFIG proxy.config.ssl.client.CA.cert.filename STRING {authority}
+CONFIG proxy.config.ssl.client.verify.server.policy STRING ENFORCED
+CONFIG proxy.config.ssl.client.verify.server.properties STRING ALL
+CONFIG proxy.config.ssl.client.sni_policy STRING @{NAME}
+"
+    );
+    (":ssl", certificates, outward)
 }

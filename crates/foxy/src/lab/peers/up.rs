@@ -60,7 +60,7 @@ impl Up {
     ) -> Result<(Self, Record), String> {
         let plan = (peer.plan)(description);
         let mut running = Running::start(peer, program, description, &plan, None)?;
-        ready::wait_until_ready(&mut running, name, (description.listen, host), interrupted)?;
+        ready::wait_until_ready(&mut running, name, (description, host), interrupted)?;
         let beside = description.beside.iter().filter_map(|folder| folder.parent());
         let folders: Vec<&Path> = [&*description.folder, folder].into_iter().chain(beside).collect();
         let subject = set_up::record((peer, program), (name, workload), &plan, &folders);

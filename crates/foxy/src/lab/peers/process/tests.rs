@@ -4,12 +4,14 @@ use super::*;
 use crate::lab::peers::Holding;
 use crate::lab::peers::helper::Helper;
 use foxy_base::ByteSize;
+use foxy_proxy::intercept::MadeCertificate;
 
 fn described(folder: &Path) -> Description {
     Description {
         folder: folder.join("proxy"),
         listen: "127.0.0.1:1".parse().expect("an address"),
         origin: "127.0.0.1:2".parse().expect("an address"),
+        papers: None,
         disk: ByteSize(1 << 20),
         memory: ByteSize(1 << 20),
         holding: Holding::Disk,
@@ -128,4 +130,30 @@ fn a_proxy_that_ends_at_once_is_known_by_its_last_words() {
     };
     assert_eq!((status.code(), running.last_words().as_str()), (Some(1), "no such directive"));
     assert!(running.usage().is_none());
+}
+
+#[test]
+fn what_a_proxy_speaks_tls_with_lies_in_its_folder_and_its_key_is_for_it_alone() {
+    let folder = tempfile::tempdir().expect("a folder");
+    std::fs::set_permissions(folder.path(), Permissions::from_mode(0o755)).expect("readable");
+    let own = MadeCertificate { certificate: "shown".into(), key: "secret".into() };
+    let papers = Some(Papers { own, authority: "trusted".into() });
+    let description = Description { papers, ..described(folder.path()) };
+    let plan = Plan { serve: vec!["-c".into(), "cat key.pem".into()], ..Plan::default() };
+    let peer = Peer::find("nginx").expect("known");
+    let mut running =
+        Running::start(&peer, Path::new("/bin/sh"), &description, &plan, None).expect("started");
+    while running.ended().is_none() {
+        std::thread::sleep(TICK);
+    }
+    assert_eq!(running.last_words(), "secret", "whoever it runs as can read it");
+    for (name, text, mode) in [
+        ("certificate.pem", "shown", 0o644),
+        ("key.pem", "secret", 0o600),
+        ("authority.pem", "trusted", 0o644),
+    ] {
+        let path = description.folder.join(name);
+        assert_eq!(std::fs::read_to_string(&path).expect("there"), text);
+        assert_eq!(path.metadata().expect("there").permissions().mode() & 0o777, mode, "{name}");
+    }
 }
