@@ -1,15 +1,15 @@
-//! One request on all its paths: the copies sent after each other in turning order (R108), and which answer is the reference.
+//! One request on all its paths: the copies sent after each other in turning order (R108), and the origin asked again where needed.
 
 use super::exchange::{self, Copied};
-use super::fields::{self, Learned};
 use super::kept::Kept;
+use super::noise::Noise;
+use super::reference::is_doubtful;
 use super::relay::Tap;
-use super::{Answer, Asked, LeapRun, Manner, Path};
+use super::{Asked, LeapRun, Manner, Path};
 use crate::alarm::Alarm;
 use crate::numbers;
 use foxy_base::{Instant, WallTime, clock};
 use std::cell::RefCell;
-use std::collections::BTreeSet;
 use std::io;
 use std::rc::Rc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -53,7 +53,7 @@ impl Means {
         Ok(Self {
             run: run.clone(),
             numbers: run.numbers.unwrap_or_else(|| Numbers::new(paths)),
-            noise: RefCell::new(Noise(vec![BTreeSet::new(); paths])),
+            noise: RefCell::new(Noise::new(paths)),
             alarm: Alarm::new()?,
             kept: Kept::new(paths, run.most_in_flight),
         })
@@ -69,32 +69,6 @@ impl Means {
             }
             self.alarm.until(now + left.min(TICK)).await;
         }
-    }
-}
-
-/// Fields that are learned to be noise, by path.
-#[derive(Debug, Default)]
-pub struct Noise(pub Vec<BTreeSet<String>>);
-
-impl Noise {
-    /// Learns from two answers on one path to the same request; only if they have the same body.
-    pub fn learn(&mut self, path: usize, manner: Manner, first: &Answer, second: &Answer) {
-        let learned = if manner == Manner::Direct { Learned::Origin } else { Learned::Proxy };
-        if first.fingerprint() == second.fingerprint() {
-            self.0[path].extend(fields::noise(&first.headers, &second.headers, learned));
-        }
-    }
-
-    /// Whether a field means nothing between these two paths.
-    pub fn covers(&self, one: usize, other: usize, name: &str) -> bool {
-        self.0[one].contains(name) || self.0[other].contains(name)
-    }
-
-    fn alike(&self, answers: &[(usize, &Answer)], one: usize, other: usize) -> bool {
-        let ((one, first), (other, second)) = (answers[one], answers[other]);
-        let ignored = |name: &str| self.covers(one, other, name);
-        fields::difference(&first.headers, &second.headers, &ignored).is_none()
-            && fields::difference(&second.headers, &first.headers, &ignored).is_none()
     }
 }
 
@@ -185,48 +159,6 @@ impl Numbers {
 /// The path to the origin itself.
 pub fn direct(paths: &[Path]) -> Option<usize> {
     paths.iter().position(|path| path.manner == Manner::Direct)
-}
-
-/// Whether an answer is not like the origin's own, so that the origin must say again what is right.
-fn is_doubtful(copies: &[Copied], direct: usize, noise: &Noise) -> bool {
-    let Ok(right) = &copies[direct].outcome else { return false };
-    copies.iter().enumerate().any(|(path, copy)| match &copy.outcome {
-        Err(_) => false,
-        Ok(answer) if answer.fingerprint() != right.fingerprint() => true,
-        Ok(answer) => {
-            let ignored = |name: &str| noise.covers(path, direct, name);
-            fields::difference(&right.headers, &answer.headers, &ignored).is_some()
-        }
-    })
-}
-
-/// Which path's answer is the reference, and whether its fields hold too: the origin's own, if it says the same when asked
-/// again; without the origin, what more than half of the addresses that answered agree about.
-pub fn reference(paths: &[Path], group: &Group, noise: &Noise) -> Option<(usize, bool)> {
-    if let Some(direct) = direct(paths) {
-        let right = group.copies[direct].outcome.as_ref().ok()?;
-        let holds = match &group.again {
-            None => true,
-            Some(again) => {
-                again.outcome.as_ref().is_ok_and(|again| again.fingerprint() == right.fingerprint())
-            }
-        };
-        return holds.then_some((direct, true));
-    }
-    let mut seen = BTreeSet::new();
-    let whole = |path: usize| Some((path, group.copies[path].outcome.as_ref().ok()?));
-    let answers: Vec<(usize, &Answer)> =
-        (0..paths.len()).filter_map(whole).filter(|(path, _)| seen.insert(paths[*path].address)).collect();
-    let most = |count: usize, of: usize| count > 1 && count * 2 > of;
-    let agree = |answer: &Answer| {
-        answers.iter().filter(|(_, other)| other.fingerprint() == answer.fingerprint()).count()
-    };
-    let side: Vec<(usize, &Answer)> =
-        answers.iter().copied().filter(|(_, answer)| most(agree(answer), answers.len())).collect();
-    let first = side.first()?;
-    let count = |one: usize| (0..side.len()).filter(|&other| noise.alike(&side, one, other)).count();
-    let agreed = (0..side.len()).find(|&one| most(count(one), side.len()));
-    Some(agreed.map_or((first.0, false), |one| (side[one].0, true)))
 }
 
 #[cfg(test)]

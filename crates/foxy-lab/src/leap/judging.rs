@@ -4,8 +4,10 @@ use super::exchange;
 use super::group::{self, Group, Means};
 use super::line::{Line, Result as Said};
 use super::past::Past;
+use super::reference::{Right, reference};
 use super::report::LeapReport;
-use super::verdict::{Detail, Reference, Verdict, judge};
+use super::unjudged::Unjudged;
+use super::verdict::{Detail, Finding, Reference, Verdict, judge};
 use super::{Asked, LeapRun};
 use std::io;
 use std::rc::Rc;
@@ -77,31 +79,36 @@ impl Judging {
         }
         let noise = self.means.noise.borrow();
         let (key, message) = (group.asked.key(), &group.asked.message);
-        let chosen = group::reference(paths, group, &noise);
-        let right = chosen.and_then(|(path, fields)| {
-            let answer = group.copies[path].outcome.as_ref().ok()?;
-            Some((path, Reference { answer, fields, earlier: self.past.earlier(&key) }))
+        let chosen = reference(&self.means.run, group, &noise);
+        let right = chosen.map(|right| {
+            let Right { answer, fields, .. } = right;
+            (right, Reference { answer, fields, earlier: self.past.earlier(&key) })
         });
         let timed = self.report.begin(group);
         for (path, copy) in group.copies.iter().enumerate() {
-            let ignored = |name: &str| {
-                right.as_ref().is_some_and(|(reference, _)| noise.covers(path, *reference, name))
-            };
-            let reference = right.as_ref().map(|(_, reference)| reference);
+            let ignored =
+                |name: &str| right.as_ref().is_ok_and(|(right, _)| noise.covers(path, right.path, name));
+            let reference = right.as_ref().map(|(_, reference)| reference).map_err(|&reason| reason);
             let mut finding = judge(&copy.outcome, reference, &ignored);
-            if let (Some(finding), Ok(answer)) = (&mut finding, &copy.outcome)
+            if let (Ok(Finding { verdict, .. }), Ok(_), Ok((right, _))) = (&finding, &copy.outcome, &right)
+                && *verdict != Verdict::Ok
+                && !right.steady
+            {
+                finding = Err(Unjudged::NotRepeated);
+            }
+            if let (Ok(finding), Ok(answer)) = (&mut finding, &copy.outcome)
                 && finding.verdict == Verdict::BodyMismatch
                 && let Some(owner) = self.past.owner(answer.digest, &key)
             {
                 finding.detail = Detail::BodyOf(owner.to_owned());
             }
-            if let (Some(finding), Some(error)) = (&mut finding, copy.broken) {
+            if let (Ok(finding), Some(error)) = (&mut finding, copy.broken) {
                 finding.detail = Detail::NotHttp(error);
             }
-            self.report.take(path, &group.asked, (copy, timed), finding.as_ref());
+            self.report.take(path, &group.asked, (copy, timed), finding.as_ref().map_err(|&reason| reason));
             let own = copy.outcome.as_ref().map_or(0, |answer| answer.status);
-            let expected = right.as_ref().map_or(0, |(_, reference)| reference.answer.status);
-            let is_reference = right.as_ref().is_some_and(|(reference, _)| *reference == path);
+            let expected = right.as_ref().map_or(0, |(right, _)| right.answer.status);
+            let is_reference = right.as_ref().is_ok_and(|(right, _)| right.path == path);
             log(&Line {
                 at: group.at,
                 process: self.process,
@@ -111,7 +118,7 @@ impl Judging {
                 transfer: copy.times.transfer,
                 size: copy.bytes,
                 result: match &finding {
-                    Some(finding) if !is_reference => Said::Judged(expected, own, finding.verdict),
+                    Ok(finding) if !is_reference => Said::Judged(expected, own, finding.verdict),
                     _ => Said::Reference,
                 },
                 client: message.client.map_or_else(|| "127.0.0.1".into(), |client| client.to_string()),
@@ -121,7 +128,7 @@ impl Judging {
                 url: group.asked.url(),
             });
         }
-        if let Some(print) = right.map(|(_, reference)| reference.answer.fingerprint()) {
+        if let Ok(print) = right.map(|(right, _)| right.answer.fingerprint()) {
             self.past.remember(&key, print);
         }
     }

@@ -23,10 +23,12 @@ pub mod line;
 mod lost_tests;
 mod message;
 mod multiply;
+mod noise;
 mod outgoing;
 mod passthrough;
 mod past;
 mod records;
+mod reference;
 mod relay;
 mod report;
 pub mod requests;
@@ -37,6 +39,7 @@ mod times;
 mod tls_tests;
 #[cfg(test)]
 mod trailers_tests;
+mod unjudged;
 pub mod verdict;
 
 pub use class::Class;
@@ -54,6 +57,7 @@ pub use records::measurable;
 pub use report::{Example, LeapReport, PathReport};
 pub use requests::Asked;
 pub use times::Times;
+pub use unjudged::Unjudged;
 pub use verdict::Verdict;
 
 use crate::Wanted;

@@ -6,6 +6,7 @@ use super::failure::Failure;
 use super::front::Refusal;
 use super::kept::{Carriage, Connections};
 use super::report::{LeapReport, PathReport};
+use super::unjudged::Unjudged;
 use super::verdict::Verdict;
 use crate::tls::NotEntered;
 use foxy_report::{Measurable, Measure, Record, RequestClass};
@@ -126,6 +127,7 @@ fn of_one(path: &str, after: &[&str], connections: Connections) -> Measurable {
         "byte_hit_ratio",
         "verdict_{verdict}",
         "unjudged",
+        "unjudged_{reason}",
         "errors_{cause}",
     ];
     let of_pairs = [
@@ -137,6 +139,7 @@ fn of_one(path: &str, after: &[&str], connections: Connections) -> Measurable {
         .and(&of_pairs)
         .choosing("quantile", ["p50", "p90", "p99"])
         .choosing("verdict", Verdict::ALL.map(|verdict| verdict.name().to_ascii_lowercase()))
+        .choosing("reason", Unjudged::ALL.map(Unjudged::name))
         .choosing("cause", Failure::ALL.map(Failure::name))
         .choosing("of", ["p50", "mean"])
         .choosing("path", after.iter().copied())
@@ -189,6 +192,10 @@ fn of_path(path: &PathReport) -> Vec<Record> {
         values.push((name, path.count(verdict) as f64, "answers"));
     }
     values.push(("unjudged".into(), path.unjudged as f64, "answers"));
+    for reason in Unjudged::ALL {
+        let name = format!("unjudged_{}", reason.name());
+        values.push((name, path.unjudged_by_reason[reason as usize] as f64, "answers"));
+    }
     for failure in Failure::ALL.into_iter().filter(|&failure| path.failures[failure as usize] > 0) {
         values.push((
             format!("errors_{}", failure.name()),

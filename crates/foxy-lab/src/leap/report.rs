@@ -5,6 +5,7 @@ use super::failure::Failure;
 use super::front::ClientReport;
 use super::group::{Group, direct};
 use super::kept::{Carriage, Connections};
+use super::unjudged::Unjudged;
 use super::verdict::{Finding, Verdict};
 use super::{Asked, LeapRun, Path};
 use foxy_report::Latencies;
@@ -75,8 +76,10 @@ pub struct PathReport {
     pub hits: (u64, u64),
     /// Counts by verdict.
     pub verdicts: [u64; Verdict::ALL.len()],
-    /// Whole answers that there was nothing to judge by.
+    /// Answers without a verdict.
     pub unjudged: u64,
+    /// These by reason.
+    pub unjudged_by_reason: [u64; Unjudged::ALL.len()],
     /// Counts by failure.
     pub failures: [u64; Failure::ALL.len()],
     /// Counts of what copies went out on, by [`Carriage`].
@@ -225,7 +228,7 @@ impl LeapReport {
         path: usize,
         asked: &Asked,
         (copy, timed): (&Copied, bool),
-        finding: Option<&Finding>,
+        finding: Result<&Finding, Unjudged>,
     ) {
         let report = &mut self.paths[path];
         report.carriages[copy.carriage as usize] += 1;
@@ -245,9 +248,13 @@ impl LeapReport {
             }
             Err(failure) => report.failures[*failure as usize] += 1,
         }
-        let Some(Finding { verdict, detail }) = finding else {
-            report.unjudged += 1;
-            return;
+        let Finding { verdict, detail } = match finding {
+            Ok(finding) => finding,
+            Err(reason) => {
+                report.unjudged += 1;
+                report.unjudged_by_reason[reason as usize] += 1;
+                return;
+            }
         };
         report.verdicts[*verdict as usize] += 1;
         let shown = report.examples.iter().filter(|example| example.verdict == *verdict).count();

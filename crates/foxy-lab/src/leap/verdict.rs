@@ -1,6 +1,7 @@
 //! What a proxy's answer is worth beside the reference answer to the same request (R112). Pure: no socket, no clock.
 
 use super::fields::{self, Difference};
+use super::unjudged::Unjudged;
 use super::{Answer, Failure, Framing};
 use foxy_http::DecodeError;
 use std::fmt;
@@ -135,24 +136,23 @@ pub struct Finding {
     pub detail: Detail,
 }
 
-/// Judges an outcome; `None` when it is whole but there is nothing to judge it by. `ignored` says which fields, in lower case,
+/// Judges an outcome, unless it is whole and there is nothing to judge it by. `ignored` says which fields, in lower case,
 /// mean nothing. Of several faults the gravest is named: an old answer, the status, the body, the fields.
-#[must_use]
 pub fn judge(
     outcome: &Result<Answer, Failure>,
-    reference: Option<&Reference<'_>>,
+    reference: Result<&Reference<'_>, Unjudged>,
     ignored: &dyn Fn(&str) -> bool,
-) -> Option<Finding> {
+) -> Result<Finding, Unjudged> {
     let answer = match outcome {
         Ok(answer) => answer,
         Err(failure) => {
             let verdict = if *failure == Failure::Timeout { Verdict::Timeout } else { Verdict::Incomplete };
-            return Some(Finding { verdict, detail: Detail::Failed(*failure) });
+            return Ok(Finding { verdict, detail: Detail::Failed(*failure) });
         }
     };
     let reference = reference?;
     let right = reference.answer;
-    let found = |verdict, detail| Some(Finding { verdict, detail });
+    let found = |verdict, detail| Ok(Finding { verdict, detail });
     let (own, expected) = (answer.fingerprint(), right.fingerprint());
     if own != expected && reference.earlier.contains(&own) {
         return found(Verdict::Stale, Detail::SeenBefore);
@@ -193,7 +193,7 @@ mod tests {
 
     fn check(own: &Answer, right: &Answer, earlier: &[Fingerprint], expected: Verdict) {
         let reference = Reference { answer: right, fields: true, earlier };
-        let finding = judge(&Ok(own.clone()), Some(&reference), &|_| false).expect("judged");
+        let finding = judge(&Ok(own.clone()), Ok(&reference), &|_| false).expect("judged");
         assert_eq!(finding.verdict, expected, "{}", finding.detail);
     }
 
@@ -220,10 +220,11 @@ mod tests {
 
     #[test]
     fn a_failure_needs_no_reference_and_an_answer_does() {
-        let verdict = |failure| judge(&Err(failure), None, &|_| false).map(|finding| finding.verdict);
-        assert_eq!(verdict(Failure::Timeout), Some(Verdict::Timeout));
-        assert_eq!(verdict(Failure::Closed), Some(Verdict::Incomplete));
-        assert_eq!(judge(&Ok(answer(200, b"", &[])), None, &|_| false), None);
+        let none = Err(Unjudged::NoReference);
+        let verdict = |failure| judge(&Err(failure), none, &|_| false).map(|finding| finding.verdict);
+        assert_eq!(verdict(Failure::Timeout), Ok(Verdict::Timeout));
+        assert_eq!(verdict(Failure::Closed), Ok(Verdict::Incomplete));
+        assert_eq!(judge(&Ok(answer(200, b"", &[])), none, &|_| false), Err(Unjudged::NoReference));
     }
 
     #[test]

@@ -2,9 +2,10 @@
 
 use super::*;
 use crate::leap::tests::{honest, run_of, server, whole};
-use crate::leap::{Manner, Numbers, Verdict};
+use crate::leap::{Manner, Numbers, Unjudged, Verdict};
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
+use std::sync::atomic::AtomicU64;
 use std::sync::mpsc::channel;
 use std::thread::JoinHandle;
 
@@ -102,6 +103,24 @@ fn every_path_gets_method_version_fields_and_body_without_those_of_the_clients_c
     // What may change something is asked once on each path, whatever the proxy made of it.
     assert_eq!((report.asked_again, report.paths[1].count(Verdict::HeaderMismatch)), (1, 0));
     assert_eq!(lines[0].method, "POST");
+}
+
+#[test]
+fn an_origin_that_answers_each_post_anew_accuses_nobody_and_one_known_to_answer_alike_does() {
+    let post = format!("POST /form HTTP/1.1\r\nContent-Length: 0\r\n{LAST}");
+    let count = AtomicU64::new(0);
+    let origin = server(move |_| Some(whole("", &format!("got a #{}", count.fetch_add(1, Relaxed)))));
+    let running = start(two(origin, origin), front());
+    running.ask(&post);
+    let (report, _) = running.stop();
+    assert_eq!(report.paths[1].examples, []);
+    assert_eq!(report.paths[1].unjudged_by_reason[Unjudged::NotRepeated as usize], 1);
+    // A number that comes back shows the verifying origin.
+    let known = server(|_| Some(whole("X-Foxy-Request: 1\r\n", "kept")));
+    let liar = server(|_| Some(whole("X-Foxy-Request: 1\r\n", "lost")));
+    let running = start(LeapRun { numbers: Some(Numbers::new(2)), ..two(known, liar) }, front());
+    running.ask(&post);
+    assert_eq!(running.stop().0.paths[1].count(Verdict::BodyMismatch), 1);
 }
 
 #[test]

@@ -1,0 +1,39 @@
+//! Why a whole answer has no verdict: the reasons that are counted, and named in records.
+
+/// Why there is nothing to say of an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unjudged {
+    /// The origin gave no whole answer, or no more than half of the addresses agree about one.
+    NoReference,
+    /// The origin did not say the same when it was asked again.
+    OriginVaries,
+    /// The method may change something, so that each path's request was another one, and the origin was not asked again.
+    NotRepeated,
+}
+
+impl Unjudged {
+    /// Every reason, in the order of a report's counts.
+    pub const ALL: [Self; 3] = [Self::NoReference, Self::OriginVaries, Self::NotRepeated];
+
+    /// Its name in records.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::NoReference => "no_reference",
+            Self::OriginVaries => "origin_varies",
+            Self::NotRepeated => "not_repeated",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_reason_has_its_place_and_a_name_of_its_own() {
+        assert!(Unjudged::ALL.iter().enumerate().all(|(at, &reason)| reason as usize == at));
+        let names: std::collections::BTreeSet<_> = Unjudged::ALL.iter().map(|reason| reason.name()).collect();
+        assert_eq!(names.len(), Unjudged::ALL.len());
+    }
+}
