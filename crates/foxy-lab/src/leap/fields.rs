@@ -63,6 +63,14 @@ pub enum Difference {
     Changed(String),
 }
 
+impl Difference {
+    fn name(&self) -> &str {
+        match self {
+            Self::Missing(name) | Self::Added(name) | Self::Changed(name) => name,
+        }
+    }
+}
+
 impl fmt::Display for Difference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -103,8 +111,8 @@ fn value<'a>(headers: &'a Headers, name: &'a str) -> Cow<'a, [u8]> {
     Cow::Borrowed(weak.unwrap_or(first))
 }
 
-/// The first difference that matters, in the order of names; `ignored` says of a name in lower case that it does not. Two that do not
-/// differ, as most do not, cost no memory.
+/// The first difference that matters, in the order of names; `ignored` says of a name in lower case that another value of it does not:
+/// that it is lost or added always does. Two that do not differ, as most do not, cost no memory.
 #[must_use]
 pub fn difference(
     reference: &Headers,
@@ -113,20 +121,18 @@ pub fn difference(
 ) -> Option<Difference> {
     let matters = |name: &str| {
         let name = name.to_ascii_lowercase();
-        (!may_differ(&name) && !ignored(&name)).then_some(name)
+        (!may_differ(&name)).then_some(name)
     };
     let lost = reference.iter().filter_map(|(name, _)| {
-        let how: fn(String) -> Difference = if !answer.contains(name) {
-            Difference::Missing
-        } else if value(reference, name) == value(answer, name) || is_one_of(name, MAY_CHANGE.iter().copied())
-        {
+        if !answer.contains(name) {
+            return Some(Difference::Missing(matters(name)?));
+        }
+        if value(reference, name) == value(answer, name) || is_one_of(name, MAY_CHANGE.iter().copied()) {
             return None;
-        } else {
-            Difference::Changed
-        };
-        Some((matters(name)?, how))
+        }
+        matters(name).filter(|name| !ignored(name)).map(Difference::Changed)
     });
-    let lost = lost.min_by(|(one, _), (other, _)| one.cmp(other)).map(|(name, how)| how(name));
+    let lost = lost.min_by(|one, other| one.name().cmp(other.name()));
     let added = answer.iter().filter(|(name, _)| steers(name) && !reference.contains(name));
     lost.or_else(|| added.filter_map(|(name, _)| matters(name)).min().map(Difference::Added))
 }
@@ -175,6 +181,7 @@ mod tests {
         check(&[("X-Mine", "1")], &[("X-Mine", "2")], Some("x-mine is another"));
         check(&[], &[("Set-Cookie", "a=b")], Some("set-cookie was added"));
         check(&[("X-Id", "1")], &[("X-Id", "2")], None);
+        check(&[("X-Id", "1")], &[], Some("x-id is missing"));
         check(&[("Content-Length", "5")], &[("Transfer-Encoding", "chunked")], None);
         check(&[("Expires", "1")], &[("Expires", "2")], None);
         check(&[("Expires", "1")], &[], Some("expires is missing"));

@@ -97,7 +97,7 @@ pub async fn ask(means: Rc<Means>, (asked, number): (Asked, u64), mut client: Op
     }
     // What may change something at the origin is never asked a second time.
     let direct = direct(&run.paths).filter(|_| asked.message.method.is_safe());
-    let direct = direct.filter(|&direct| is_doubtful(&copies, direct, &means.noise.borrow()));
+    let direct = direct.filter(|&direct| is_doubtful(&asked, &copies, direct, &means.noise.borrow()));
     let again = match direct {
         Some(direct) => {
             let number = numbers.second_asking(number);

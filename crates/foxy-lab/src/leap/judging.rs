@@ -37,8 +37,7 @@ impl Judging {
     /// What was found, when all requests have been judged.
     pub fn finish(self) -> LeapReport {
         let mut report = self.report;
-        report.noise =
-            self.means.noise.borrow().0.iter().map(|names| names.iter().cloned().collect()).collect();
+        report.noise = self.means.noise.borrow().by_path();
         for (path, surplus) in report.paths.iter_mut().zip(self.means.kept.surplus()) {
             path.late_surplus = surplus;
         }
@@ -75,7 +74,7 @@ impl Judging {
         if let (Some(direct), Some(again)) = (group::direct(paths), &group.again)
             && let (Ok(first), Ok(second)) = (&group.copies[direct].outcome, &again.outcome)
         {
-            self.means.noise.borrow_mut().learn(direct, paths[direct].manner, first, second);
+            self.means.noise.borrow_mut().learn_of(&group.asked, first, second);
         }
         let noise = self.means.noise.borrow();
         let (key, message) = (group.asked.key(), &group.asked.message);
@@ -86,8 +85,9 @@ impl Judging {
         });
         let timed = self.report.begin(group);
         for (path, copy) in group.copies.iter().enumerate() {
-            let ignored =
-                |name: &str| right.as_ref().is_ok_and(|(right, _)| noise.covers(path, right.path, name));
+            let ignored = |name: &str| {
+                right.as_ref().is_ok_and(|(right, _)| noise.covers((path, right.path), &group.asked, name))
+            };
             let reference = right.as_ref().map(|(_, reference)| reference).map_err(|&reason| reason);
             let mut finding = judge(&copy.outcome, reference, &ignored);
             if let (Ok(Finding { verdict, .. }), Ok(_), Ok((right, _))) = (&finding, &copy.outcome, &right)

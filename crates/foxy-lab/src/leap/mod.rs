@@ -15,6 +15,8 @@ mod hit;
 #[cfg(test)]
 mod http2_tests;
 mod judging;
+#[cfg(test)]
+mod judging_tests;
 mod kept;
 #[cfg(test)]
 mod kept_tests;

@@ -5,7 +5,7 @@ use super::fields;
 use super::group::{Group, direct};
 use super::noise::Noise;
 use super::unjudged::Unjudged;
-use super::{Answer, LeapRun, Path};
+use super::{Answer, Asked, LeapRun, Path};
 use crate::REQUEST_ID;
 use std::collections::BTreeSet;
 
@@ -23,13 +23,13 @@ pub struct Right<'a> {
 }
 
 /// Whether an answer is not like the origin's own, so that the origin must say again what is right.
-pub fn is_doubtful(copies: &[Copied], direct: usize, noise: &Noise) -> bool {
+pub fn is_doubtful(asked: &Asked, copies: &[Copied], direct: usize, noise: &Noise) -> bool {
     let Ok(right) = &copies[direct].outcome else { return false };
     copies.iter().enumerate().any(|(path, copy)| match &copy.outcome {
         Err(_) => false,
         Ok(answer) if answer.fingerprint() != right.fingerprint() => true,
         Ok(answer) => {
-            let ignored = |name: &str| noise.covers(path, direct, name);
+            let ignored = |name: &str| noise.covers((path, direct), asked, name);
             fields::difference(&right.headers, &answer.headers, &ignored).is_some()
         }
     })
@@ -74,7 +74,8 @@ fn majority<'a>(paths: &[Path], group: &'a Group, noise: &Noise) -> Option<(usiz
     let side: Vec<(usize, &Answer)> =
         answers.iter().copied().filter(|(_, answer)| most(agree(answer), answers.len())).collect();
     let first = *side.first()?;
-    let count = |one: usize| (0..side.len()).filter(|&other| noise.alike(&side, one, other)).count();
+    let alike = |one: usize, other: usize| noise.alike(side[one], side[other], &group.asked);
+    let count = |one: usize| (0..side.len()).filter(|&other| alike(one, other)).count();
     let agreed = (0..side.len()).find(|&one| most(count(one), side.len()));
     let (path, answer) = agreed.map_or(first, |one| side[one]);
     Some((path, answer, agreed.is_some()))
