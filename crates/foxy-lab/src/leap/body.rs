@@ -1,4 +1,4 @@
-//! The digest of a body, taken as it comes in constant memory (R110): content codings are undone first where they can be.
+//! The digest of a body, taken as it comes in constant memory (R110): a content coding is undone first where it can be.
 
 use flate2::write::{DeflateDecoder, MultiGzDecoder, ZlibDecoder};
 use foxy_http::Headers;
@@ -32,11 +32,24 @@ enum Coding {
     Deflate,
 }
 
+/// What became of the content coding.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Decoding {
+    /// It is undone, or there was none: the digest is of what the body means.
+    Undone,
+    /// It is one that is not undone, or several: the digest is of the bytes as they came.
+    Kept,
+    /// The bytes are not of the coding that they are said to be: the digest is of them as they came.
+    Broken,
+}
+
 /// A body that is being read.
 pub struct BodyDigest {
     coding: Coding,
+    /// The bytes as they came, of a body that is being decoded.
+    raw: Sink,
     length: u64,
-    intact: bool,
+    decoding: Decoding,
 }
 
 /// What a body came to.
@@ -44,30 +57,34 @@ pub struct BodyDigest {
 pub struct Digested {
     /// Bytes as they came, without chunk framing.
     pub length: u64,
-    /// XXH3-128 of the bytes without content codings.
+    /// XXH3-128 of the bytes, without a content coding that is undone.
     pub digest: u128,
-    /// False when the content coding was broken.
-    pub intact: bool,
+    /// Whether it is.
+    pub decoding: Decoding,
 }
 
 impl BodyDigest {
-    /// A body with these header fields. `br`, `zstd` and several codings at once are not undone: the digest is then of
-    /// the bytes as they came.
+    /// A body with these header fields. One `gzip` or `deflate` is undone; `br`, `zstd` and several codings at once are not.
     #[must_use]
     pub fn new(headers: &Headers) -> Self {
-        let one =
-            headers.get_str("content-encoding").filter(|_| headers.get_all("content-encoding").count() == 1);
-        let coding = match one.map(str::to_ascii_lowercase).as_deref() {
-            Some("gzip" | "x-gzip") => Coding::Gzip(MultiGzDecoder::new(Sink::default())),
-            Some("deflate") => Coding::Deflate,
-            _ => Coding::None(Sink::default()),
+        let mut codings = codings(headers);
+        let (first, second) = (codings.next(), codings.next());
+        let (coding, decoding) = match (first.as_deref(), second) {
+            (None, _) => (Coding::None(Sink::default()), Decoding::Undone),
+            (Some("gzip"), None) => (Coding::Gzip(MultiGzDecoder::new(Sink::default())), Decoding::Undone),
+            (Some("deflate"), None) => (Coding::Deflate, Decoding::Undone),
+            _ => (Coding::None(Sink::default()), Decoding::Kept),
         };
-        Self { coding, length: 0, intact: true }
+        Self { coding, raw: Sink::default(), length: 0, decoding }
     }
 
     /// Takes a piece; pieces may be cut anywhere.
     pub fn take(&mut self, bytes: &[u8]) {
         self.length += bytes.len() as u64;
+        if let Coding::None(sink) = &mut self.coding {
+            return sink.digest.update(bytes);
+        }
+        self.raw.digest.update(bytes);
         if let (Coding::Deflate, Some(first)) = (&self.coding, bytes.first()) {
             let wrapped = first & 0x0f == 8;
             self.coding = if wrapped {
@@ -76,31 +93,52 @@ impl BodyDigest {
                 Coding::Raw(DeflateDecoder::new(Sink::default()))
             };
         }
+        if self.decoding == Decoding::Broken {
+            return;
+        }
         let taken = match &mut self.coding {
-            Coding::None(sink) => sink.write_all(bytes),
+            Coding::None(_) | Coding::Deflate => Ok(()),
             Coding::Gzip(decoder) => decoder.write_all(bytes),
             Coding::Zlib(decoder) => decoder.write_all(bytes),
             Coding::Raw(decoder) => decoder.write_all(bytes),
-            Coding::Deflate => Ok(()),
         };
-        self.intact &= taken.is_ok();
+        if taken.is_err() {
+            self.decoding = Decoding::Broken;
+        }
     }
 
     /// The body is complete.
     #[must_use]
     pub fn finish(self) -> Digested {
-        let empty = self.length == 0;
         let sink = match self.coding {
             Coding::None(sink) => Ok(sink),
-            _ if empty => Ok(Sink::default()),
+            _ if self.length == 0 => Ok(Sink::default()),
             Coding::Gzip(decoder) => decoder.finish(),
-            Coding::Zlib(decoder) => decoder.finish(),
-            Coding::Raw(decoder) => decoder.finish(),
+            Coding::Zlib(mut decoder) => ended(decoder.write(&[0])).and_then(|()| decoder.finish()),
+            Coding::Raw(mut decoder) => ended(decoder.write(&[0])).and_then(|()| decoder.finish()),
             Coding::Deflate => Ok(Sink::default()),
         };
-        let intact = self.intact && sink.is_ok();
-        Digested { length: self.length, digest: sink.unwrap_or_default().digest.digest128(), intact }
+        let (sink, decoding) = match sink {
+            Ok(sink) if self.decoding != Decoding::Broken => (sink, self.decoding),
+            _ => (self.raw, Decoding::Broken),
+        };
+        Digested { length: self.length, digest: sink.digest.digest128(), decoding }
     }
+}
+
+/// Whether a decoder was at its end, by how much it took of what came behind: it does not say so when data breaks off.
+fn ended(taken: io::Result<usize>) -> io::Result<()> {
+    if taken? == 0 { Ok(()) } else { Err(io::ErrorKind::UnexpectedEof.into()) }
+}
+
+/// The content codings that these fields name, in the order in which they were applied; names of one coding are one name.
+pub fn codings(headers: &Headers) -> impl Iterator<Item = String> {
+    let lines = headers.get_all("content-encoding").flat_map(|line| line.split(|&byte| byte == b','));
+    let names = lines.map(|name| String::from_utf8_lossy(name.trim_ascii()).to_ascii_lowercase());
+    names.filter(|name| !name.is_empty() && name != "identity").map(|name| match name.as_str() {
+        "x-gzip" => "gzip".to_owned(),
+        _ => name,
+    })
 }
 
 #[cfg(test)]
@@ -135,15 +173,34 @@ mod tests {
         for (coding, bytes) in coded {
             for piece in [1, 2, 70, 1000] {
                 let found = digest(coding, &bytes, piece);
-                assert_eq!((found.digest, found.intact), (plain, true), "{coding} by {piece}");
+                assert_eq!((found.digest, found.decoding), (plain, Decoding::Undone), "{coding} by {piece}");
                 assert_eq!(found.length, bytes.len() as u64);
+                for wrong in [&bytes[..bytes.len() - 1], &[&bytes[..], b"more"].concat()] {
+                    assert_eq!(
+                        digest(coding, wrong, piece).decoding,
+                        Decoding::Broken,
+                        "{coding} by {piece}"
+                    );
+                }
             }
         }
     }
 
     #[test]
-    fn what_is_no_gzip_is_not_intact_and_an_empty_body_is() {
-        assert!(!digest("gzip", TEXT, 10).intact);
-        assert!(digest("gzip", b"", 1).intact);
+    fn what_is_no_gzip_is_broken_and_what_is_not_undone_is_digested_as_it_came() {
+        let plain = digest("", TEXT, 7).digest;
+        for (coding, decoding) in [
+            (" IDENTITY", Decoding::Undone),
+            ("gzip", Decoding::Broken),
+            ("deflate", Decoding::Broken),
+            ("br", Decoding::Kept),
+            ("gzip, x-gzip", Decoding::Kept),
+        ] {
+            for piece in [1, 10, 1000] {
+                let found = digest(coding, TEXT, piece);
+                assert_eq!((found.digest, found.decoding), (plain, decoding), "{coding} by {piece}");
+            }
+        }
+        assert_eq!(digest("X-GZip", b"", 1).decoding, Decoding::Undone);
     }
 }

@@ -282,7 +282,7 @@ impl Reading {
         let (head, body) = self.head?;
         let body = body.finish();
         let hit = hit(&head.headers, number);
-        let (length, digest, intact, framing) = (body.length, body.digest, body.intact, self.framing);
-        Some(Answer { status: head.status, headers: head.headers, length, digest, intact, framing, hit })
+        let (length, digest, decoding, framing) = (body.length, body.digest, body.decoding, self.framing);
+        Some(Answer { status: head.status, headers: head.headers, length, digest, decoding, framing, hit })
     }
 }

@@ -25,7 +25,7 @@ pub const MAY_DIFFER: &[(&str, &str)] = &[
     ("content-length", "framing; the body itself is compared"),
     (
         "content-encoding",
-        "undone before bodies are compared (R111); one that cannot be undone shows as another body",
+        "undone before bodies are compared (R111); where it cannot be, it is compared with the body",
     ),
     ("trailer", "framing"),
     ("upgrade", "one hop only"),

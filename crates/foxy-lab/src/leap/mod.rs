@@ -44,6 +44,7 @@ mod trailers_tests;
 mod unjudged;
 pub mod verdict;
 
+pub use body::Decoding;
 pub use class::Class;
 pub use differences::{Meaning, NoiseFloor, PairedDifference, noise_floor, noise_floor_of};
 pub use failure::Failure;
@@ -157,10 +158,10 @@ pub struct Answer {
     pub headers: Headers,
     /// Length of the body, with content codings and without chunk framing.
     pub length: u64,
-    /// Digest of the body without codings.
+    /// Digest of the body, without a content coding that could be undone.
     pub digest: u128,
-    /// Whether the content coding could be undone.
-    pub intact: bool,
+    /// Whether it could.
+    pub decoding: Decoding,
     /// Whether its end is said in one way.
     pub framing: Framing,
     /// Whether it came from the proxy's cache, where that can be known.

@@ -11,8 +11,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub(crate) fn answer(status: u16, body: &[u8], fields: &[(&str, &str)]) -> Answer {
     let headers: Headers = fields.iter().map(|(name, value)| (*name, value.as_bytes())).collect();
     let digest = xxhash_rust::xxh3::xxh3_128(body);
-    let (length, framing) = (body.len() as u64, Framing::Plain);
-    Answer { status, headers, length, digest, intact: true, framing, hit: None }
+    let (length, decoding, framing) = (body.len() as u64, Decoding::Undone, Framing::Plain);
+    Answer { status, headers, length, digest, decoding, framing, hit: None }
 }
 
 /// Answers each connection with what `reply` makes of the path; `None` never answers.

@@ -1,5 +1,6 @@
 //! What a proxy's answer is worth beside the reference answer to the same request (R112). Pure: no socket, no clock.
 
+use super::body::{Decoding, codings};
 use super::fields::{self, Difference};
 use super::unjudged::Unjudged;
 use super::{Answer, Failure, Framing};
@@ -163,7 +164,7 @@ pub fn judge(
     if own.status != expected.status {
         return found(Verdict::StatusCodeMismatch, Detail::Status(expected.status, own.status));
     }
-    if !answer.intact && right.intact {
+    if answer.decoding == Decoding::Broken && right.decoding != Decoding::Broken {
         return found(Verdict::BodyMismatch, Detail::BrokenCoding);
     }
     if own.digest != expected.digest {
@@ -172,10 +173,29 @@ pub fn judge(
     if answer.framing == Framing::Ambiguous && right.framing == Framing::Plain {
         return found(Verdict::HeaderMismatch, Detail::AmbiguousFraming);
     }
+    if let Some(difference) = coding_difference(answer, right) {
+        return found(Verdict::HeaderMismatch, Detail::Field(difference));
+    }
     match fields::difference(&right.headers, &answer.headers, ignored).filter(|_| reference.fields) {
         Some(difference) => found(Verdict::HeaderMismatch, Detail::Field(difference)),
         None => found(Verdict::Ok, Detail::None),
     }
+}
+
+/// How the content codings differ, unless both were undone. A 304 has nothing that is coded.
+fn coding_difference(answer: &Answer, right: &Answer) -> Option<Difference> {
+    let undone = answer.decoding == Decoding::Undone && right.decoding == Decoding::Undone;
+    let alike = || codings(&answer.headers).eq(codings(&right.headers));
+    if undone || right.status == 304 || alike() {
+        return None;
+    }
+    let has = |answer: &Answer| codings(&answer.headers).next().is_some();
+    let how = match (has(right), has(answer)) {
+        (false, _) => Difference::Added,
+        (true, false) => Difference::Missing,
+        (true, true) => Difference::Changed,
+    };
+    Some(how("content-encoding".to_owned()))
 }
 
 /// Whether both say when they were last changed, and the answer's was before the other's.
@@ -207,6 +227,26 @@ mod tests {
         check(&answer(200, b"new", &[]), &right, &[], Verdict::HeaderMismatch);
         check(&answer(404, b"gone", &[]), &right, &[], Verdict::StatusCodeMismatch);
         check(&right, &right, &[right.fingerprint()], Verdict::Ok);
+    }
+
+    #[test]
+    fn content_codings_may_differ_where_both_are_undone() {
+        let coded = |coding: &str, decoding| Answer {
+            decoding,
+            ..answer(200, b"a", &[("Content-Encoding", coding)][..usize::from(!coding.is_empty())])
+        };
+        let plain = coded("", Decoding::Undone);
+        let (gzip, br) = (coded("gzip", Decoding::Undone), coded("br", Decoding::Kept));
+        let many = coded("gzip, gzip", Decoding::Kept);
+        check(&gzip, &plain, &[], Verdict::Ok);
+        check(&coded("BR ,", Decoding::Kept), &br, &[], Verdict::Ok);
+        for (own, right) in [(&br, &plain), (&plain, &br), (&many, &gzip), (&many, &br)] {
+            check(own, right, &[], Verdict::HeaderMismatch);
+        }
+        let broken = coded("gzip", Decoding::Broken);
+        check(&broken, &plain, &[], Verdict::BodyMismatch);
+        check(&broken, &broken, &[], Verdict::Ok);
+        check(&plain, &broken, &[], Verdict::HeaderMismatch);
     }
 
     #[test]
