@@ -81,7 +81,7 @@ impl Judging {
         let chosen = reference(&self.means.run, group, &noise);
         let right = chosen.map(|right| {
             let Right { answer, fields, .. } = right;
-            (right, Reference { answer, fields, earlier: self.past.earlier(&key) })
+            (right, Reference { asked: message, answer, fields, earlier: self.past.earlier(&key) })
         });
         let timed = self.report.begin(group);
         for (path, copy) in group.copies.iter().enumerate() {

@@ -20,6 +20,7 @@ mod judging_tests;
 mod kept;
 #[cfg(test)]
 mod kept_tests;
+mod leeway;
 pub mod line;
 #[cfg(test)]
 mod lost_tests;

@@ -9,11 +9,13 @@ pub enum Unjudged {
     OriginVaries,
     /// The method may change something, so that each path's request was another one, and the origin was not asked again.
     NotRepeated,
+    /// A cache may answer the request so by itself, because of its condition, its range or `only-if-cached`.
+    MayDiffer,
 }
 
 impl Unjudged {
     /// Every reason, in the order of a report's counts.
-    pub const ALL: [Self; 3] = [Self::NoReference, Self::OriginVaries, Self::NotRepeated];
+    pub const ALL: [Self; 4] = [Self::NoReference, Self::OriginVaries, Self::NotRepeated, Self::MayDiffer];
 
     /// Its name in records.
     #[must_use]
@@ -22,6 +24,7 @@ impl Unjudged {
             Self::NoReference => "no_reference",
             Self::OriginVaries => "origin_varies",
             Self::NotRepeated => "not_repeated",
+            Self::MayDiffer => "may_differ",
         }
     }
 }

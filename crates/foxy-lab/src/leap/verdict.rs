@@ -3,7 +3,7 @@
 use super::body::{Decoding, codings};
 use super::fields::{self, Difference};
 use super::unjudged::Unjudged;
-use super::{Answer, Failure, Framing};
+use super::{Answer, Failure, Framing, Message, leeway};
 use foxy_http::DecodeError;
 use std::fmt;
 
@@ -72,6 +72,8 @@ pub struct Fingerprint {
 /// What is known when an answer is judged.
 #[derive(Debug)]
 pub struct Reference<'a> {
+    /// What was asked.
+    pub asked: &'a Message,
     /// The answer that holds as right.
     pub answer: &'a Answer,
     /// Whether its header fields hold as right too.
@@ -155,6 +157,9 @@ pub fn judge(
     let right = reference.answer;
     let found = |verdict, detail| Ok(Finding { verdict, detail });
     let (own, expected) = (answer.fingerprint(), right.fingerprint());
+    if own != expected && leeway::may_differ(reference.asked, right, answer) {
+        return Err(Unjudged::MayDiffer);
+    }
     if own != expected && reference.earlier.contains(&own) {
         return found(Verdict::Stale, Detail::SeenBefore);
     }
@@ -212,7 +217,7 @@ mod tests {
     use crate::leap::tests::answer;
 
     fn check(own: &Answer, right: &Answer, earlier: &[Fingerprint], expected: Verdict) {
-        let reference = Reference { answer: right, fields: true, earlier };
+        let reference = Reference { asked: &Message::default(), answer: right, fields: true, earlier };
         let finding = judge(&Ok(own.clone()), Ok(&reference), &|_| false).expect("judged");
         assert_eq!(finding.verdict, expected, "{}", finding.detail);
     }
@@ -265,6 +270,15 @@ mod tests {
         assert_eq!(verdict(Failure::Timeout), Ok(Verdict::Timeout));
         assert_eq!(verdict(Failure::Closed), Ok(Verdict::Incomplete));
         assert_eq!(judge(&Ok(answer(200, b"", &[])), none, &|_| false), Err(Unjudged::NoReference));
+    }
+
+    #[test]
+    fn what_a_cache_may_answer_by_itself_is_not_judged() {
+        let fields = [("Cache-Control", "only-if-cached".as_bytes())].into_iter().collect();
+        let asked = &Message { fields, ..Message::default() };
+        let reference = Reference { asked, answer: &answer(200, b"", &[]), fields: true, earlier: &[] };
+        let judged = judge(&Ok(answer(504, b"none", &[])), Ok(&reference), &|_| false);
+        assert_eq!(judged, Err(Unjudged::MayDiffer));
     }
 
     #[test]
