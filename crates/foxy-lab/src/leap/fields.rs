@@ -5,6 +5,7 @@ use foxy_http::Headers;
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::fmt;
+use xxhash_rust::xxh3::xxh3_64;
 
 /// Fields in lower case that legitimately differ between an answer and what a proxy makes of it, and why.
 pub const MAY_DIFFER: &[(&str, &str)] = &[
@@ -135,6 +136,21 @@ pub fn difference(
     let lost = lost.min_by(|one, other| one.name().cmp(other.name()));
     let added = answer.iter().filter(|(name, _)| steers(name) && !reference.contains(name));
     lost.or_else(|| added.filter_map(|(name, _)| matters(name)).min().map(Difference::Added))
+}
+
+/// Fields in lower case that say which version an answer is (RFC 9110 §8.8).
+pub const VALIDATORS: [&str; 2] = ["etag", "last-modified"];
+
+/// Whether two answers say that they are of two versions.
+#[must_use]
+pub fn versions_differ(one: &Headers, other: &Headers, ignored: &dyn Fn(&str) -> bool) -> bool {
+    VALIDATORS.iter().any(|name| !ignored(name) && value(one, name) != value(other, name))
+}
+
+/// A digest of the version that an answer says it is.
+#[must_use]
+pub fn version(headers: &Headers) -> u64 {
+    xxh3_64(&VALIDATORS.map(|name| value(headers, name)).join(&b'\n'))
 }
 
 /// Whose two answers are compared to learn what is noise.

@@ -1,13 +1,15 @@
 //! What is known while requests are judged: the counts, what references were before, and which fields are noise.
 
+use super::detail::Detail;
 use super::exchange;
+use super::fields::VALIDATORS;
 use super::group::{self, Group, Means};
 use super::line::{Line, Result as Said};
 use super::past::Past;
 use super::reference::{Right, reference};
 use super::report::LeapReport;
 use super::unjudged::Unjudged;
-use super::verdict::{Detail, Finding, Reference, Verdict, judge};
+use super::verdict::{Finding, Reference, Verdict, Version, judge};
 use super::{Asked, LeapRun};
 use std::io;
 use std::rc::Rc;
@@ -128,8 +130,11 @@ impl Judging {
                 url: group.asked.url(),
             });
         }
-        if let Ok(print) = right.map(|(right, _)| right.answer.fingerprint()) {
-            self.past.remember(&key, print);
+        if let Ok((right, _)) = right {
+            let changes = |name: &&str| noise.covers((right.path, right.path), &group.asked, name);
+            let version = right.answer.version();
+            let validators = version.validators.filter(|_| !VALIDATORS.iter().any(changes));
+            self.past.remember(&key, Version { validators, ..version });
         }
     }
 }

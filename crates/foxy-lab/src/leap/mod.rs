@@ -5,6 +5,7 @@
 mod body;
 mod carried;
 mod class;
+mod detail;
 mod differences;
 mod exchange;
 mod failure;
@@ -71,7 +72,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
-use verdict::Fingerprint;
+use verdict::{Fingerprint, Version};
 
 /// How a path is asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -183,5 +184,11 @@ impl Answer {
     #[must_use]
     pub const fn fingerprint(&self) -> Fingerprint {
         Fingerprint { status: self.status, digest: self.digest }
+    }
+
+    /// The same, and which version it says that it is.
+    #[must_use]
+    pub fn version(&self) -> Version {
+        Version { print: self.fingerprint(), validators: Some(fields::version(&self.headers)) }
     }
 }

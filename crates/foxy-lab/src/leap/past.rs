@@ -1,6 +1,6 @@
 //! What references answered before, within fixed bounds: by it stale answers and swapped bodies are known.
 
-use super::verdict::Fingerprint;
+use super::verdict::Version;
 use std::collections::{HashMap, VecDeque};
 
 /// How many URLs are remembered.
@@ -11,14 +11,14 @@ const ANSWERS: usize = 4;
 /// The references so far; the URL that was first asked for is forgotten first.
 #[derive(Debug, Default)]
 pub struct Past {
-    by_url: HashMap<String, Vec<Fingerprint>>,
+    by_url: HashMap<String, Vec<Version>>,
     url_of: HashMap<u128, String>,
     order: VecDeque<String>,
 }
 
 impl Past {
     /// What a URL's reference was, the newest last.
-    pub fn earlier(&self, key: &str) -> &[Fingerprint] {
+    pub fn earlier(&self, key: &str) -> &[Version] {
         self.by_url.get(key).map_or(&[], Vec::as_slice)
     }
 
@@ -28,13 +28,13 @@ impl Past {
     }
 
     /// Remembers a reference.
-    pub fn remember(&mut self, key: &str, found: Fingerprint) {
+    pub fn remember(&mut self, key: &str, found: Version) {
         if !self.by_url.contains_key(key) {
             if self.order.len() == URLS
                 && let Some(oldest) = self.order.pop_front()
             {
                 for forgotten in self.by_url.remove(&oldest).into_iter().flatten() {
-                    self.url_of.remove(&forgotten.digest);
+                    self.url_of.remove(&forgotten.print.digest);
                 }
             }
             self.order.push_back(key.to_owned());
@@ -45,7 +45,7 @@ impl Past {
                 answers.remove(0);
             }
             answers.push(found);
-            self.url_of.insert(found.digest, key.to_owned());
+            self.url_of.insert(found.print.digest, key.to_owned());
         }
     }
 }
@@ -53,11 +53,12 @@ impl Past {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::leap::verdict::Fingerprint;
 
     #[test]
     fn the_latest_answers_of_the_latest_urls_are_remembered() {
         let mut past = Past::default();
-        let print = |digest| Fingerprint { status: 200, digest };
+        let print = |digest| Version { print: Fingerprint { status: 200, digest }, validators: None };
         for digest in 0..6 {
             past.remember("a", print(digest));
         }

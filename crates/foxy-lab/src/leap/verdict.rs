@@ -1,11 +1,10 @@
 //! What a proxy's answer is worth beside the reference answer to the same request (R112). Pure: no socket, no clock.
 
 use super::body::{Decoding, codings};
+use super::detail::Detail;
 use super::fields::{self, Difference};
 use super::unjudged::Unjudged;
 use super::{Answer, Failure, Framing, Message, leeway};
-use foxy_http::DecodeError;
-use std::fmt;
 
 /// What comes of one answer. The names are those of the paper's log (002, Fig 3), and three more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,6 +68,15 @@ pub struct Fingerprint {
     pub digest: u128,
 }
 
+/// What an answer was, and which version it says that it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Version {
+    /// Status and body.
+    pub print: Fingerprint,
+    /// Digest of its validators; `None` where they change by themselves.
+    pub validators: Option<u64>,
+}
+
 /// What is known when an answer is judged.
 #[derive(Debug)]
 pub struct Reference<'a> {
@@ -79,55 +87,7 @@ pub struct Reference<'a> {
     /// Whether its header fields hold as right too.
     pub fields: bool,
     /// What the reference was at earlier requests for the same URL.
-    pub earlier: &'a [Fingerprint],
-}
-
-/// Why an answer is not OK.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Detail {
-    /// Nothing to say.
-    None,
-    /// How the exchange ended.
-    Failed(Failure),
-    /// What of it is not HTTP.
-    NotHttp(DecodeError),
-    /// The reference's status, and the answer's.
-    Status(u16, u16),
-    /// Which field differs, and how.
-    Field(Difference),
-    /// The lengths of the reference's body and of the answer's.
-    Body(u64, u64),
-    /// The body is the one that another URL has.
-    BodyOf(String),
-    /// The content coding cannot be undone: its bytes are broken.
-    BrokenCoding,
-    /// It says in two ways where it ends, which the reference does not.
-    AmbiguousFraming,
-    /// It is what the reference answered before.
-    SeenBefore,
-    /// Its Last-Modified is older than the reference's.
-    OlderThanReference,
-}
-
-impl fmt::Display for Detail {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::None => Ok(()),
-            Self::Failed(failure) => f.write_str(failure.name()),
-            Self::NotHttp(error) => write!(f, "{}: {}", Failure::NotHttp.name(), error.description()),
-            Self::Status(expected, found) => write!(f, "{found} instead of {expected}"),
-            Self::Field(difference) => difference.fmt(f),
-            Self::Body(expected, found) if expected == found => {
-                write!(f, "other bytes, {found} as they should be")
-            }
-            Self::Body(expected, found) => write!(f, "{found} bytes instead of {expected}"),
-            Self::BodyOf(url) => write!(f, "the body of {url}"),
-            Self::BrokenCoding => f.write_str("the content coding is broken"),
-            Self::AmbiguousFraming => f.write_str("Content-Length beside Transfer-Encoding"),
-            Self::SeenBefore => f.write_str("what the reference answered before"),
-            Self::OlderThanReference => f.write_str("Last-Modified is older than the reference's"),
-        }
-    }
+    pub earlier: &'a [Version],
 }
 
 /// A verdict with its reason.
@@ -160,7 +120,7 @@ pub fn judge(
     if own != expected && leeway::may_differ(reference.asked, right, answer) {
         return Err(Unjudged::MayDiffer);
     }
-    if own != expected && reference.earlier.contains(&own) {
+    if own != expected && reference.earlier.iter().any(|earlier| earlier.print == own) {
         return found(Verdict::Stale, Detail::SeenBefore);
     }
     if own.digest != expected.digest && own.status == expected.status && is_older(answer, right) {
@@ -182,6 +142,12 @@ pub fn judge(
         return found(Verdict::HeaderMismatch, Detail::Field(difference));
     }
     match fields::difference(&right.headers, &answer.headers, ignored).filter(|_| reference.fields) {
+        Some(_)
+            if fields::versions_differ(&right.headers, &answer.headers, ignored)
+                && reference.earlier.contains(&answer.version()) =>
+        {
+            found(Verdict::Stale, Detail::SeenBefore)
+        }
         Some(difference) => found(Verdict::HeaderMismatch, Detail::Field(difference)),
         None => found(Verdict::Ok, Detail::None),
     }
@@ -216,7 +182,7 @@ mod tests {
     use super::*;
     use crate::leap::tests::answer;
 
-    fn check(own: &Answer, right: &Answer, earlier: &[Fingerprint], expected: Verdict) {
+    fn check(own: &Answer, right: &Answer, earlier: &[Version], expected: Verdict) {
         let reference = Reference { asked: &Message::default(), answer: right, fields: true, earlier };
         let finding = judge(&Ok(own.clone()), Ok(&reference), &|_| false).expect("judged");
         assert_eq!(finding.verdict, expected, "{}", finding.detail);
@@ -228,10 +194,24 @@ mod tests {
         let old = answer(200, b"old", &[("ETag", "\"1\"")]);
         check(&right, &right, &[], Verdict::Ok);
         check(&old, &right, &[], Verdict::BodyMismatch);
-        check(&old, &right, &[old.fingerprint()], Verdict::Stale);
+        check(&old, &right, &[old.version()], Verdict::Stale);
         check(&answer(200, b"new", &[]), &right, &[], Verdict::HeaderMismatch);
         check(&answer(404, b"gone", &[]), &right, &[], Verdict::StatusCodeMismatch);
-        check(&right, &right, &[right.fingerprint()], Verdict::Ok);
+        check(&right, &right, &[right.version()], Verdict::Ok);
+    }
+
+    #[test]
+    fn the_same_body_with_the_validators_of_an_earlier_reference_is_stale() {
+        let tagged = |tag: &str| answer(200, b"same", &[("Cache-Control", tag), ("ETag", tag)]);
+        let (old, new) = (tagged("W/\"1\""), tagged("\"2\""));
+        check(&old, &new, &[old.version(), new.version()], Verdict::Stale);
+        check(&old, &new, &[new.version()], Verdict::HeaderMismatch);
+        let lost = answer(200, b"same", &[("ETag", "\"2\"")]);
+        check(&lost, &new, &[lost.version()], Verdict::HeaderMismatch);
+        let earlier = &[old.version()];
+        let reference = Reference { asked: &Message::default(), answer: &new, fields: true, earlier };
+        let judged = judge(&Ok(old), Ok(&reference), &|name| name == "etag");
+        assert_eq!(judged.map(|finding| finding.verdict), Ok(Verdict::HeaderMismatch), "its tags are noise");
     }
 
     #[test]
