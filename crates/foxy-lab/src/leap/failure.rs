@@ -66,6 +66,25 @@ impl Failure {
             Self::Timeout => "timeout",
         }
     }
+
+    /// Whether a proxy may fail so because the origin failed as `origin`. Nobody there, bytes that are no HTTP or too many, and a
+    /// certificate of its own are a proxy's doing, unless the origin is the same; and where the origin said at once that there is nothing, a
+    /// proxy need not keep its clients waiting.
+    #[must_use]
+    pub fn may_follow(self, origin: Self) -> bool {
+        match self {
+            Self::NoConnection => false,
+            Self::Certificate | Self::NotHttp | Self::Surplus | Self::BodyToHead | Self::Timeout => {
+                self == origin
+            }
+            Self::NoTunnel
+            | Self::Handshake
+            | Self::Unanswered
+            | Self::Closed
+            | Self::ConnectionReset
+            | Self::Reset => !matches!(origin, Self::Surplus | Self::BodyToHead),
+        }
+    }
 }
 
 impl From<Loss> for Failure {
@@ -74,6 +93,29 @@ impl From<Loss> for Failure {
             Loss::Unanswered => Self::Unanswered,
             Loss::Within => Self::Closed,
             Loss::Reset => Self::ConnectionReset,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_proxy_may_fail_where_its_origin_does_but_not_by_itself() {
+        for (failure, origin, expected) in [
+            (Failure::Closed, Failure::ConnectionReset, true),
+            (Failure::Unanswered, Failure::Timeout, true),
+            (Failure::Timeout, Failure::Timeout, true),
+            (Failure::Timeout, Failure::Closed, false),
+            (Failure::NoTunnel, Failure::NoConnection, true),
+            (Failure::NoConnection, Failure::NoConnection, false),
+            (Failure::NotHttp, Failure::NotHttp, true),
+            (Failure::NotHttp, Failure::Closed, false),
+            (Failure::Certificate, Failure::Closed, false),
+            (Failure::Closed, Failure::Surplus, false),
+        ] {
+            assert_eq!(failure.may_follow(origin), expected, "{failure:?} beside {origin:?}");
         }
     }
 }

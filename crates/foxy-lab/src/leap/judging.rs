@@ -2,14 +2,14 @@
 
 use super::detail::Detail;
 use super::exchange;
+use super::excuse::excuse;
 use super::fields::VALIDATORS;
 use super::group::{self, Group, Means};
 use super::line::{Line, Result as Said};
 use super::past::Past;
 use super::reference::{Right, reference};
 use super::report::LeapReport;
-use super::unjudged::Unjudged;
-use super::verdict::{Finding, Reference, Verdict, Version, judge};
+use super::verdict::{Reference, Verdict, Version, judge};
 use super::{Asked, LeapRun};
 use std::io;
 use std::rc::Rc;
@@ -92,12 +92,6 @@ impl Judging {
             };
             let reference = right.as_ref().map(|(_, reference)| reference).map_err(|&reason| reason);
             let mut finding = judge(&copy.outcome, reference, &ignored);
-            if let (Ok(Finding { verdict, .. }), Ok(_), Ok((right, _))) = (&finding, &copy.outcome, &right)
-                && *verdict != Verdict::Ok
-                && !right.steady
-            {
-                finding = Err(Unjudged::NotRepeated);
-            }
             if let (Ok(finding), Ok(answer)) = (&mut finding, &copy.outcome)
                 && finding.verdict == Verdict::BodyMismatch
                 && let Some(owner) = self.past.owner(answer.digest, &key)
@@ -107,6 +101,10 @@ impl Judging {
             if let (Ok(finding), Some(error)) = (&mut finding, copy.broken) {
                 finding.detail = Detail::NotHttp(error);
             }
+            let (run, by) =
+                (&self.means.run, right.as_ref().ok().map(|(right, reference)| (right, reference)));
+            let finding = finding
+                .and_then(|found| excuse((run, group, path), &found, by, &ignored).map_or(Ok(found), Err));
             self.report.take(path, &group.asked, (copy, timed), finding.as_ref().map_err(|&reason| reason));
             let own = copy.outcome.as_ref().map_or(0, |answer| answer.status);
             let expected = right.as_ref().map_or(0, |(right, _)| right.answer.status);

@@ -8,6 +8,7 @@ mod class;
 mod detail;
 mod differences;
 mod exchange;
+mod excuse;
 mod failure;
 pub mod fields;
 mod front;

@@ -18,7 +18,7 @@ pub struct Right<'a> {
     pub answer: &'a Answer,
     /// Whether its header fields hold as right too.
     pub fields: bool,
-    /// Whether everyone was to get the same, so that an answer that is not like it shows who is at fault.
+    /// Whether everyone was to get the same, whatever copies change and whenever they come.
     pub steady: bool,
 }
 
@@ -51,11 +51,10 @@ pub fn reference<'a>(run: &LeapRun, group: &'a Group, noise: &Noise) -> Result<R
         }
         None => majority(&run.paths, group, noise).ok_or(Unjudged::NoReference)?,
     };
-    let steady = group.asked.message.method.is_safe() || is_steady(run, answer);
-    Ok(Right { path, answer, fields, steady })
+    Ok(Right { path, answer, fields, steady: is_steady(run, answer) })
 }
 
-/// Whether all copies of a request have one answer, whatever they change and whenever they come: a Collector asks the origin once for
+/// Whether all copies of a request have one answer: a Collector asks the origin once for
 /// all of them, and the verifying origin, which repeats the number of a request, answers by the request alone.
 fn is_steady(run: &LeapRun, answer: &Answer) -> bool {
     run.wanted.is_some() || (run.numbers.is_some() && answer.headers.contains(REQUEST_ID))

@@ -1,12 +1,16 @@
-//! Why a whole answer has no verdict: the reasons that are counted, and named in records.
+//! Why what came on a path has no verdict: the reasons that are counted, and named in records.
 
-/// Why there is nothing to say of an answer.
+/// Why there is nothing to say of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unjudged {
     /// The origin gave no whole answer, or no more than half of the addresses agree about one.
     NoReference,
+    /// The path failed, and so did the origin itself.
+    OriginFailed,
     /// The origin did not say the same when it was asked again.
     OriginVaries,
+    /// Another proxy has the same answer, so that the origin may have given it before the reference.
+    SeenElsewhere,
     /// The method may change something, so that each path's request was another one, and the origin was not asked again.
     NotRepeated,
     /// A cache may answer the request so by itself, because of its condition, its range or `only-if-cached`.
@@ -15,14 +19,23 @@ pub enum Unjudged {
 
 impl Unjudged {
     /// Every reason, in the order of a report's counts.
-    pub const ALL: [Self; 4] = [Self::NoReference, Self::OriginVaries, Self::NotRepeated, Self::MayDiffer];
+    pub const ALL: [Self; 6] = [
+        Self::NoReference,
+        Self::OriginFailed,
+        Self::OriginVaries,
+        Self::SeenElsewhere,
+        Self::NotRepeated,
+        Self::MayDiffer,
+    ];
 
     /// Its name in records.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::NoReference => "no_reference",
+            Self::OriginFailed => "origin_failed",
             Self::OriginVaries => "origin_varies",
+            Self::SeenElsewhere => "seen_elsewhere",
             Self::NotRepeated => "not_repeated",
             Self::MayDiffer => "may_differ",
         }
