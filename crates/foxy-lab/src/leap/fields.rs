@@ -1,6 +1,7 @@
 //! How two answers' header fields differ where it matters: which fields may differ, which steer caches and clients, and which
 //! are learned to be noise.
 
+use super::body::codings;
 use foxy_http::Headers;
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -35,7 +36,11 @@ pub const MAY_DIFFER: &[(&str, &str)] = &[
 
 /// Fields in lower case that steer caches and clients: adding one is a difference, and of a proxy they are never noise.
 pub const STEERING: &[&str] = &[
+    "access-control-allow-origin",
+    "alt-svc",
     "cache-control",
+    "cdn-cache-control",
+    "clear-site-data",
     "content-disposition",
     "content-language",
     "content-location",
@@ -44,14 +49,28 @@ pub const STEERING: &[&str] = &[
     "etag",
     "expires",
     "last-modified",
+    "link",
     "location",
+    "pragma",
+    "refresh",
     "set-cookie",
+    "strict-transport-security",
+    "surrogate-control",
     "vary",
     "www-authenticate",
 ];
 
 /// Fields in lower case that may have another value and may not be lost: they move with the time at which the origin was asked.
 pub const MAY_CHANGE: &[&str] = &["expires"];
+
+/// Whose answers they are with which others are compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Whose {
+    /// The origin's own: whatever it changes by itself is noise, and it knows which of its tags are strong.
+    Origin,
+    /// A proxy's: it may not change what steers caches and clients, and may have made a tag weak.
+    Proxy,
+}
 
 /// How a field differs. Names are in lower case.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -112,11 +131,17 @@ fn value<'a>(headers: &'a Headers, name: &'a str) -> Cow<'a, [u8]> {
     Cow::Borrowed(weak.unwrap_or(first))
 }
 
+/// Whether its value is a weak tag. A transformation makes a strong one weak, and nobody a weak one strong (RFC 9110 §8.8.1); but the
+/// origin may have a weak one for what it codes, and a strong one for the same without, which a proxy asked for.
+fn is_weak(headers: &Headers, name: &str) -> bool {
+    headers.get(name).is_some_and(|tag| tag.starts_with(b"W/"))
+}
+
 /// The first difference that matters, in the order of names; `ignored` says of a name in lower case that another value of it does not:
 /// that it is lost or added always does. Two that do not differ, as most do not, cost no memory.
 #[must_use]
 pub fn difference(
-    reference: &Headers,
+    (reference, whose): (&Headers, Whose),
     answer: &Headers,
     ignored: &dyn Fn(&str) -> bool,
 ) -> Option<Difference> {
@@ -128,7 +153,13 @@ pub fn difference(
         if !answer.contains(name) {
             return Some(Difference::Missing(matters(name)?));
         }
-        if value(reference, name) == value(answer, name) || is_one_of(name, MAY_CHANGE.iter().copied()) {
+        let stronger = name.eq_ignore_ascii_case("etag")
+            && is_weak(reference, name)
+            && !is_weak(answer, name)
+            && whose == Whose::Origin
+            && codings(reference).eq(codings(answer));
+        let same = value(reference, name) == value(answer, name) && !stronger;
+        if same || is_one_of(name, MAY_CHANGE.iter().copied()) {
             return None;
         }
         matters(name).filter(|name| !ignored(name)).map(Difference::Changed)
@@ -153,26 +184,13 @@ pub fn version(headers: &Headers) -> u64 {
     xxh3_64(&VALIDATORS.map(|name| value(headers, name)).join(&b'\n'))
 }
 
-/// Whose two answers are compared to learn what is noise.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Learned {
-    /// The origin's: whatever it changes by itself is noise.
-    Origin,
-    /// A proxy's: it may not change what steers caches and clients.
-    Proxy,
-}
-
 /// The fields that two answers of one server to the same request both have with different values: noise. A field that one of
 /// them lacks is not noise, but a fault to be found.
-pub fn noise<'a>(
-    first: &'a Headers,
-    second: &'a Headers,
-    learned: Learned,
-) -> impl Iterator<Item = String> + 'a {
+pub fn noise<'a>(first: &'a Headers, second: &'a Headers, whose: Whose) -> impl Iterator<Item = String> + 'a {
     names(first).into_iter().filter(move |name| {
         second.contains(name)
             && !may_differ(name)
-            && (learned == Learned::Origin || !steers(name))
+            && (whose == Whose::Origin || !steers(name))
             && value(first, name) != value(second, name)
     })
 }
@@ -186,7 +204,8 @@ mod tests {
     }
 
     fn check(reference: &[(&str, &str)], answer: &[(&str, &str)], expected: Option<&str>) {
-        let found = difference(&headers(reference), &headers(answer), &|name| name == "x-id");
+        let found =
+            difference((&headers(reference), Whose::Origin), &headers(answer), &|name| name == "x-id");
         assert_eq!(found.map(|found| found.to_string()).as_deref(), expected, "{reference:?} {answer:?}");
     }
 
@@ -202,7 +221,25 @@ mod tests {
         check(&[("Expires", "1")], &[("Expires", "2")], None);
         check(&[("Expires", "1")], &[], Some("expires is missing"));
         check(&[("ETag", "\"a\"")], &[("ETag", "W/\"a\"")], None);
+        check(&[("ETag", "W/\"a\"")], &[("ETag", "\"a\"")], Some("etag is another"));
+        check(&[("ETag", "W/\"a\""), ("Content-Encoding", "gzip")], &[("ETag", "\"a\"")], None);
         check(&[("Link", "a"), ("Link", "b")], &[("Link", "a, b")], None);
+    }
+
+    #[test]
+    fn what_is_added_steers_clients_and_caches_far_beyond_this_answer_too() {
+        let far = ["refresh", "clear-site-data", "access-control-allow-origin", "strict-transport-security"];
+        for name in
+            [&far[..], &["cdn-cache-control", "surrogate-control", "pragma", "link", "alt-svc"]].concat()
+        {
+            check(&[], &[(name, "x")], Some(&format!("{name} was added")));
+        }
+    }
+
+    #[test]
+    fn among_proxies_nobody_knows_whose_tag_was_weak_at_first() {
+        let [weak, strong] = ["W/\"a\"", "\"a\""].map(|tag| headers(&[("ETag", tag)]));
+        assert_eq!(difference((&weak, Whose::Proxy), &strong, &|_| false), None);
     }
 
     #[test]
@@ -210,7 +247,7 @@ mod tests {
         let first = headers(&[("X-Id", "1"), ("ETag", "1"), ("Date", "1"), ("X-Lost", "1"), ("X-Same", "1")]);
         let second = headers(&[("X-Id", "2"), ("ETag", "2"), ("Date", "2"), ("X-Same", "1")]);
         let learned = |whose| noise(&first, &second, whose).collect::<Vec<_>>();
-        assert_eq!(learned(Learned::Proxy), ["x-id"]);
-        assert_eq!(learned(Learned::Origin), ["etag", "x-id"]);
+        assert_eq!(learned(Whose::Proxy), ["x-id"]);
+        assert_eq!(learned(Whose::Origin), ["etag", "x-id"]);
     }
 }

@@ -82,8 +82,8 @@ impl Judging {
         let (key, message) = (group.asked.key(), &group.asked.message);
         let chosen = reference(&self.means.run, group, &noise);
         let right = chosen.map(|right| {
-            let Right { answer, fields, .. } = right;
-            (right, Reference { asked: message, answer, fields, earlier: self.past.earlier(&key) })
+            let Right { answer, whose, fields, .. } = right;
+            (right, Reference { asked: message, answer, whose, fields, earlier: self.past.earlier(&key) })
         });
         let timed = self.report.begin(group);
         for (path, copy) in group.copies.iter().enumerate() {

@@ -1,6 +1,6 @@
 //! Which fields change by themselves, so that another value of them means nothing.
 
-use super::fields::{self, Learned};
+use super::fields::{self, Whose};
 use super::{Answer, Asked, Manner};
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use xxhash_rust::xxh3::xxh3_128;
@@ -27,13 +27,13 @@ impl Noise {
 
     /// Learns from two answers on one path to what is asked for beforehand; only if they have the same body.
     pub fn learn(&mut self, path: usize, manner: Manner, first: &Answer, second: &Answer) {
-        let learned = if manner == Manner::Direct { Learned::Origin } else { Learned::Proxy };
-        self.by_path[path].extend(noise(first, second, learned));
+        let whose = if manner == Manner::Direct { Whose::Origin } else { Whose::Proxy };
+        self.by_path[path].extend(noise(first, second, whose));
     }
 
     /// Learns from two answers of the origin to one request; only if they have the same body.
     pub fn learn_of(&mut self, asked: &Asked, first: &Answer, second: &Answer) {
-        let found = noise(first, second, Learned::Origin);
+        let found = noise(first, second, Whose::Origin);
         if found.is_empty() {
             return;
         }
@@ -65,8 +65,8 @@ impl Noise {
         asked: &Asked,
     ) -> bool {
         let ignored = |name: &str| self.covers((one, other), asked, name);
-        fields::difference(&first.headers, &second.headers, &ignored).is_none()
-            && fields::difference(&second.headers, &first.headers, &ignored).is_none()
+        fields::difference((&first.headers, Whose::Proxy), &second.headers, &ignored).is_none()
+            && fields::difference((&second.headers, Whose::Proxy), &first.headers, &ignored).is_none()
     }
 
     /// What was learned beforehand, by path.
@@ -79,9 +79,9 @@ fn digest(asked: &Asked) -> u128 {
     xxh3_128(asked.key().as_bytes())
 }
 
-fn noise(first: &Answer, second: &Answer, learned: Learned) -> BTreeSet<String> {
+fn noise(first: &Answer, second: &Answer, whose: Whose) -> BTreeSet<String> {
     let alike = first.fingerprint() == second.fingerprint();
-    fields::noise(&first.headers, &second.headers, learned).filter(|_| alike).collect()
+    fields::noise(&first.headers, &second.headers, whose).filter(|_| alike).collect()
 }
 
 #[cfg(test)]

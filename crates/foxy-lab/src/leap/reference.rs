@@ -1,11 +1,11 @@
 //! Which answer to a request is the reference, and how far it holds.
 
 use super::exchange::Copied;
-use super::fields;
+use super::fields::{self, Whose};
 use super::group::{Group, direct};
 use super::noise::Noise;
 use super::unjudged::Unjudged;
-use super::{Answer, Asked, LeapRun, Path};
+use super::{Answer, Asked, LeapRun, Manner, Path};
 use crate::REQUEST_ID;
 use std::collections::BTreeSet;
 
@@ -16,6 +16,8 @@ pub struct Right<'a> {
     pub path: usize,
     /// The answer.
     pub answer: &'a Answer,
+    /// Whether the origin itself gave it.
+    pub whose: Whose,
     /// Whether its header fields hold as right too.
     pub fields: bool,
     /// Whether everyone was to get the same, whatever copies change and whenever they come.
@@ -30,7 +32,7 @@ pub fn is_doubtful(asked: &Asked, copies: &[Copied], direct: usize, noise: &Nois
         Ok(answer) if answer.fingerprint() != right.fingerprint() => true,
         Ok(answer) => {
             let ignored = |name: &str| noise.covers((path, direct), asked, name);
-            fields::difference(&right.headers, &answer.headers, &ignored).is_some()
+            fields::difference((&right.headers, Whose::Origin), &answer.headers, &ignored).is_some()
         }
     })
 }
@@ -51,7 +53,8 @@ pub fn reference<'a>(run: &LeapRun, group: &'a Group, noise: &Noise) -> Result<R
         }
         None => majority(&run.paths, group, noise).ok_or(Unjudged::NoReference)?,
     };
-    Ok(Right { path, answer, fields, steady: is_steady(run, answer) })
+    let whose = if run.paths[path].manner == Manner::Direct { Whose::Origin } else { Whose::Proxy };
+    Ok(Right { path, answer, whose, fields, steady: is_steady(run, answer) })
 }
 
 /// Whether all copies of a request have one answer: a Collector asks the origin once for

@@ -2,7 +2,7 @@
 
 use super::body::{Decoding, codings};
 use super::detail::Detail;
-use super::fields::{self, Difference};
+use super::fields::{self, Difference, Whose};
 use super::unjudged::Unjudged;
 use super::{Answer, Failure, Framing, Message, leeway};
 
@@ -84,6 +84,8 @@ pub struct Reference<'a> {
     pub asked: &'a Message,
     /// The answer that holds as right.
     pub answer: &'a Answer,
+    /// Whose it is.
+    pub whose: Whose,
     /// Whether its header fields hold as right too.
     pub fields: bool,
     /// What the reference was at earlier requests for the same URL.
@@ -141,7 +143,9 @@ pub fn judge(
     if let Some(difference) = coding_difference(answer, right) {
         return found(Verdict::HeaderMismatch, Detail::Field(difference));
     }
-    match fields::difference(&right.headers, &answer.headers, ignored).filter(|_| reference.fields) {
+    match fields::difference((&right.headers, reference.whose), &answer.headers, ignored)
+        .filter(|_| reference.fields)
+    {
         Some(_)
             if fields::versions_differ(&right.headers, &answer.headers, ignored)
                 && reference.earlier.contains(&answer.version()) =>
@@ -183,7 +187,13 @@ mod tests {
     use crate::leap::tests::answer;
 
     fn check(own: &Answer, right: &Answer, earlier: &[Version], expected: Verdict) {
-        let reference = Reference { asked: &Message::default(), answer: right, fields: true, earlier };
+        let reference = Reference {
+            asked: &Message::default(),
+            answer: right,
+            whose: Whose::Origin,
+            fields: true,
+            earlier,
+        };
         let finding = judge(&Ok(own.clone()), Ok(&reference), &|_| false).expect("judged");
         assert_eq!(finding.verdict, expected, "{}", finding.detail);
     }
@@ -209,7 +219,13 @@ mod tests {
         let lost = answer(200, b"same", &[("ETag", "\"2\"")]);
         check(&lost, &new, &[lost.version()], Verdict::HeaderMismatch);
         let earlier = &[old.version()];
-        let reference = Reference { asked: &Message::default(), answer: &new, fields: true, earlier };
+        let reference = Reference {
+            asked: &Message::default(),
+            answer: &new,
+            whose: Whose::Origin,
+            fields: true,
+            earlier,
+        };
         let judged = judge(&Ok(old), Ok(&reference), &|name| name == "etag");
         assert_eq!(judged.map(|finding| finding.verdict), Ok(Verdict::HeaderMismatch), "its tags are noise");
     }
@@ -256,7 +272,13 @@ mod tests {
     fn what_a_cache_may_answer_by_itself_is_not_judged() {
         let fields = [("Cache-Control", "only-if-cached".as_bytes())].into_iter().collect();
         let asked = &Message { fields, ..Message::default() };
-        let reference = Reference { asked, answer: &answer(200, b"", &[]), fields: true, earlier: &[] };
+        let reference = Reference {
+            asked,
+            answer: &answer(200, b"", &[]),
+            whose: Whose::Origin,
+            fields: true,
+            earlier: &[],
+        };
         let judged = judge(&Ok(answer(504, b"none", &[])), Ok(&reference), &|_| false);
         assert_eq!(judged, Err(Unjudged::MayDiffer));
     }
