@@ -1,5 +1,7 @@
 //! The digest of a body, taken as it comes in constant memory (R110): a content coding is undone first where it can be.
 
+use super::Answer;
+use super::fields::Difference;
 use flate2::write::{DeflateDecoder, MultiGzDecoder, ZlibDecoder};
 use foxy_http::Headers;
 use std::io::{self, Write};
@@ -139,6 +141,22 @@ pub fn codings(headers: &Headers) -> impl Iterator<Item = String> {
         "x-gzip" => "gzip".to_owned(),
         _ => name,
     })
+}
+
+/// How the content codings differ, unless both were undone. A 304 has nothing that is coded.
+pub fn coding_difference(answer: &Answer, right: &Answer) -> Option<Difference> {
+    let undone = answer.decoding == Decoding::Undone && right.decoding == Decoding::Undone;
+    let alike = || codings(&answer.headers).eq(codings(&right.headers));
+    if undone || right.status == 304 || alike() {
+        return None;
+    }
+    let has = |answer: &Answer| codings(&answer.headers).next().is_some();
+    let how = match (has(right), has(answer)) {
+        (false, _) => Difference::Added,
+        (true, false) => Difference::Missing,
+        (true, true) => Difference::Changed,
+    };
+    Some(how("content-encoding".to_owned()))
 }
 
 #[cfg(test)]

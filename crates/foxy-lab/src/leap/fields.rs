@@ -169,6 +169,20 @@ pub fn difference(
     lost.or_else(|| added.filter_map(|(name, _)| matters(name)).min().map(Difference::Added))
 }
 
+/// Fields in lower case that a 304 has if the 200 had them; a cache that makes one leaves out others (RFC 9110 §15.4.5).
+const CONFIRMING: [&str; 5] = ["cache-control", "content-location", "etag", "expires", "vary"];
+/// Fields in lower case of what a 304 confirms, which it need not have and may have.
+const CONFIRMED: [&str; 4] = ["content-disposition", "content-language", "content-type", "last-modified"];
+
+/// The fields of two 304s without those that one of them has and the other need not have: the reference's and the answer's.
+#[must_use]
+pub fn of_304(reference: &Headers, answer: &Headers) -> (Headers, Headers) {
+    let (mut own, mut expected) = (answer.clone(), reference.clone());
+    expected.retain(|name, _| is_one_of(name, CONFIRMING.into_iter()) || answer.contains(name));
+    own.retain(|name, _| !is_one_of(name, CONFIRMED.into_iter()) || reference.contains(name));
+    (expected, own)
+}
+
 /// Fields in lower case that say which version an answer is (RFC 9110 §8.8).
 pub const VALIDATORS: [&str; 2] = ["etag", "last-modified"];
 
@@ -240,6 +254,19 @@ mod tests {
     fn among_proxies_nobody_knows_whose_tag_was_weak_at_first() {
         let [weak, strong] = ["W/\"a\"", "\"a\""].map(|tag| headers(&[("ETag", tag)]));
         assert_eq!(difference((&weak, Whose::Proxy), &strong, &|_| false), None);
+    }
+
+    #[test]
+    fn a_304_lacks_what_need_not_be_in_it_and_has_nothing_else_that_steers() {
+        let check = |reference: &[(&str, &str)], answer: &[(&str, &str)], expected: Option<&str>| {
+            let (reference, answer) = of_304(&headers(reference), &headers(answer));
+            let found = difference((&reference, Whose::Origin), &answer, &|_| false);
+            assert_eq!(found.map(|found| found.to_string()).as_deref(), expected, "{reference:?} {answer:?}");
+        };
+        check(&[("Link", "a"), ("Last-Modified", "1"), ("X-Id", "1")], &[("Content-Type", "a")], None);
+        check(&[("Vary", "a")], &[], Some("vary is missing"));
+        check(&[("Last-Modified", "1")], &[("Last-Modified", "2")], Some("last-modified is another"));
+        check(&[], &[("Set-Cookie", "a=b")], Some("set-cookie was added"));
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! What a proxy's answer is worth beside the reference answer to the same request (R112). Pure: no socket, no clock.
 
-use super::body::{Decoding, codings};
+use super::body::{self, Decoding};
 use super::detail::Detail;
-use super::fields::{self, Difference, Whose};
+use super::fields::{self, Whose};
 use super::unjudged::Unjudged;
 use super::{Answer, Failure, Framing, Message, leeway};
 
@@ -140,12 +140,13 @@ pub fn judge(
     if answer.framing == Framing::Ambiguous && right.framing == Framing::Plain {
         return found(Verdict::HeaderMismatch, Detail::AmbiguousFraming);
     }
-    if let Some(difference) = coding_difference(answer, right) {
+    if let Some(difference) = body::coding_difference(answer, right) {
         return found(Verdict::HeaderMismatch, Detail::Field(difference));
     }
-    match fields::difference((&right.headers, reference.whose), &answer.headers, ignored)
-        .filter(|_| reference.fields)
-    {
+    let reduced = (right.status == 304).then(|| fields::of_304(&right.headers, &answer.headers));
+    let (expected, own) =
+        reduced.as_ref().map_or((&right.headers, &answer.headers), |(expected, own)| (expected, own));
+    match fields::difference((expected, reference.whose), own, ignored).filter(|_| reference.fields) {
         Some(_)
             if fields::versions_differ(&right.headers, &answer.headers, ignored)
                 && reference.earlier.contains(&answer.version()) =>
@@ -155,22 +156,6 @@ pub fn judge(
         Some(difference) => found(Verdict::HeaderMismatch, Detail::Field(difference)),
         None => found(Verdict::Ok, Detail::None),
     }
-}
-
-/// How the content codings differ, unless both were undone. A 304 has nothing that is coded.
-fn coding_difference(answer: &Answer, right: &Answer) -> Option<Difference> {
-    let undone = answer.decoding == Decoding::Undone && right.decoding == Decoding::Undone;
-    let alike = || codings(&answer.headers).eq(codings(&right.headers));
-    if undone || right.status == 304 || alike() {
-        return None;
-    }
-    let has = |answer: &Answer| codings(&answer.headers).next().is_some();
-    let how = match (has(right), has(answer)) {
-        (false, _) => Difference::Added,
-        (true, false) => Difference::Missing,
-        (true, true) => Difference::Changed,
-    };
-    Some(how("content-encoding".to_owned()))
 }
 
 /// Whether both say when they were last changed, and the answer's was before the other's.
@@ -281,6 +266,13 @@ mod tests {
         };
         let judged = judge(&Ok(answer(504, b"none", &[])), Ok(&reference), &|_| false);
         assert_eq!(judged, Err(Unjudged::MayDiffer));
+    }
+
+    #[test]
+    fn a_304_of_a_caches_own_need_not_repeat_all_of_the_origins() {
+        let origins = answer(304, b"", &[("ETag", "\"1\""), ("Content-Type", "text/plain")]);
+        check(&answer(304, b"", &[("ETag", "\"1\"")]), &origins, &[], Verdict::Ok);
+        check(&answer(304, b"", &[]), &origins, &[], Verdict::HeaderMismatch);
     }
 
     #[test]
