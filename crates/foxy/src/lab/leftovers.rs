@@ -79,11 +79,11 @@ fn process(name: &str, prefix: &str) -> Option<u32> {
     (!what.is_empty()).then(|| process.parse().ok()).flatten()
 }
 
-/// Whether another foxy of that number runs. Numbers come again, in a container soon.
+/// Whether another foxy of that number runs, whatever its program was renamed to behind that. Numbers come again, in a container soon.
 fn runs(process: u32) -> bool {
-    let name = |process: u32| std::fs::read(format!("/proc/{process}/comm")).ok();
-    let own = std::process::id();
-    process != own && name(process).is_some_and(|of_it| Some(of_it) == name(own))
+    let name = |process: u32| std::fs::read(format!("/proc/{process}/comm")).unwrap_or_default();
+    let (of_it, own) = (name(process), std::process::id());
+    process != own && !of_it.is_empty() && (of_it.starts_with(b"foxy") || of_it == name(own))
 }
 
 /// Whether something is mounted there: it is on another device than the folder that it lies in.
@@ -96,6 +96,7 @@ fn is_mounted(path: &Path) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::unix::process::CommandExt;
 
     #[test]
     fn folders_of_processes_that_are_gone_are_removed_and_no_others() {
@@ -118,5 +119,20 @@ mod tests {
         for name in kept {
             assert!(base.path().join(name).exists(), "{name}");
         }
+    }
+
+    #[test]
+    fn the_folder_of_a_foxy_that_runs_under_another_name_is_left_alone() {
+        let base = tempfile::tempdir().expect("a temporary folder");
+        let other = base.path().join("foxy-other");
+        std::os::unix::fs::symlink("/bin/sleep", &other).expect("linked");
+        let mut runs = Command::new(&other).arg0("sleep").arg("60").spawn().expect("started");
+        let folder = base.path().join(format!("{PREFIX}{}-0", runs.id()));
+        std::fs::create_dir(&folder).expect("made");
+        remove(base.path());
+        assert!(folder.exists());
+        runs.kill().and_then(|()| runs.wait()).expect("ended");
+        remove(base.path());
+        assert!(!folder.exists());
     }
 }
