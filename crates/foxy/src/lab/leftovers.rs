@@ -127,6 +127,11 @@ mod tests {
         let other = base.path().join("foxy-other");
         std::os::unix::fs::symlink("/bin/sleep", &other).expect("linked");
         let mut runs = Command::new(&other).arg0("sleep").arg("60").spawn().expect("started");
+        // The system gives it its name a moment after it has started.
+        let name = format!("/proc/{}/comm", runs.id());
+        while std::fs::read(&name).is_ok_and(|name| name != b"foxy-other\n") {
+            std::thread::yield_now();
+        }
         let folder = base.path().join(format!("{PREFIX}{}-0", runs.id()));
         std::fs::create_dir(&folder).expect("made");
         remove(base.path());
