@@ -57,10 +57,13 @@ pub fn reference<'a>(run: &LeapRun, group: &'a Group, noise: &Noise) -> Result<R
     Ok(Right { path, answer, whose, fields, steady: is_steady(run, answer) })
 }
 
-/// Whether all copies of a request have one answer: a Collector asks the origin once for
-/// all of them, and the verifying origin, which repeats the number of a request, answers by the request alone.
+/// Whether all copies of a request have one answer: a Collector, ours or one that names itself in Via, asks the origin once for all of them,
+/// and the verifying origin, which repeats the number of a request, answers by the request alone.
 fn is_steady(run: &LeapRun, answer: &Answer) -> bool {
-    run.wanted.is_some() || (run.numbers.is_some() && answer.headers.contains(REQUEST_ID))
+    let is_collector = |via: &[u8]| via.starts_with(b"1.1 foxy-collector-");
+    run.wanted.is_some()
+        || (run.numbers.is_some() && answer.headers.contains(REQUEST_ID))
+        || answer.headers.tokens("via").any(is_collector)
 }
 
 /// Who answered what more than half of the addresses that answered agree about, and whether they agree about the fields too.

@@ -115,12 +115,15 @@ fn an_origin_that_answers_each_post_anew_accuses_nobody_and_one_known_to_answer_
     let (report, _) = running.stop();
     assert_eq!(report.paths[1].examples, []);
     assert_eq!(report.paths[1].unjudged_by_reason[Unjudged::NotRepeated as usize], 1);
-    // A number that comes back shows the verifying origin.
+    // A number that comes back shows the verifying origin, and Via a Collector.
     let known = server(|_| Some(whole("X-Foxy-Request: 1\r\n", "kept")));
     let liar = server(|_| Some(whole("X-Foxy-Request: 1\r\n", "lost")));
-    let running = start(LeapRun { numbers: Some(Numbers::new(2)), ..two(known, liar) }, front());
-    running.ask(&post);
-    assert_eq!(running.stop().0.paths[1].count(Verdict::BodyMismatch), 1);
+    let collector = server(|_| Some(whole("Via: 1.1 foxy-collector-1-3180\r\n", "kept")));
+    for known in [known, collector] {
+        let running = start(LeapRun { numbers: Some(Numbers::new(2)), ..two(known, liar) }, front());
+        running.ask(&post);
+        assert_eq!(running.stop().0.paths[1].count(Verdict::BodyMismatch), 1);
+    }
 }
 
 #[test]
