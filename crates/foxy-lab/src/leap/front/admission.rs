@@ -3,18 +3,37 @@
 use super::{Hall, Refusal};
 use crate::REQUEST_ID;
 use crate::Scheme;
-use crate::collector::Reach;
 use crate::collector::key::Destination;
-use crate::leap::{Asked, Message};
+use crate::collector::{self, Reach};
+use crate::leap::{Asked, Manner, Message, Path, exchange, group};
 use crate::tls::entrance::Within;
 use bytes::Bytes;
 use foxy_http::{Method, RequestHead, TargetForm, Version, strip_hop_by_hop};
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
+use xxhash_rust::xxh3::xxh3_128;
 
 /// What the head of a request asks for, if it may; its body is still to come.
-pub fn admit(hall: &Hall, head: &RequestHead, client: IpAddr, within: &Within) -> Result<Asked, Refusal> {
+pub async fn admit(
+    hall: &Hall,
+    head: &RequestHead,
+    client: IpAddr,
+    within: &Within,
+) -> Result<Asked, Refusal> {
+    let asked = read(hall, head, client, within)?;
+    if !direct_leads_to(hall, &asked) && !is_collector(hall).await {
+        return Err(Refusal::NotTheOrigin);
+    }
+    // Asking that took its time, and others may have come meanwhile.
+    if hall.in_flight.get() >= hall.means.run.most_in_flight {
+        return Err(Refusal::TooManyRequests);
+    }
+    Ok(asked)
+}
+
+/// The same without what has to be asked.
+fn read(hall: &Hall, head: &RequestHead, client: IpAddr, within: &Within) -> Result<Asked, Refusal> {
     if hall.over.get() {
         return Err(Refusal::Over);
     }
@@ -45,9 +64,6 @@ pub fn admit(hall: &Hall, head: &RequestHead, client: IpAddr, within: &Within) -
     }
     let (scheme, authority) = server(hall, head, named)?;
     hall.front.reach.allows(&head.method).map_err(|_| Refusal::MethodNotAllowed)?;
-    if hall.in_flight.get() >= hall.means.run.most_in_flight {
-        return Err(Refusal::TooManyRequests);
-    }
     let message = Arc::new(message(hall, head, client));
     Ok(Asked { scheme, authority: authority.into(), path, message, at: Duration::ZERO })
 }
@@ -65,6 +81,36 @@ fn server(hall: &Hall, head: &RequestHead, named: Option<Destination>) -> Result
         return Err(Refusal::FarHost);
     }
     Ok((named.scheme, named.authority()))
+}
+
+/// Whether the direct path, if there is one, asks the server that a request is for, as proxies do: by its own address, or because all paths
+/// go the same way whatever is named.
+fn direct_leads_to(hall: &Hall, asked: &Asked) -> bool {
+    let paths = &hall.means.run.paths;
+    let Some(direct) = group::direct(paths).map(|path| &paths[path]) else { return true };
+    let named = Path { manner: Manner::Named, ..direct.clone() }.address_for(asked);
+    let place = |address: SocketAddr| (address.ip().to_canonical(), address.port());
+    let is_origin = named.is_some_and(|named| place(named) == place(direct.address));
+    is_origin || hall.front.any_host || hall.front.reach != Reach::Offline
+}
+
+/// Whether the direct path leads to a Collector, which goes on to whatever server is named: what it says to an OPTIONS that may not be passed
+/// on shows that, and costs no origin anything. It is asked once, when a request is for another server than the direct path's.
+async fn is_collector(hall: &Hall) -> bool {
+    let means = &hall.means;
+    let Some(direct) = group::direct(&means.run.paths) else { return false };
+    let ask = || async {
+        let fields = [("Max-Forwards", "0".as_bytes())].into_iter().collect();
+        let message = Arc::new(Message { method: Method::Options, fields, ..Message::default() });
+        let authority = means.run.paths[direct].address.to_string();
+        let plain = Asked::get(authority.into(), "/".into(), Duration::ZERO).over(hall.front.scheme);
+        let [number, _] = means.numbers.probes(direct);
+        let copied = exchange::ask(means, direct, &Asked { message, ..plain }, number, None).await;
+        let text = format!("foxy collector: {}\n", collector::Refusal::OptionsHere.description());
+        copied.outcome.map(|answer| answer.digest == xxh3_128(text.as_bytes()))
+    };
+    // What cannot be asked now may be later.
+    hall.is_collector.get_or_try_init(ask).await.is_ok_and(|&is_one| is_one)
 }
 
 /// What every path is sent besides the URL.

@@ -170,7 +170,7 @@ async fn read<P>(
                 return Ok(Some(Err(Refusal::BodyTooLarge)));
             }
             Ok(Some(RequestEvent::Head(head, length))) => {
-                let asked = match admit(hall, &head, peer, within) {
+                let asked = match admit(hall, &head, peer, within).await {
                     Ok(asked) => asked,
                     Err(reason) => return Ok(Some(Err(reason))),
                 };

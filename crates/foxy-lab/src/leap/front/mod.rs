@@ -29,6 +29,7 @@ use std::rc::Rc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 use tokio::net::TcpStream;
+use tokio::sync::OnceCell;
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use tokio::task::LocalSet;
 
@@ -124,6 +125,8 @@ struct Hall {
     answering: Cell<usize>,
     connections: Cell<usize>,
     over: Cell<bool>,
+    /// Whether the direct path leads to a Collector, once that was asked.
+    is_collector: OnceCell<bool>,
     pacer: RefCell<Pacer>,
     counts: RefCell<ClientReport>,
 }
@@ -139,6 +142,7 @@ impl Hall {
             answering: Cell::default(),
             connections: Cell::default(),
             over: Cell::default(),
+            is_collector: OnceCell::new(),
             pacer: RefCell::default(),
             counts: RefCell::default(),
             means,

@@ -32,6 +32,8 @@ pub enum Refusal {
     TunnelWithin,
     /// A request in a tunnel for another server than the tunnel's.
     Misdirected,
+    /// A server that the direct path does not lead to, so that its answer would be another server's.
+    NotTheOrigin,
     /// A scheme other than `http` and `https`, or `OPTIONS *`.
     OtherScheme,
     /// The request's body is larger than what is held.
@@ -46,7 +48,7 @@ pub enum Refusal {
 
 impl Refusal {
     /// Every reason, in the order of a report's counts.
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 19] = [
         Self::TooManyConnections,
         Self::TooManyRequests,
         Self::Over,
@@ -60,6 +62,7 @@ impl Refusal {
         Self::NotVouched,
         Self::TunnelWithin,
         Self::Misdirected,
+        Self::NotTheOrigin,
         Self::OtherScheme,
         Self::BodyTooLarge,
         Self::Loop,
@@ -84,6 +87,7 @@ impl Refusal {
             Self::NotVouched => "not_vouched",
             Self::TunnelWithin => "tunnel_within",
             Self::Misdirected => "misdirected",
+            Self::NotTheOrigin => "not_the_origin",
             Self::OtherScheme => "other_scheme",
             Self::BodyTooLarge => "body_too_large",
             Self::Loop => "loop",
@@ -101,7 +105,7 @@ impl Refusal {
             Self::Stranger | Self::MethodNotAllowed | Self::FarHost | Self::NotVouched => 403,
             Self::NotHttp | Self::NoHost => 400,
             Self::NoAuthority | Self::TunnelWithin | Self::OtherScheme | Self::TraceHere => 501,
-            Self::Misdirected => 421,
+            Self::Misdirected | Self::NotTheOrigin => 421,
             Self::BodyTooLarge => 413,
             Self::Loop => 508,
             Self::OptionsHere => 200,
@@ -131,6 +135,9 @@ impl Refusal {
             Self::NotVouched => NotEntered::NotVouched.description(),
             Self::TunnelWithin => "a tunnel within TLS is not opened; open it without",
             Self::Misdirected => "a tunnel to one server carries no requests for another",
+            Self::NotTheOrigin => {
+                "the direct path leads to the origin alone; name that, or start with --collector, --live or --origin"
+            }
             Self::OtherScheme => "only http and https URLs can be asked for",
             Self::BodyTooLarge => "the request's body is larger than 1 MiB, which is what is held of one",
             Self::Loop => "this request has been here already, or is for this address itself",

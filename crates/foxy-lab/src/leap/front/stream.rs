@@ -44,7 +44,7 @@ async fn take<P>(
     if head.method == Method::Connect {
         return Err(Refusal::TunnelWithin);
     }
-    let asked = admit(hall, &head, *peer, within)?;
+    let asked = admit(hall, &head, *peer, within).await?;
     let taken = Taken { asked, client: client(&head), place: place(hall) };
     let body = streams::whole(request.into_body(), LARGEST_BODY, hall.means.run.time_limit).await;
     let body = body.map_err(|reason| match reason {

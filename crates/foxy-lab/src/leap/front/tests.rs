@@ -1,6 +1,7 @@
 //! Clients on sockets, through the Multiplier, to servers in this process.
 
 use super::*;
+use crate::collector::{Collector, CollectorOptions, Listen};
 use crate::leap::tests::{honest, run_of, server, whole};
 use crate::leap::{Manner, Numbers, Unjudged, Verdict};
 use std::io::{Read, Write};
@@ -210,6 +211,32 @@ fn what_is_not_to_be_asked_is_refused_by_name_and_counted() {
     // What says so beforehand is not waited for.
     let said = format!("POST / HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: {long}\r\n{LAST}");
     check(front(), 8, &said, Refusal::BodyTooLarge);
+}
+
+#[test]
+fn where_the_direct_path_leads_to_one_server_no_other_is_asked_for() {
+    let (origin, other) = (honest(), honest());
+    let ask = |run: LeapRun, url: &str| {
+        let here = Front { authority: Some(origin.to_string()), any_host: false, ..front() };
+        let running = start(run, here);
+        let answer = running.ask(&format!("GET {url} HTTP/1.1\r\n{LAST}"));
+        let clients = running.stop().0.clients.expect("clients");
+        (answer[..12].to_owned(), clients.refused(Refusal::NotTheOrigin))
+    };
+    let port = origin.port();
+    for url in [format!("http://{origin}/a"), format!("http://localhost:{port}/a")] {
+        assert_eq!(ask(two(origin, origin), &url), ("HTTP/1.1 200".to_owned(), 0), "{url}");
+    }
+    let url = format!("http://{other}/a");
+    assert_eq!(ask(two(origin, origin), &url), ("HTTP/1.1 421".to_owned(), 1));
+    // Behind a Collector every path goes where the URL says.
+    let listen = Listen { name: None, address: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)) };
+    let collector = Collector::start(CollectorOptions::new(vec![listen])).expect("started");
+    let place = collector.addresses()[0];
+    assert_eq!(ask(two(place, place), &url), ("HTTP/1.1 200".to_owned(), 0));
+    drop(collector.stop());
+    let undirected = run_of(&[("proxy", origin, Manner::Reverse)]);
+    assert_eq!(ask(undirected, &url), ("HTTP/1.1 200".to_owned(), 0));
 }
 
 #[test]
