@@ -79,7 +79,7 @@ fn polymix_gets_images_with_their_pages_and_only_breaks_off_what_it_means_to() {
         Protocol::Http10 { persistent: false },
     ] {
         let origin = origin(1);
-        let reports = polymix_run(&origin, protocol, 2500);
+        let reports = polymix_run(&origin, protocol, 7500);
         let mut all = LoadReport::default();
         reports.iter().for_each(|report| all.merge(report));
         for cause in ErrorCause::ALL {
@@ -87,8 +87,9 @@ fn polymix_gets_images_with_their_pages_and_only_breaks_off_what_it_means_to() {
         }
         assert!(reports.iter().all(|report| report.answers > 0), "both sections");
         let ended = all.answers + all.broken_off;
-        assert!(ended >= 2500, "{protocol:?}: {ended} requests");
-        assert!((1..=30).contains(&all.broken_off), "{protocol:?}: {} broken off", all.broken_off);
+        assert!(ended >= 7500, "{protocol:?}: {ended} requests");
+        // About twelve come, so that one run in a hundred thousand has none.
+        assert!((1..=45).contains(&all.broken_off), "{protocol:?}: {} broken off", all.broken_off);
         // Without a proxy nothing is a hit, and plain GETs for what was asked for before are 55 % of plain GETs.
         let offered = all.offered.requests * 100 / all.plain.requests;
         assert!(all.hits == 0 && (45..=65).contains(&offered), "{protocol:?}: {offered} % offered");
