@@ -46,6 +46,9 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+/// How a Collector begins what it says of itself in `Via`; `leap` knows it by that.
+pub(crate) const VIA: &str = "1.1 foxy-collector-";
+
 /// Proxies that can be told apart.
 pub const MOST_PROXIES: usize = 64;
 /// Bytes of a request's body that are held.

@@ -100,6 +100,12 @@ impl Refusal {
         }
     }
 
+    /// What the answer says of it. `leap` knows a Collector by that.
+    #[must_use]
+    pub fn text(self) -> String {
+        format!("foxy collector: {}\n", self.description())
+    }
+
     /// One line for people: what was wrong, and what would be right.
     #[must_use]
     pub const fn description(self) -> &'static str {

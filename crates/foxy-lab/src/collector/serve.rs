@@ -252,6 +252,6 @@ pub fn refusal(reason: Refusal) -> BytesMut {
 }
 
 fn own(reason: Refusal) -> (ResponseHead, String) {
-    let text = format!("foxy collector: {}\n", reason.description());
+    let text = reason.text();
     (out::own(reason.status(), &text), text)
 }

@@ -10,7 +10,7 @@ use super::reasons::Refusal;
 use super::request::Request;
 use super::spool::Spool;
 use super::table::Table;
-use super::{CollectorOptions, CollectorReport, LogSink, MOST_PROXIES, ProxyId};
+use super::{CollectorOptions, CollectorReport, LogSink, MOST_PROXIES, ProxyId, VIA};
 use crate::Wanted;
 use crate::alarm::Alarm;
 use foxy_base::{Instant, clock};
@@ -64,7 +64,7 @@ impl Shared {
             fetches: Cell::default(),
             connections: Cell::default(),
             answering: Cell::default(),
-            via: format!("1.1 foxy-collector-{}-{port}", std::process::id()),
+            via: format!("{VIA}{}-{port}", std::process::id()),
             places: places.iter().flat_map(|&place| Destination::names_of(place)).collect(),
             hosts: RefCell::default(),
             host_known: Notify::new(),

@@ -7,6 +7,7 @@ use super::noise::Noise;
 use super::unjudged::Unjudged;
 use super::{Answer, Asked, LeapRun, Manner, Path};
 use crate::REQUEST_ID;
+use crate::collector::VIA;
 use std::collections::BTreeSet;
 
 /// The answer that holds as right.
@@ -60,7 +61,7 @@ pub fn reference<'a>(run: &LeapRun, group: &'a Group, noise: &Noise) -> Result<R
 /// Whether all copies of a request have one answer: a Collector, ours or one that names itself in Via, asks the origin once for all of them,
 /// and the verifying origin, which repeats the number of a request, answers by the request alone.
 fn is_steady(run: &LeapRun, answer: &Answer) -> bool {
-    let is_collector = |via: &[u8]| via.starts_with(b"1.1 foxy-collector-");
+    let is_collector = |via: &[u8]| via.starts_with(VIA.as_bytes());
     run.wanted.is_some()
         || (run.numbers.is_some() && answer.headers.contains(REQUEST_ID))
         || answer.headers.tokens("via").any(is_collector)

@@ -106,7 +106,7 @@ async fn is_collector(hall: &Hall) -> bool {
         let plain = Asked::get(authority.into(), "/".into(), Duration::ZERO).over(hall.front.scheme);
         let [number, _] = means.numbers.probes(direct);
         let copied = exchange::ask(means, direct, &Asked { message, ..plain }, number, None).await;
-        let text = format!("foxy collector: {}\n", collector::Refusal::OptionsHere.description());
+        let text = collector::Refusal::OptionsHere.text();
         copied.outcome.map(|answer| answer.digest == xxh3_128(text.as_bytes()))
     };
     // What cannot be asked now may be later.
