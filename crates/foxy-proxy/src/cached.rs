@@ -93,7 +93,7 @@ async fn attempt(
                 refresh(worker, wanted, &stored, key, epoch);
             }
             if let Some((after, told)) =
-                hit(worker, sender, wanted, &stored, (source, ttl, permit), now).await?
+                hit(worker, sender, wanted, (&stored, epoch), (source, ttl, permit), now).await?
             {
                 return Ok(Some(Got::Answered(after, told)));
             }
@@ -192,7 +192,7 @@ async fn fetch(
             }
             Boarding::Landed(stored) => {
                 worker.counters.add(Counter::Collapsed, 1);
-                break (landed(worker, sender, wanted, control, &stored).await?, false);
+                break (landed(worker, sender, wanted, control, (&stored, miss.epoch)).await?, false);
             }
         }
     };
@@ -236,15 +236,16 @@ fn wants_anew(control: &RequestControl) -> bool {
 
 /// Answers from what was stored after this request had looked; `None` if it may not answer.
 async fn landed(
-    worker: &Worker,
+    worker: &Rc<Worker>,
     sender: &mut Sender<'_>,
     wanted: &Wanted<'_>,
     control: &RequestControl,
-    stored: &Stored,
+    (stored, epoch): (&Stored, Epoch),
 ) -> Result<Option<Got>, Cut> {
     let now = clock::wall();
     let Next::Serve { ttl, permit: None } = decide(control, stored, now) else { return Ok(None) };
-    let answered = hit(worker, sender, wanted, stored, (HitSource::Memory, ttl, None), now).await?;
+    let how = (HitSource::Memory, ttl, None);
+    let answered = hit(worker, sender, wanted, (stored, epoch), how, now).await?;
     Ok(answered.map(|(after, told)| Got::Answered(after, told)))
 }
 

@@ -202,7 +202,7 @@ fn refusal(asked: Asked, error: UpstreamError, broken_rule: &BrokenRule) -> (Ask
 
 /// Answers with what is stored, if the origin's failure allows that.
 async fn stand_in(
-    worker: &Worker,
+    worker: &Rc<Worker>,
     sender: &mut Sender<'_>,
     request: &Forward<'_>,
     error: UpstreamError,
@@ -213,7 +213,7 @@ async fn stand_in(
     let wanted = Wanted { head, origin: request.origin.clone(), key: request.key.clone(), asked };
     let ttl = -i64::try_from(by).unwrap_or(i64::MAX);
     let how = (HitSource::Fallback(None), ttl, Some(permit));
-    hit(worker, sender, &wanted, &described.stored, how, clock::wall()).await
+    hit(worker, sender, &wanted, (&described.stored, described.epoch), how, clock::wall()).await
 }
 
 /// Waits for the final head and passes on what comes before it.

@@ -4,14 +4,17 @@ use crate::answer::{self, After, Cut, Short, Told};
 use crate::cache_status::{CacheStatus, HitSource};
 use crate::cached::Wanted;
 use crate::counters::Counter;
+use crate::epoch::Epoch;
 use crate::fields::View;
 use crate::resume;
 use crate::sender::Sender;
 use crate::several;
+use crate::slices;
 use crate::stored::{CacheKey, Stored};
 use crate::worker::Worker;
 use foxy_base::WallTime;
 use foxy_rules::{Conditional, Permit, RangeAnswer, evaluate, requested_range};
+use std::rc::Rc;
 
 /// Where a stored response comes from, its freshness left in seconds (negative when stale), and what allows it to answer
 /// when it is stale.
@@ -27,13 +30,13 @@ pub(crate) const fn counter(source: HitSource) -> Counter {
     }
 }
 
-/// Serves a stored response. `None` when its body turned out to be gone before anything was
-/// sent: then it is a miss. When it turns out later, the rest comes from the origin.
+/// Serves a stored response, looked for in `epoch`. `None` when its body turned out to be gone before anything was
+/// sent: then it is a miss. When it turns out later, the rest comes from the origin. What is left of it is left as slices.
 pub(crate) async fn hit(
-    worker: &Worker,
+    worker: &Rc<Worker>,
     sender: &mut Sender<'_>,
     wanted: &Wanted<'_>,
-    stored: &Stored,
+    (stored, epoch): (&Stored, Epoch),
     (source, ttl, permit): How,
     now: WallTime,
 ) -> Result<Option<(After, Told)>, Cut> {
@@ -69,11 +72,17 @@ pub(crate) async fn hit(
         Err(short) => short,
     };
     worker.shared.cache.forget(&CacheKey::new(stored.key.clone()));
-    match short {
-        Short::Rest(rest) => {
+    let is_begun = matches!(short, Short::Rest(_));
+    let left = slices::left_of(worker, &wanted.key, stored, epoch, is_begun).await;
+    match (short, left) {
+        (Short::Rest(rest), Some(set)) => {
+            worker.counters.add(Counter::Resumed, 1);
+            Box::pin(slices::rest(worker, sender, wanted, epoch, set, rest)).await.map(Some)
+        }
+        (Short::Rest(rest), None) => {
             let of = (&stored.head, stored.length);
             resume::rest(worker, sender, wanted, of, rest).await.map(Some)
         }
-        Short::Gone | Short::Cut(_) => Ok(None),
+        (Short::Gone | Short::Cut(_), _) => Ok(None),
     }
 }

@@ -30,7 +30,8 @@ pub(crate) async fn settle(
     collapsed: bool,
 ) -> Result<Option<Got>, Cut> {
     if let Some((stored, how)) = miss.as_hit_after(&wanted.head.headers, &outcome)
-        && let Some((after, told)) = hit(worker, sender, wanted, stored, how, clock::wall()).await?
+        && let Some((after, told)) =
+            hit(worker, sender, wanted, (stored, miss.epoch), how, clock::wall()).await?
     {
         return Ok(Some(Got::Answered(after, told)));
     }
@@ -43,8 +44,8 @@ pub(crate) async fn settle(
             let now = clock::wall();
             let ttl = i64::try_from(stored.lifetime).unwrap_or(i64::MAX)
                 - i64::try_from(stored.times.age(now)).unwrap_or(i64::MAX);
-            let source = HitSource::Revalidated(miss.reason);
-            match hit(worker, sender, wanted, &stored, (source, ttl, None), now).await? {
+            let how = (HitSource::Revalidated(miss.reason), ttl, None);
+            match hit(worker, sender, wanted, (&stored, miss.epoch), how, now).await? {
                 Some(answered) => answered,
                 None => return Ok(None),
             }

@@ -2,7 +2,7 @@
 //! gets is of one representation, or is cut.
 
 use crate::access::MediaType;
-use crate::answer::{After, Cut, Rest, Short, Told, ranged};
+use crate::answer::{Cut, Rest, Short, Told, ranged};
 use crate::body_parts::{self, PartsOf};
 use crate::cache_status::{CacheStatus, HitSource};
 use crate::cached::{Got, Wanted};
@@ -35,6 +35,8 @@ pub(crate) enum Start {
     Stored(HitSource, i64, Option<Permit>),
     /// A fetch that is on its way.
     Fetched(Fetched, ForwardReason),
+    /// Nothing: an answer of which this is left.
+    Begun(Rest),
 }
 
 /// How far a fetch brought an answer.
@@ -47,15 +49,16 @@ enum Read {
     LeftBehind,
 }
 
-/// Begins an answer with these bytes of an object, or all of it.
+/// Begins an answer with these bytes of an object, or all of it, which are left to be sent then.
 fn begin(
     sender: &mut Sender<'_>,
     wanted: &Wanted<'_>,
     set: &Stored,
     span: Option<Span>,
     (age, outcome): (u64, CacheStatus),
-) -> (After, Told) {
-    let length = span.map_or(set.length, Span::length);
+) -> Rest {
+    let Span { first, last } = span.unwrap_or(Span { first: 0, last: set.length - 1 });
+    let length = last + 1 - first;
     let mut opening = Opening {
         status: 200,
         reason: &set.head.reason,
@@ -73,7 +76,8 @@ fn begin(
     }
     let after = sender.begin(wanted.asked, opening);
     let media_type = MediaType::of(set.head.headers.get("content-type"));
-    (after, Told { outcome, status: opening.status, body_bytes: length, media_type })
+    let told = Told { outcome, status: opening.status, body_bytes: length, media_type };
+    Rest { at: first, end: last + 1, opened: false, answered: (after, told) }
 }
 
 /// Sends these bytes of an object, or all of it, from the store and from the origin as it comes. `None` when the origin's
@@ -88,21 +92,24 @@ pub(crate) async fn send(
 ) -> Result<Option<Got>, Cut> {
     let StoredBody::Parts { fill } = set.body else { return Ok(None) };
     let body = PartsOf { object: set.object(), fill, length: set.length };
-    let Span { first: mut at, last } = span.unwrap_or(Span { first: 0, last: set.length - 1 });
-    let (outcome, mut under_way) = match start {
+    let (mut rest, mut under_way) = match start {
+        Start::Begun(rest) => (rest, None),
         Start::Stored(source, ttl, permit) => {
             worker.counters.add(counter(source), 1);
-            (CacheStatus::Hit { source, ttl, permit }, None)
+            let how = (set.times.age(clock::wall()), CacheStatus::Hit { source, ttl, permit });
+            (begin(sender, wanted, &set, span, how), None)
         }
-        Start::Fetched(fetched, reason) => (fetched.outcome(reason), Some(fetched)),
+        Start::Fetched(fetched, reason) => {
+            let how = (fetched.age, fetched.outcome(reason));
+            (begin(sender, wanted, &set, span, how), Some(fetched))
+        }
     };
-    let age = |fetched: &Option<Fetched>| fetched.as_ref().map_or(set.times.age(clock::wall()), |it| it.age);
-    let (mut after, mut told) = begin(sender, wanted, &set, span, (age(&under_way), outcome));
-    let (mut opened, mut alone, mut broken) = (false, false, 0);
-    while at <= last {
+    let last = rest.end - 1;
+    let (mut alone, mut broken) = (false, 0);
+    while rest.at <= last {
         if let Some(fetched) = under_way.take() {
-            opened = true;
-            match read(sender, &fetched, &mut at, last).await? {
+            rest.opened = true;
+            match read(sender, &fetched, &mut rest.at, last).await? {
                 Read::Done => alone = false,
                 Read::LeftBehind if fetched.lasting => alone = true,
                 Read::Broken if fetched.lasting && broken < BROKEN_FETCHES => {
@@ -112,35 +119,29 @@ pub(crate) async fn send(
             }
             continue;
         }
-        match body_parts::send_stored(
-            worker,
-            sender,
-            body,
-            Rest { at, end: last + 1, opened, answered: (after, told) },
-        )
-        .await
-        {
+        match body_parts::send_stored(worker, sender, body, rest).await {
             Ok(()) => break,
             Err(Short::Cut(cut)) => return Err(cut),
-            Err(Short::Rest(rest)) => (at, opened) = (rest.at, true),
+            Err(Short::Rest(left)) => rest = left,
             Err(Short::Gone) => {}
         }
-        let ask = Ask { asked: slice_of(at, PART as u64), set: Some(&set), validate: false, alone };
+        let ask = Ask { asked: slice_of(rest.at, PART as u64), set: Some(&set), validate: false, alone };
         match fetch(worker, wanted, miss.epoch, ask).await {
             Sliced::Slice(fetched) => {
-                if !opened {
+                if !rest.opened {
                     let how = (fetched.age, fetched.outcome(ForwardReason::Partial));
-                    (after, told) = begin(sender, wanted, &set, span, how);
+                    rest.answered = begin(sender, wanted, &set, span, how).answered;
                 }
                 under_way = Some(fetched);
             }
-            _ if opened => return cut(worker, sender).await,
+            _ if rest.opened => return cut(worker, sender).await,
             Sliced::Other(reader, outcome, collapsed) => {
                 return settle(worker, sender, wanted, miss, &reader, outcome, collapsed).await;
             }
             Sliced::Confirmed(_) | Sliced::Not => return Ok(None),
         }
     }
+    let (after, told) = rest.answered;
     sender.end(&Headers::new()).await?;
     Ok(Some(Got::Answered(after, told)))
 }

@@ -1,7 +1,7 @@
 //! Requests for a range of an object that is known, if at all, by aligned slices: answered from those that are stored, and
 //! from the origin slice by slice where they are not. What the client gets is of one representation, or is cut.
 
-use crate::answer::{self, Cut};
+use crate::answer::{self, After, Cut, Rest, Told};
 use crate::cache_status::{CacheStatus, HitSource};
 use crate::cached::{Got, Wanted};
 use crate::epoch::Epoch;
@@ -15,14 +15,15 @@ use crate::settle::settle;
 use crate::slice_flight::{Ask, Sliced, fetch};
 use crate::slice_send::{Start, send};
 use crate::stale::Miss;
-use crate::storage::PART;
-use crate::stored::Stored;
+use crate::storage::{PART, part_key};
+use crate::stored::{CacheKey, Stored, StoredBody};
 use crate::worker::Worker;
 use foxy_base::clock;
-use foxy_rules::slice::slice_of;
+use foxy_rules::slice::{slice_of, strong_validator};
 use foxy_rules::{Permit, RangeAnswer, RangeSpec, RequestControl, Span, UpstreamRange, requested_range};
 use std::rc::Rc;
 use std::sync::Arc;
+use tokio::time::timeout;
 
 /// For how many seconds an object is not asked for by slices once its answer could not be kept so.
 const NOT_AGAIN: u64 = 300;
@@ -123,13 +124,64 @@ pub(crate) async fn complete(
     let start = Start::Stored(HitSource::Memory, ttl, None);
     let got = send(worker, sender, wanted, miss, (Arc::clone(&set), start), None).await?;
     if got.is_some() {
-        // Every slice is stored, or was handed to the store: from here on it is the whole.
-        let mut whole = Stored::clone(&set);
-        whole.key = wanted.key.text.clone();
-        let epoch = Epoch { begun: set.begun, ..miss.epoch };
-        cache.add(&wanted.key, &wanted.key, &Arc::new(whole), None, epoch, &worker.counters);
+        name_anew(worker, &wanted.key, &wanted.key, &set, miss.epoch);
     }
     Ok(got)
+}
+
+/// Keeps what is known of an object by slices as its whole, when each of them is stored or was handed to the store; or the
+/// other way round. The fill that its parts are named by stays the same.
+fn name_anew(worker: &Worker, base: &CacheKey, key: &CacheKey, known: &Stored, epoch: Epoch) -> Arc<Stored> {
+    let named = Arc::new(Stored { key: key.text.clone(), ..Stored::clone(known) });
+    let epoch = Epoch { begun: known.begun, ..epoch };
+    worker.shared.cache.add(base, key, &named, None, epoch, &worker.counters);
+    named
+}
+
+/// What is left of a whole that has lost a part: slices, so that only those that are missing are fetched. `None` where they
+/// could not be told from another representation's, where the origin does not say that it gives ranges, and where nothing was
+/// sent yet and the last part is gone too: parts go in the order in which they came.
+pub(crate) async fn left_of(
+    worker: &Worker,
+    base: &CacheKey,
+    stored: &Stored,
+    epoch: Epoch,
+    is_begun: bool,
+) -> Option<Arc<Stored>> {
+    let storage = worker.shared.cache.storage()?;
+    let view = View(&stored.head.headers);
+    let StoredBody::Parts { fill } = stored.body else { return None };
+    let gives_ranges = stored.head.headers.get("accept-ranges").is_some_and(|unit| unit == b"bytes");
+    if stored.key != base.text || !gives_ranges || strong_validator(&view).is_none() {
+        return None;
+    }
+    if !is_begun {
+        let last = part_key(stored.object(), fill, (stored.length - 1) / PART as u64);
+        timeout(storage.patience(), storage.part(last)).await.ok()??;
+    }
+    Some(name_anew(worker, base, &base.part(), stored, epoch))
+}
+
+/// Sends the rest of a whole of which that set is left, and fetches what is missing of it.
+pub(crate) async fn rest(
+    worker: &Rc<Worker>,
+    sender: &mut Sender<'_>,
+    wanted: &Wanted<'_>,
+    epoch: Epoch,
+    set: Arc<Stored>,
+    rest: Rest,
+) -> Result<(After, Told), Cut> {
+    let is_to_the_end = rest.end == set.length;
+    let miss = Miss { reason: ForwardReason::Partial, list: None, stale: None, epoch };
+    let whole = Arc::clone(&set);
+    let got = send(worker, sender, wanted, &miss, (set, Start::Begun(rest)), None).await?;
+    if is_to_the_end {
+        name_anew(worker, &wanted.key, &wanted.key, &whole, epoch);
+    }
+    match got {
+        Some(Got::Answered(after, told)) => Ok((after, told)),
+        Some(Got::Forward(..)) | None => Err(Cut::Source),
+    }
 }
 
 /// Whether slices of what is wanted could be kept, as far as can be said before an origin is asked.

@@ -41,11 +41,16 @@ impl Setting {
 
     /// The same with everything still there.
     async fn whole(lines: &str, later: Vec<Vec<Step>>) -> Self {
+        Self::with(0, lines, later).await
+    }
+
+    /// The same with so many bytes of memory.
+    async fn with(memory: u64, lines: &str, later: Vec<Vec<Step>>) -> Self {
         let first = response("200 OK", lines, &body());
         let origin = ScriptedOrigin::start([vec![first], later].concat()).await;
         let store = Arc::new(ForgetfulStore::default());
         let proxy = Proxy::start_on(Some(store.clone()), |settings| {
-            settings.memory = 0;
+            settings.memory = memory;
             settings.store_patience = PATIENCE;
         });
         let setting = Self { origin, store, proxy };
@@ -197,6 +202,67 @@ async fn a_follower_is_not_given_the_variant_its_leader_asked_about() {
         };
         let (first, second) = tokio::join!(setting.get("Accept-Language: en\r\n"), second);
         assert_eq!((first.text().as_str(), second.text().as_str()), ("en", "de"));
+    })
+    .await;
+}
+
+/// Bytes of memory that hold heads of responses, and no part.
+const NO_PARTS: u64 = 1 << 20;
+
+/// What an origin says that gives ranges.
+const IN_RANGES: &str = "Cache-Control: max-age=600\r\nETag: \"one\"\r\nAccept-Ranges: bytes\r\n";
+
+/// One of the three parts, as an origin gives it.
+fn slice(number: usize) -> Vec<Step> {
+    let (first, end) = (number << 20, LENGTH.min((number + 1) << 20));
+    let lines = format!("{IN_RANGES}Content-Range: bytes {first}-{}/{LENGTH}\r\n", end - 1);
+    response("206 Partial Content", &lines, &body()[first..end])
+}
+
+#[tokio::test]
+async fn of_a_body_that_lost_a_part_only_that_is_fetched_and_it_is_whole_again() {
+    for lost in [0, 1] {
+        local(async {
+            let setting = Setting::with(NO_PARTS, IN_RANGES, vec![slice(lost)]).await;
+            setting.store.forget_part(lost);
+            for _ in 0..2 {
+                let answer = setting.get("").await;
+                assert!(answer.end.is_ok() && answer.body == body(), "{lost}: {:?}", answer.end);
+                while setting.store.parts() < 4 {
+                    tokio::task::yield_now().await;
+                }
+            }
+            let heard = setting.origin.heard();
+            assert_eq!(heard.len(), 2, "{lost}: the second answer is all stored");
+            let range = format!("Range: bytes={}-{}\r\n", lost << 20, ((lost + 1) << 20) - 1);
+            assert!(heard[1].contains(&range) && heard[1].contains("If-Range: \"one\"\r\n"), "{}", heard[1]);
+        })
+        .await;
+    }
+}
+
+#[tokio::test]
+async fn what_is_left_of_a_body_is_no_answer_once_the_origin_has_another() {
+    let other = IN_RANGES.replace("one", "two");
+    let new = response("200 OK", &other, b"new");
+    local(async {
+        let setting = Setting::with(NO_PARTS, IN_RANGES, vec![new.clone(), new]).await;
+        setting.store.forget_part(1);
+        let answer = setting.get("").await;
+        assert!(answer.end.is_err(), "the first part was sent: nothing else may follow it");
+        assert_eq!(setting.get("").await.text(), "new");
+        assert_eq!(setting.get("").await.text(), "new");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_body_of_which_the_ends_are_gone_is_a_miss() {
+    local(async {
+        let setting = Setting::with(NO_PARTS, IN_RANGES, vec![response("200 OK", IN_RANGES, b"new")]).await;
+        [0, 2].into_iter().for_each(|part| setting.store.forget_part(part));
+        assert_eq!(setting.get("").await.text(), "new");
+        assert!(!setting.origin.heard()[1].contains("Range:"));
     })
     .await;
 }
