@@ -101,9 +101,10 @@ pub fn strip_hop_by_hop(headers: &mut Headers) {
         .filter(|name| !name.eq_ignore_ascii_case("close"))
         .map(str::to_owned)
         .collect();
-    headers.retain(|name, _| {
-        !is_one_of(&HOP_BY_HOP, name) && !named.iter().any(|other| other.eq_ignore_ascii_case(name))
-    });
+    headers.remove_all(HOP_BY_HOP);
+    for name in named {
+        headers.remove(&name);
+    }
 }
 
 /// The protocols a message offers to switch to: the value of Upgrade, if Connection names it and the version is 1.1

@@ -55,8 +55,11 @@ pub fn status_line(status: u16, reason: &[u8], out: &mut impl BufMut) {
 
 /// Writes all header lines, in order.
 pub fn header_lines(headers: &Headers, out: &mut impl BufMut) {
-    for (name, value) in headers.raw() {
-        put_line(name, value, out);
+    for line in headers.lines() {
+        match line {
+            Ok(line) => out.put_slice(line),
+            Err((name, value)) => put_line(name, value, out),
+        }
     }
 }
 

@@ -134,6 +134,13 @@ fn decimal(value: &[u8]) -> Result<u64, DecodeError> {
     })
 }
 
+/// Whether the framing headers say `length` already: there are none, and it needs none.
+#[must_use]
+pub fn says_body_length(headers: &Headers, length: BodyLength) -> bool {
+    let needs_none = matches!(length, BodyLength::None | BodyLength::UntilClose | BodyLength::Tunnel);
+    needs_none && !headers.contains("transfer-encoding") && !headers.contains("content-length")
+}
+
 /// Makes the framing headers say `length`: removes what is there and adds what is needed. A body until the close, no
 /// body and a tunnel need none.
 pub fn set_body_length(headers: &mut Headers, length: BodyLength) {

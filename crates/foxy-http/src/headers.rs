@@ -1,6 +1,7 @@
 //! An ordered raw header list that keeps case, order and duplicates, and compares names without case.
 //! It interprets nothing beyond comma lists; framing and hop-by-hop rules are in `framing` and `connection`.
 
+use crate::field::{Field, tag};
 use crate::list::ListMembers;
 use crate::syntax::{is_token, is_value_byte, trim};
 use bytes::{BufMut, Bytes};
@@ -8,41 +9,6 @@ use std::fmt;
 
 /// The text of a list is addressed with 32 bits.
 const LONGEST_TEXT: usize = u32::MAX as usize;
-
-/// Where a header line's name and value lie in the text.
-#[derive(Clone, Copy)]
-pub(crate) struct Field {
-    tag: u32,
-    name_start: u32,
-    name_length: u32,
-    value_start: u32,
-    value_length: u32,
-}
-
-impl Field {
-    /// A field whose name and value start at these places of a text of at most `u32::MAX` bytes.
-    pub(crate) fn new(name: &[u8], name_start: usize, value: &[u8], value_start: usize) -> Self {
-        Self {
-            tag: tag(name),
-            name_start: name_start as u32,
-            name_length: name.len() as u32,
-            value_start: value_start as u32,
-            value_length: value.len() as u32,
-        }
-    }
-}
-
-/// A summary of a name that is the same in any case, so that a look-up compares few names.
-fn tag(name: &[u8]) -> u32 {
-    match name {
-        [first, .., last] => {
-            u32::from(first | 0x20)
-                | u32::from(last | 0x20) << 8
-                | u32::try_from(name.len()).unwrap_or(0) << 16
-        }
-        _ => 0,
-    }
-}
 
 /// Why a header line was not taken by [`Headers::try_append`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -111,7 +77,8 @@ impl Headers {
         self.raw().map(|(name, value)| (text_of(name), value))
     }
 
-    pub(crate) fn raw(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
+    /// The same with names as bytes.
+    pub fn raw(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
         self.fields.iter().map(|field| (self.name_of(field), self.value_of(field)))
     }
 
@@ -193,8 +160,18 @@ impl Headers {
 
     /// Removes every line of `name`; says how many there were.
     pub fn remove(&mut self, name: &str) -> usize {
-        let before = self.fields.len();
-        self.retain(|other, _| !other.eq_ignore_ascii_case(name));
+        self.remove_all([name])
+    }
+
+    /// Removes every line of these names; says how many there were.
+    pub fn remove_all<const NAMES: usize>(&mut self, names: [&str; NAMES]) -> usize {
+        let (before, tags) = (self.fields.len(), names.map(|name| tag(name.as_bytes())));
+        let Self { received, added, fields } = self;
+        fields.retain(|field| {
+            let name = || slice(received, added, field.name_start, field.name_length);
+            let is = |other: &&str| name().eq_ignore_ascii_case(other.as_bytes());
+            !(tags.contains(&field.tag) && names.iter().any(is))
+        });
         before - self.fields.len()
     }
 
@@ -211,8 +188,7 @@ impl Headers {
     #[must_use]
     pub fn compact(&self) -> Self {
         let mut copy = Self { fields: Vec::with_capacity(self.fields.len()), ..Self::default() };
-        let text: usize = self.raw().map(|(name, value)| name.len() + value.len()).sum();
-        copy.added.reserve_exact(text);
+        copy.added.reserve_exact(self.wire_length());
         for (name, value) in self.iter() {
             let field = copy.push_text(name, value);
             copy.fields.push(field);
@@ -220,12 +196,34 @@ impl Headers {
         copy
     }
 
+    /// Every line as it is written, if it lies so here, else its name and value.
+    pub(crate) fn lines(&self) -> impl Iterator<Item = Result<&[u8], (&[u8], &[u8])>> {
+        self.fields.iter().map(|field| {
+            let length = field.name_length + field.value_length + 4;
+            let line = (field.value_start == field.name_start + field.name_length + 2)
+                .then(|| find(&self.received, &self.added, field.name_start, length))
+                .flatten()
+                .filter(|line| {
+                    line[field.name_length as usize..].starts_with(b": ") && line.ends_with(b"\r\n")
+                });
+            line.ok_or_else(|| (self.name_of(field), self.value_of(field)))
+        })
+    }
+
+    /// Puts a line as it is written.
     fn push_text(&mut self, name: &str, value: &[u8]) -> Field {
         let name_start = self.received.len() + self.added.len();
         let value = trim(value);
+        self.added.reserve(name.len() + value.len() + 4);
         self.added.put_slice(name.as_bytes());
-        self.added.extend(value.iter().map(|&byte| if is_value_byte(byte) { byte } else { b' ' }));
-        let value_start = name_start + name.len();
+        self.added.put_slice(b": ");
+        if value.iter().copied().all(is_value_byte) {
+            self.added.put_slice(value);
+        } else {
+            self.added.extend(value.iter().map(|&byte| if is_value_byte(byte) { byte } else { b' ' }));
+        }
+        self.added.put_slice(b"\r\n");
+        let value_start = name_start + name.len() + 2;
         assert!(value_start + value.len() <= LONGEST_TEXT, "header lines are far below 4 GiB");
         Field::new(name.as_bytes(), name_start, value, value_start)
     }
@@ -282,10 +280,14 @@ impl<'a> FromIterator<(&'a str, &'a [u8])> for Headers {
 }
 
 fn slice<'a>(received: &'a Bytes, added: &'a [u8], start: u32, length: u32) -> &'a [u8] {
+    find(received, added, start, length).expect("a field lies within its text")
+}
+
+fn find<'a>(received: &'a Bytes, added: &'a [u8], start: u32, length: u32) -> Option<&'a [u8]> {
     let (start, length) = (start as usize, length as usize);
     match start.checked_sub(received.len()) {
-        Some(start) => &added[start..start + length],
-        None => &received[start..start + length],
+        Some(start) => added.get(start..start + length),
+        None => received.get(start..start + length),
     }
 }
 

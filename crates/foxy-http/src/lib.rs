@@ -23,6 +23,7 @@ mod connection;
 mod decode;
 pub mod encode;
 mod error;
+mod field;
 pub mod framing;
 mod headers;
 pub mod http2;

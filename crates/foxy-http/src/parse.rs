@@ -1,7 +1,8 @@
 //! From the bytes of a complete header section to heads and headers, by httparse. Lines were checked by `scan`.
 
 use crate::error::DecodeError;
-use crate::headers::{Field, Headers};
+use crate::field::Field;
+use crate::headers::Headers;
 use crate::message::{Method, RequestHead, ResponseHead, Version};
 use crate::scan::Section;
 use crate::syntax::is_token;

@@ -13,6 +13,21 @@ pub(crate) fn is_value_byte(byte: u8) -> bool {
 }
 
 pub(crate) fn is_token(name: &[u8]) -> bool {
-    !name.is_empty()
-        && name.iter().all(|byte| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(byte))
+    !name.is_empty() && name.iter().all(|&byte| TOKEN_BYTES[usize::from(byte)])
 }
+
+/// The bytes of tokens, as a table: every name that is stored or added is looked at.
+const TOKEN_BYTES: [bool; 256] = {
+    let mut table = [false; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        table[byte] = (byte as u8).is_ascii_alphanumeric();
+        byte += 1;
+    }
+    let (marks, mut mark) = (b"!#$%&'*+-.^_`|~", 0);
+    while mark < marks.len() {
+        table[marks[mark] as usize] = true;
+        mark += 1;
+    }
+    table
+};

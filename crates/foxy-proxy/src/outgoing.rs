@@ -49,9 +49,7 @@ pub(crate) fn for_cache(
     stale: Option<&Stored>,
 ) -> UpstreamRequest {
     let mut headers = end_to_end(worker, head);
-    for name in ["expect", "if-none-match", "if-modified-since", "if-range", "range"] {
-        headers.remove(name);
-    }
+    headers.remove_all(["expect", "if-none-match", "if-modified-since", "if-range", "range"]);
     if let Some(stale) = stale {
         let view = View(&stale.head.headers);
         let validators = Validators::of(&view);

@@ -175,8 +175,7 @@ impl Stored {
 
 /// Removes what is not stored: the previous caches' Age, and the framing, which is made anew for each answer.
 pub(crate) fn strip(headers: &mut Headers) {
-    headers.remove("age");
-    headers.remove("content-length");
+    headers.remove_all(["age", "content-length"]);
 }
 
 /// What is found under a key.

@@ -1,7 +1,8 @@
 //! The header list: order, case, duplicates, comma lists, and what cannot get in.
 
 use crate::support::lines;
-use foxy_http::{Headers, InvalidHeader};
+use bytes::BytesMut;
+use foxy_http::{Headers, InvalidHeader, Method, ResponseDecoder, ResponseEvent, encode};
 
 fn list(text: &str) -> Headers {
     text.lines()
@@ -84,6 +85,30 @@ fn a_compacted_list_is_equal() {
     headers.set("b", "3");
     assert_eq!(headers.compact(), headers);
     assert_eq!(headers.wire_length(), "b: 3\r\n".len());
+}
+
+#[test]
+fn lines_of_several_names_are_removed_at_once_in_any_case() {
+    let mut headers = list("Age: 1\nB: 2\nX-Age: 3\nAGE: 4\nCONTENT-length: 5\nA: 6\nb: 7");
+    assert_eq!(headers.remove_all(["age", "content-length", "b", "absent"]), 5);
+    assert_eq!(lines(&headers), "X-Age: 3\nA: 6\n");
+    assert_eq!(headers.remove_all(["age"]), 0);
+}
+
+#[test]
+fn a_line_is_written_in_one_way_however_it_came() {
+    let text = "HTTP/1.1 200 OK\r\nA: 1\r\nB:2\r\nC:  3\r\nD: 4 \r\nE:\r\nF: 5\r\n 6\r\nG: 7\r\n\r\n";
+    let mut decoder = ResponseDecoder::default();
+    decoder.expect(&Method::Get);
+    let Ok(Some(ResponseEvent::Head(mut head, _))) = decoder.next(&mut BytesMut::from(text)) else {
+        panic!("not a head: {text:?}")
+    };
+    head.headers.append("H", "8\r9");
+    let mut out = Vec::new();
+    encode::header_lines(&head.headers, &mut out);
+    let expected = "A: 1\r\nB: 2\r\nC: 3\r\nD: 4\r\nE: \r\nF: 5   6\r\nG: 7\r\nH: 8 9\r\n";
+    assert_eq!(String::from_utf8_lossy(&out), expected);
+    assert_eq!(head.headers.wire_length(), expected.len());
 }
 
 #[test]

@@ -9,6 +9,7 @@ use crate::upstream::settings::UpstreamSettings;
 use crate::upstream::transport::Transport;
 use bytes::{Bytes, BytesMut};
 use foxy_http::{encode, framing};
+use std::borrow::Cow;
 use std::future::{Future, poll_fn};
 use std::io;
 use std::pin::{Pin, pin};
@@ -18,6 +19,9 @@ use tokio::time::Instant;
 
 /// Bytes a read has room for.
 const READ: usize = 32 << 10;
+
+/// Bytes of a request's head besides its method, its target and its header lines.
+const REST_OF_LINE: usize = "  HTTP/1.1\r\n\r\n".len();
 
 /// A connection in use.
 pub(crate) struct Http1Link {
@@ -51,9 +55,12 @@ impl Http1Link {
         } else {
             connection.decoder.expect(&request.method);
         }
-        let mut headers = request.headers.clone();
-        framing::set_body_length(&mut headers, request.body.length());
-        let mut head = BytesMut::new();
+        let mut headers = Cow::Borrowed(&request.headers);
+        if !framing::says_body_length(&headers, request.body.length()) {
+            framing::set_body_length(headers.to_mut(), request.body.length());
+        }
+        let line = request.method.as_str().len() + request.target.len() + REST_OF_LINE;
+        let mut head = BytesMut::with_capacity(line + headers.wire_length());
         encode::request_head(&request.method, &request.target, &headers, &mut head);
         let mut out = Outgoing::default();
         out.push(head.freeze());
