@@ -7,8 +7,7 @@ use bytes::{Buf, BufMut, Bytes, BytesMut};
 use foxy_base::WallTime;
 use foxy_http::{ResponseHead, reason_phrase};
 use foxy_rules::freshness::StoredTimes;
-use foxy_rules::{Policy, Role, Vary};
-use std::time::{Duration, UNIX_EPOCH};
+use foxy_rules::{Policy, Role, Vary, date};
 
 /// First byte of a record's head that describes a response. It, those below and [`NAMES`] change together: what has another one is
 /// not known.
@@ -66,8 +65,6 @@ const NAMES: [&str; 44] = [
     "X-Powered-By",
 ];
 
-/// Bytes of a date as RFC 9110 §5.6.7 prefers it.
-const DATE_LENGTH: usize = 29;
 /// The end of the year 9999, in seconds: later ones have no such form.
 const LAST_DATE: u64 = 253_402_300_799;
 
@@ -96,7 +93,7 @@ pub fn encode_response(stored: &Stored) -> Bytes {
         put_number(&mut out, stored.head.reason.len() as u64 + 1);
         out.put_slice(&stored.head.reason);
     }
-    for (name, value) in stored.head.headers.iter() {
+    for (name, value) in stored.head.headers.raw() {
         put_name(&mut out, name);
         put_value(&mut out, value);
     }
@@ -170,18 +167,38 @@ fn decode_response(key: Bytes, policy: Policy, mut head: Bytes, body: Bytes) -> 
 }
 
 /// A name that is known is its place, from 1 on, doubled, and one less where it is in lower case; another one is 0 and then itself.
-fn put_name(out: &mut BytesMut, name: &str) {
-    let known = NAMES.iter().zip(1_u64..).find(|(known, _)| known.eq_ignore_ascii_case(name));
-    match known {
-        Some((known, place)) if *known == name => put_number(out, 2 * place),
-        Some((_, place)) if !name.bytes().any(|byte| byte.is_ascii_uppercase()) => {
-            put_number(out, 2 * place - 1)
-        }
+fn put_name(out: &mut BytesMut, name: &[u8]) {
+    match known(name).map(|place| (NAMES[place].as_bytes(), place as u64 + 1)) {
+        Some((known, place)) if known == name => put_number(out, 2 * place),
+        Some((_, place)) if !name.iter().any(u8::is_ascii_uppercase) => put_number(out, 2 * place - 1),
         _ => {
             put_number(out, 0);
-            put_bytes(out, name.as_bytes());
+            put_bytes(out, name);
         }
     }
+}
+
+/// For each length the places of the names that have it, as bits.
+const OF_LENGTH: [u64; 64] = {
+    let (mut places, mut place) = ([0; 64], 0);
+    while place < NAMES.len() {
+        places[NAMES[place].len()] |= 1 << place;
+        place += 1;
+    }
+    places
+};
+
+/// The place of a name, in any case.
+fn known(name: &[u8]) -> Option<usize> {
+    let mut places = *OF_LENGTH.get(name.len())?;
+    while places != 0 {
+        let place = places.trailing_zeros() as usize;
+        if NAMES[place].as_bytes().eq_ignore_ascii_case(name) {
+            return Some(place);
+        }
+        places &= places - 1;
+    }
+    None
 }
 
 fn take_name(from: &mut Bytes) -> Option<Bytes> {
@@ -192,8 +209,8 @@ fn take_name(from: &mut Bytes) -> Option<Bytes> {
 
 /// A date is its seconds, doubled, and one more; anything else its length, doubled, and then itself.
 fn put_value(out: &mut BytesMut, value: &[u8]) {
-    if let Some(seconds) = seconds_of(value) {
-        put_number(out, 2 * seconds + 1);
+    if let Some(time) = date::exact(value) {
+        put_number(out, 2 * time.seconds() + 1);
     } else {
         put_number(out, 2 * value.len() as u64);
         out.put_slice(value);
@@ -205,19 +222,8 @@ fn take_value(from: &mut Bytes) -> Option<Bytes> {
     if number % 2 == 0 {
         return take(from, number / 2);
     }
-    (number / 2 <= LAST_DATE).then(|| date_of(number / 2).into())
-}
-
-/// The time of a date that is written as [`date_of`] writes it, to the letter.
-fn seconds_of(value: &[u8]) -> Option<u64> {
-    let text =
-        std::str::from_utf8(value).ok().filter(|text| text.len() == DATE_LENGTH && text.ends_with(" GMT"))?;
-    let time = httpdate::parse_http_date(text).ok()?.duration_since(UNIX_EPOCH).ok()?.as_secs();
-    (date_of(time) == text).then_some(time)
-}
-
-fn date_of(seconds: u64) -> String {
-    httpdate::fmt_http_date(UNIX_EPOCH + Duration::from_secs(seconds))
+    let date = || date::preferred(WallTime::from_seconds(number / 2));
+    (number / 2 <= LAST_DATE).then(|| Bytes::copy_from_slice(&date()))
 }
 
 fn put_bytes(out: &mut BytesMut, bytes: &[u8]) {

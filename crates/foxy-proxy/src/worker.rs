@@ -15,10 +15,10 @@ use crate::stored::{CacheKey, Stored};
 use crate::upstream::UpstreamClient;
 use foxy_base::WallTime;
 use foxy_http::{Headers, Version};
+use foxy_rules::date;
 use std::cell::RefCell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize};
-use std::time::{Duration, UNIX_EPOCH};
 use tokio::sync::watch;
 
 /// What all workers share.
@@ -57,6 +57,8 @@ pub(crate) struct Worker {
     /// Becomes true when the proxy is to stop.
     pub(crate) stop: watch::Receiver<bool>,
     date: RefCell<(u64, String)>,
+    /// What is put into Via after a message of HTTP/1.0, HTTP/1.1 and HTTP/2.
+    via: [String; 3],
 }
 
 impl Worker {
@@ -66,7 +68,8 @@ impl Worker {
         counters: Arc<Counters>,
         stop: watch::Receiver<bool>,
     ) -> Self {
-        Self { shared, upstream, counters, stop, date: RefCell::new((u64::MAX, String::new())) }
+        let via = ["1.0", "1.1", "2"].map(|version| format!("{version} {}", shared.settings.via_name));
+        Self { shared, upstream, counters, stop, date: RefCell::new((u64::MAX, String::new())), via }
     }
 
     pub(crate) fn settings(&self) -> &ProxySettings {
@@ -91,16 +94,17 @@ impl Worker {
 
     /// Adds this proxy to a message that came with `version` (RFC 9110 §7.6.3).
     pub(crate) fn add_via(&self, version: Version, headers: &mut Headers) {
-        let version = match version {
-            Version::Http10 => "1.0",
-            Version::Http11 => "1.1",
-            Version::Http2 => "2",
+        let [http10, http11, http2] = &self.via;
+        let via = match version {
+            Version::Http10 => http10,
+            Version::Http11 => http11,
+            Version::Http2 => http2,
         };
-        headers.append("Via", format!("{version} {}", self.settings().via_name));
+        headers.append("Via", via);
     }
 }
 
 /// A time as an HTTP date (RFC 9110 §5.6.7).
 pub(crate) fn http_date(time: WallTime) -> String {
-    httpdate::fmt_http_date(UNIX_EPOCH + Duration::from_secs(time.seconds()))
+    String::from_utf8_lossy(&date::preferred(time)).into_owned()
 }

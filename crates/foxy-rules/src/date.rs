@@ -10,9 +10,56 @@ const DAYS: [&str; 7] = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday",
 const MONTHS: [&str; 12] =
     ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 
+/// Bytes of a date in the preferred format.
+pub const LENGTH: usize = 29;
+
+/// A time in the preferred format, up to the end of the year 9999.
+#[must_use]
+pub fn preferred(time: WallTime) -> [u8; LENGTH] {
+    let (days, second) = (time.seconds() / 86_400, time.seconds() % 86_400);
+    let (year, month, day) = civil(days);
+    let weekday = DAYS[(days % 7 + 3) as usize % 7];
+    let mut text = *b"Day, 00 Mon 0000 00:00:00 GMT";
+    text[..3].copy_from_slice(&weekday.as_bytes()[..3]);
+    text[8..11].copy_from_slice(MONTHS[month as usize - 1].as_bytes());
+    let pairs = [day, year / 100, year % 100, second / 3600, second / 60 % 60, second % 60];
+    for (at, pair) in [5, 12, 14, 17, 20, 23].into_iter().zip(pairs) {
+        text[at] = b'0' + (pair / 10 % 10) as u8;
+        text[at + 1] = b'0' + (pair % 10) as u8;
+    }
+    text
+}
+
+/// Reads a date that is written as [`preferred`] writes it, to the letter.
+#[must_use]
+pub fn exact(text: &[u8]) -> Option<WallTime> {
+    let text: &[u8; LENGTH] = text.try_into().ok()?;
+    let pair =
+        |at: usize| u64::from(text[at].wrapping_sub(b'0')) * 10 + u64::from(text[at + 1].wrapping_sub(b'0'));
+    let month = MONTHS.iter().zip(1..).find(|(name, _)| *name.as_bytes() == text[8..11])?.1;
+    let time = seconds(pair(12) * 100 + pair(14), month, pair(5), [pair(17), pair(20), pair(23)])?;
+    (preferred(time) == *text).then_some(time)
+}
+
+/// Year, month and day of the day that is so many days after the first of 1970.
+const fn civil(days: u64) -> (u64, u64, u64) {
+    // As in `seconds`: years begin in March. Four hundred of them have 146,097 days.
+    let days = days + 719_468;
+    let (era, of_era) = (days / 146_097, days % 146_097);
+    let year = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;
+    let of_year = of_era - (365 * year + year / 4 - year / 100);
+    let month = (5 * of_year + 2) / 153;
+    let day = of_year - (153 * month + 2) / 5 + 1;
+    let (year, month) = if month < 10 { (year, month + 3) } else { (year + 1, month - 9) };
+    (era * 400 + year, month, day)
+}
+
 /// Reads an HTTP date. `None` when it is none, or lies before 1970.
 #[must_use]
 pub fn parse(text: &[u8], now: WallTime) -> Option<WallTime> {
+    if let Some(time) = exact(text) {
+        return Some(time);
+    }
     let text = std::str::from_utf8(text).ok()?.trim_ascii();
     match text.split_once(", ") {
         Some((day, rest)) if day.len() > 3 => rfc850(day, rest, now),
@@ -29,7 +76,7 @@ fn fixed(day: &str, rest: &str) -> Option<WallTime> {
     if parts.next().is_some() || !is_short_day(day) || !zone.eq_ignore_ascii_case("GMT") {
         return None;
     }
-    seconds(digits(year, 4)?, month_number(month)?, digits(number, 2)?, time)
+    seconds(digits(year, 4)?, month_number(month)?, digits(number, 2)?, time_of_day(time)?)
 }
 
 /// `Sun Nov  6 08:49:37 1994`.
@@ -44,7 +91,7 @@ fn asctime(text: &str) -> Option<WallTime> {
     if !is_short_day(day) {
         return None;
     }
-    seconds(digits(year, 4)?, month_number(month)?, number, time)
+    seconds(digits(year, 4)?, month_number(month)?, number, time_of_day(time)?)
 }
 
 /// `Sunday, 06-Nov-94 08:49:37 GMT`. A year more than 50 years in the future means the last century's.
@@ -58,6 +105,7 @@ fn rfc850(day: &str, rest: &str, now: WallTime) -> Option<WallTime> {
         return None;
     }
     let (number, month, year) = (digits(number, 2)?, month_number(month)?, digits(year, 2)?);
+    let time = time_of_day(time)?;
     let this_century = seconds(2000 + year, month, number, time)?;
     if this_century.seconds() <= now.seconds().saturating_add(FIFTY_YEARS) {
         Some(this_century)
@@ -81,11 +129,15 @@ fn digits(text: &str, length: usize) -> Option<u64> {
     (text.len() == length && text.bytes().all(|byte| byte.is_ascii_digit())).then(|| text.parse().ok())?
 }
 
+/// Hour, minute and second.
+fn time_of_day(text: &str) -> Option<[u64; 3]> {
+    let mut parts = text.split(':');
+    let time = [digits(parts.next()?, 2)?, digits(parts.next()?, 2)?, digits(parts.next()?, 2)?];
+    parts.next().is_none().then_some(time)
+}
+
 /// The time of a civil date and a time of day in UTC. A leap second is the second before it.
-fn seconds(year: u64, month: u64, day: u64, time: &str) -> Option<WallTime> {
-    let mut parts = time.split(':');
-    let (hour, minute, second) =
-        (digits(parts.next()?, 2)?, digits(parts.next()?, 2)?, digits(parts.next()?, 2)?);
+fn seconds(year: u64, month: u64, day: u64, [hour, minute, second]: [u64; 3]) -> Option<WallTime> {
     let leap = year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
     let days = match month {
         2 if leap => 29,
@@ -93,13 +145,7 @@ fn seconds(year: u64, month: u64, day: u64, time: &str) -> Option<WallTime> {
         4 | 6 | 9 | 11 => 30,
         _ => 31,
     };
-    if parts.next().is_some()
-        || year < 1970
-        || !(1..=days).contains(&day)
-        || hour > 23
-        || minute > 59
-        || second > 60
-    {
+    if year < 1970 || !(1..=days).contains(&day) || hour > 23 || minute > 59 || second > 60 {
         return None;
     }
     // Days since 1970 in a calendar whose years begin in March, so that the leap day is the last.
@@ -121,6 +167,31 @@ mod tests {
             ["Sun, 06 Nov 1994 08:49:37 GMT", "Sunday, 06-Nov-94 08:49:37 GMT", "Sun Nov  6 08:49:37 1994"]
         {
             assert_eq!(parse(text.as_bytes(), NOW), Some(WallTime::from_seconds(EXAMPLE)), "{text}");
+        }
+    }
+
+    #[test]
+    fn every_day_is_written_as_it_is_read_and_only_so_is_exact() {
+        const NAMES: [&str; 7] = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"];
+        for day in 0..2_932_897 {
+            let time = WallTime::from_seconds(day * 86_400 + day % 86_400);
+            let text = preferred(time);
+            assert_eq!(exact(&text), Some(time));
+            assert_eq!(text[..3], *NAMES[(day % 7) as usize].as_bytes());
+        }
+        assert_eq!(preferred(WallTime::from_seconds(EXAMPLE)), *b"Sun, 06 Nov 1994 08:49:37 GMT");
+        assert_eq!(preferred(WallTime::from_seconds(253_402_300_799)), *b"Fri, 31 Dec 9999 23:59:59 GMT");
+        for text in [
+            "Mon, 06 Nov 1994 08:49:37 GMT",
+            "sun, 06 Nov 1994 08:49:37 GMT",
+            "Sun, 06 Nov 1994 08:49:37 gmt",
+            "Sun, 06 Nov 1994 08:49:60 GMT",
+            "Sun, 06 Nov 1994 08:49:3: GMT",
+            "Sun, 06-Nov-1994 08:49:37 GMT",
+            "Sun, 06 Nov 1994 08:49:37 GMT ",
+            "Sun Nov  6 08:49:37 1994",
+        ] {
+            assert_eq!(exact(text.as_bytes()), None, "{text}");
         }
     }
 
