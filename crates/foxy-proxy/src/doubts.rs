@@ -3,8 +3,8 @@
 //! purged, and by whom is not here.
 
 use crate::purge::Scope;
-use foxy_store::Key;
-use std::collections::{HashMap, HashSet};
+use foxy_store::{Key, KeyMap};
+use std::collections::HashSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Keys remembered one by one. A store that leaves more removals than this open is not believed at all any more.
@@ -22,7 +22,7 @@ pub(crate) struct Doubts {
 
 #[derive(Debug, Default)]
 struct State {
-    open: HashMap<Key, (Doubt, Scope)>,
+    open: KeyMap<(Doubt, Scope)>,
     asked: u64,
     /// Whether there were too many to remember.
     about_all: bool,

@@ -4,14 +4,13 @@ use crate::epoch::Epoch;
 use crate::flight::{Flight, Reader};
 use crate::stored::Stored;
 use crate::windows::{Collected, Windows};
-use foxy_store::Key;
-use std::collections::HashMap;
+use foxy_store::{Key, KeyMap};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// The flights under way, by URL.
 #[derive(Debug)]
 pub(crate) struct Flights {
-    table: Mutex<HashMap<Key, Arc<Flight>>>,
+    table: Mutex<KeyMap<Arc<Flight>>>,
     windows: Arc<Windows>,
 }
 

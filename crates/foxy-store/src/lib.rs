@@ -8,6 +8,7 @@ pub mod contract;
 pub mod engine;
 pub mod index;
 pub mod journal;
+pub mod key_map;
 pub mod layout;
 pub mod lru;
 mod mailbox;
@@ -33,6 +34,7 @@ pub use contract::{
     StoreReply, StoreRequest, Ticket,
 };
 pub use engine::Ask;
+pub use key_map::{KeyMap, KeySet};
 pub use observe::Observer;
 pub use policy::{Policy, PolicyName, PolicySettings, UnknownPolicy};
 pub use schemes::{SchemeName, UnknownScheme};

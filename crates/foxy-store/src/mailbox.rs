@@ -3,8 +3,9 @@
 
 use crate::contract::{Key, RefusedReason};
 use crate::engine::{Ask, Wake};
+use crate::key_map::KeySet;
 use crate::shard::Reply;
-use std::collections::{HashSet, VecDeque};
+use std::collections::VecDeque;
 use std::time::Duration;
 
 /// How long small puts may wait while there are more to come: a system call for each would cost more than the puts.
@@ -34,9 +35,9 @@ pub struct Mailbox {
     /// Whether a small put has come since the thread last waited: more may follow.
     gathering: bool,
     /// Keys of the puts that wait.
-    put: HashSet<Key>,
+    put: KeySet,
     /// Keys of the puts that the thread took last: the scheme may not have seen them all.
-    taken: HashSet<Key>,
+    taken: KeySet,
 }
 
 impl Mailbox {
@@ -48,8 +49,8 @@ impl Mailbox {
             open: true,
             thread: Attention::Awake,
             gathering: false,
-            put: HashSet::new(),
-            taken: HashSet::new(),
+            put: KeySet::default(),
+            taken: KeySet::default(),
         }
     }
 

@@ -1,8 +1,8 @@
 //! Which parts were read of late, by their keys alone.
 
 use crate::storage::PART;
-use foxy_store::Key;
-use std::collections::{HashSet, VecDeque};
+use foxy_store::{Key, KeySet};
+use std::collections::VecDeque;
 
 /// How many times as many parts are remembered as could be held.
 const TIMES_HELD: u64 = 4;
@@ -10,7 +10,7 @@ const TIMES_HELD: u64 = 4;
 /// Keys of parts, the oldest forgotten first.
 #[derive(Debug)]
 pub(super) struct Recent {
-    keys: HashSet<Key>,
+    keys: KeySet,
     /// May name a key that was forgotten since.
     order: VecDeque<Key>,
     limit: usize,
@@ -20,7 +20,7 @@ impl Recent {
     /// None yet, for a share of `bytes` in which parts are held.
     pub(super) fn beside(bytes: u64) -> Self {
         let limit = usize::try_from(TIMES_HELD * bytes / PART as u64).unwrap_or(usize::MAX);
-        Self { keys: HashSet::new(), order: VecDeque::new(), limit }
+        Self { keys: KeySet::default(), order: VecDeque::new(), limit }
     }
 
     /// Whether `key` was read of late. It is remembered if it was not, else forgotten.

@@ -1,14 +1,13 @@
 //! What is held under keys, and which of it goes when room is wanted. That is up to SIEVE (Zhang et al., NSDI 2024): a hit
 //! only sets a mark, so it takes the lock for a look-up and nothing more. How much may be held is up to the owner.
 
-use foxy_store::Key;
-use std::collections::HashMap;
+use foxy_store::{Key, KeyMap};
 
 /// Values by key, in the order they came.
 #[derive(Debug)]
 pub(super) struct Sieve<Value> {
     used: u64,
-    index: HashMap<Key, usize>,
+    index: KeyMap<usize>,
     slots: Vec<Slot<Value>>,
     free: Vec<usize>,
     newest: Option<usize>,
@@ -31,7 +30,7 @@ impl<Value: Clone> Sieve<Value> {
     pub(super) fn new() -> Self {
         Self {
             used: 0,
-            index: HashMap::new(),
+            index: KeyMap::default(),
             slots: Vec::new(),
             free: Vec::new(),
             newest: None,
