@@ -123,9 +123,9 @@ impl UpstreamClient {
 }
 
 impl Shared {
-    /// A new connection.
+    /// A new connection. What that takes lies apart, so that exchanges on kept ones do not carry room for it.
     pub(crate) async fn dial(&self, origin: &Origin, offered: Spoken) -> Result<Dialled, ConnectError> {
-        self.counted(self.dialer.dial(origin, offered).await)
+        self.counted(Box::pin(self.dialer.dial(origin, offered)).await)
     }
 
     /// What is known of the HTTP/2 connections to `origin`.

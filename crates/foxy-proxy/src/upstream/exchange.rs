@@ -150,7 +150,7 @@ impl UpstreamExchange {
     async fn connect(&mut self) -> Result<(), UpstreamError> {
         while self.link.is_none() {
             let Sending { method, target, headers, body, .. } = &self.request;
-            let head = (!self.over_http1)
+            let head = (!self.over_http1 && self.shared.may_share(&self.origin))
                 .then(|| http2::request(&self.origin, method, target, headers, body.length()));
             let head = head.flatten();
             let wanted = Wanted {

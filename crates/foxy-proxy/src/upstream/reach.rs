@@ -21,7 +21,7 @@ const HARDLY_KEPT: Duration = Duration::from_millis(100);
 /// What an exchange can use.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Wanted {
-    /// Whether it can go over HTTP/2.
+    /// Whether it can go over HTTP/2, and may.
     pub(crate) http2: bool,
     /// Whether a kept connection of HTTP/1.1 will do.
     pub(crate) kept: bool,
@@ -45,7 +45,7 @@ impl Shared {
         origin: &Origin,
         wanted: Wanted,
     ) -> Result<Reached, UpstreamError> {
-        if !wanted.http2 || !self.may_share(origin) {
+        if !wanted.http2 {
             if let Some(connection) = self.kept(origin, wanted) {
                 return Ok(connection);
             }
@@ -64,18 +64,19 @@ impl Shared {
                 let Dialled { stream, spoken } = self.dial(origin, Spoken::Http2).await?;
                 match spoken {
                     Spoken::Http1 => return Ok(self.unshared(stream)),
-                    Spoken::Http2 => self.share(&line, stream).await?,
+                    Spoken::Http2 => Box::pin(self.share(&line, stream)).await?,
                 }
             } else {
                 let limit = *limit.get_or_insert_with(|| Instant::now() + self.settings.head_timeout);
-                if let Some(connection) = self.wait(origin, &line, limit).await? {
+                if let Some(connection) = Box::pin(self.wait(origin, &line, limit)).await? {
                     return Ok(connection);
                 }
             }
         }
     }
 
-    fn may_share(&self, origin: &Origin) -> bool {
+    /// Whether requests to it may share a connection of HTTP/2.
+    pub(crate) fn may_share(&self, origin: &Origin) -> bool {
         match self.settings.http2 {
             OriginHttp2::Off => false,
             OriginHttp2::Auto => origin.scheme == Scheme::Https,
