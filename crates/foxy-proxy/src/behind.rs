@@ -101,7 +101,7 @@ pub(crate) async fn from_beginning(
         return Ok(None);
     }
     let how = (Some(flight.times.age(clock::wall())), outcome);
-    let begun = stream::begin(sender, wanted.asked, &flight.head, flight.length, how);
+    let begun = stream::begin(sender, wanted.asked, flight.lines(), flight.length, how);
     match as_it_is_kept(worker, sender, wanted, (reader, flight), begun).await? {
         Reached::End(after, told) => Ok(Some((after, told))),
         Reached::Gone((_, told, _)) if told.body_bytes == 0 => {

@@ -199,7 +199,11 @@ impl Cache {
         epoch: Epoch,
         counters: &Arc<Counters>,
     ) {
-        let stored = Arc::new(Stored::clone(stored).begun(epoch.begun));
+        let stored = if stored.begun == epoch.begun {
+            Arc::clone(stored)
+        } else {
+            Arc::new(Stored::clone(stored).begun(epoch.begun))
+        };
         let hint = hint(base, &stored);
         let mut guard = self.lock(base);
         if !guard.may_keep(base.hash, epoch) {

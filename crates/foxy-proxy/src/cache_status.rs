@@ -65,9 +65,11 @@ impl fmt::Display for CacheStatus {
                 permit.map_or(Ok(()), |permit| write!(f, "; detail={}", permit.name()))
             }
             Self::Forwarded { reason, status, stored, collapsed, detail } => {
-                write!(f, "; fwd={}", reason.token())?;
+                f.write_str("; fwd=")?;
+                f.write_str(reason.token())?;
                 if let Some(status) = status {
-                    write!(f, "; fwd-status={status}")?;
+                    f.write_str("; fwd-status=")?;
+                    f.write_str(itoa::Buffer::new().format(*status))?;
                 }
                 if *stored {
                     f.write_str("; stored")?;

@@ -70,7 +70,11 @@ pub(crate) async fn final_head(
     exchange: &mut UpstreamExchange,
 ) -> Result<(ResponseHead, BodyLength), UpstreamError> {
     loop {
+        if flight.is_deserted() {
+            return Err(UpstreamError::NoResponse);
+        }
         let next = tokio::select! {
+            biased;
             next = exchange.head() => next,
             () = flight.deserted() => return Err(UpstreamError::NoResponse),
         };
@@ -107,7 +111,7 @@ pub(crate) fn finish(
 ) {
     worker.shared.flights.land(base.hash, flight);
     flight.end(result);
-    flight.keeping.send_if_modified(Keeping::end);
+    flight.keep_if(Keeping::end);
 }
 
 /// Goes on with the answer that came.
@@ -145,7 +149,7 @@ pub(crate) async fn answered(
     strip(&mut head.headers);
     let cache = &worker.shared.cache;
     let (key, list) = placed(cache, &fill.base, fill.list.as_ref(), &head, &fill.request.headers);
-    let expected = not_stored.is_none().then(|| expected(worker, &key, &head, initial));
+    let expected = not_stored.is_none().then(|| expected(worker, &fill, &key, &head, initial));
     let shown = FlightHead {
         head: head.clone(),
         length,
@@ -168,7 +172,7 @@ pub(crate) async fn answered(
         None => forget_replaced(worker, &fill, times.1).await,
     }
     let keeper = not_stored.is_none().then(|| Keeper::new(worker, &fill.base, &key));
-    flight.keeping.send_replace(keeper.as_ref().map(Keeping::of).unwrap_or_default());
+    flight.keep(keeper.as_ref().map(Keeping::of).unwrap_or_default());
     flight.publish(Outcome::Response(Arc::new(shown)));
     let body = Incoming { worker, flight, fill: &fill, head: &head, length };
     let (result, keeper) = body.carry(exchange, keeper, &refused).await;
@@ -184,7 +188,7 @@ pub(crate) async fn answered(
             Some((body, length)) => {
                 let stored = Arc::new(Stored { length, body, ..Stored::clone(&expected) });
                 store(worker, &fill, &key, list.as_ref(), &stored);
-                flight.keeping.send_replace(Keeping::All(stored));
+                flight.keep(Keeping::All(stored));
             }
             None => refused(NotKept::StoreRefused),
         }
@@ -206,9 +210,16 @@ fn store(
 }
 
 /// The response as it will be stored, but for its body.
-fn expected(worker: &Worker, key: &CacheKey, head: &ResponseHead, times: StoredTimes) -> Arc<Stored> {
+fn expected(
+    worker: &Worker,
+    fill: &FillRequest,
+    key: &CacheKey,
+    head: &ResponseHead,
+    times: StoredTimes,
+) -> Arc<Stored> {
     let (policy, body) = (worker.settings().policy(), StoredBody::Whole(Bytes::new()));
-    Arc::new(Stored::new(key.text.clone(), head.clone(), policy, times, 0, body))
+    let stored = Stored::new(key.text.clone(), head.clone(), policy, times, 0, body);
+    Arc::new(stored.begun(fill.epoch.begun))
 }
 
 /// Forgets, once a response is stored, why an earlier one was not, and what memory knows of parts that it is not of: they

@@ -64,16 +64,20 @@ impl Incoming<'_> {
         let mut trailers = Headers::new();
         let (mut received, mut last_break, mut breaks) = (0, 0, 0);
         loop {
+            let needs_readers = !worth_finishing(keeper.as_ref(), received, length);
+            if needs_readers && flight.is_deserted() {
+                return (Err(UpstreamError::NoResponse), keeper);
+            }
             let event = tokio::select! {
                 biased;
-                () = flight.deserted(), if !worth_finishing(keeper.as_ref(), received, length) => {
-                    return (Err(UpstreamError::NoResponse), keeper);
-                }
                 kept = answer(keeper.as_mut()) => {
                     note(flight, &mut keeper, kept, &refused);
                     continue;
                 }
                 event = exchange.next() => event,
+                () = flight.deserted(), if needs_readers => {
+                    return (Err(UpstreamError::NoResponse), keeper);
+                }
             };
             let error = match event {
                 Ok(BodyEvent::Data(data)) => {
@@ -101,7 +105,7 @@ impl Incoming<'_> {
             };
             breaks = if received - last_break < PART as u64 { breaks + 1 } else { 1 };
             last_break = received;
-            match if breaks <= RESUMES { self.rest(received).await } else { Rest::NotNow } {
+            match if breaks <= RESUMES { Box::pin(self.rest(received)).await } else { Rest::NotNow } {
                 Rest::Comes(rest) => exchange = *rest,
                 Rest::NotNow => return (Err(error), keeper),
                 Rest::Never => return (Err(error), None),
@@ -161,14 +165,14 @@ async fn answer(keeper: Option<&mut Keeper>) -> Kept {
 /// Notes whether a keeper keeps what comes, and what of it can be read back by now.
 fn note(flight: &Flight, keeper: &mut Option<Keeper>, kept: Kept, refused: &impl Fn(NotKept)) {
     match (kept, &*keeper) {
-        (Kept::Yes, Some(keeper)) => flight.keeping.send_if_modified(|keeping| keeping.advance(keeper)),
+        (Kept::Yes, Some(keeper)) => flight.keep_if(|keeping| keeping.advance(keeper)),
         (Kept::No(why), Some(_)) => {
             refused(why);
             *keeper = None;
-            flight.keeping.send_if_modified(Keeping::end)
+            flight.keep_if(Keeping::end);
         }
-        (_, None) => false,
-    };
+        (_, None) => {}
+    }
 }
 
 /// Whether to go on without readers: what is to be stored and nearly there.

@@ -17,7 +17,7 @@ use foxy_http::{Headers, ResponseHead};
 use foxy_rules::RequestControl;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
-use tokio::sync::{Notify, watch};
+use tokio::sync::Notify;
 
 /// How long a slow reader may hold up others before it is left behind.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -30,7 +30,8 @@ pub(crate) struct Flight {
     room: Notify,
     pub(crate) epoch: Epoch,
     /// What can be read back from the store.
-    pub(crate) keeping: watch::Sender<Keeping>,
+    keeping: Mutex<Keeping>,
+    kept: Notify,
     /// Says how many bytes a fill may be ahead of its slowest reader, and how many are kept for those who join late.
     windows: Arc<Windows>,
 }
@@ -45,17 +46,49 @@ pub(crate) struct Reader {
 impl Flight {
     pub(crate) fn new(epoch: Epoch, windows: Arc<Windows>) -> Arc<Self> {
         windows.open();
-        let (state, keeping) = (Mutex::default(), watch::Sender::default());
-        Arc::new(Self { state, progress: Notify::new(), room: Notify::new(), epoch, keeping, windows })
+        let (state, keeping) = (Mutex::default(), Mutex::default());
+        let (progress, room, kept) = (Notify::new(), Notify::new(), Notify::new());
+        Arc::new(Self { state, progress, room, epoch, keeping, kept, windows })
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn keeping(&self) -> MutexGuard<'_, Keeping> {
+        self.keeping.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Says what can be read back from the store.
+    pub(crate) fn keep(&self, keeping: Keeping) {
+        *self.keeping() = keeping;
+        self.kept.notify_waiters();
+    }
+
+    /// Changes what can be read back from the store, if `change` says so.
+    pub(crate) fn keep_if(&self, change: impl FnOnce(&mut Keeping) -> bool) {
+        if change(&mut self.keeping()) {
+            self.kept.notify_waiters();
+        }
+    }
+
+    /// Waits until a byte at `at` can be read back, or it is certain what can.
+    async fn kept_beyond(&self, at: u64) -> Keeping {
+        loop {
+            let kept = self.kept.notified();
+            tokio::pin!(kept);
+            kept.as_mut().enable();
+            let keeping = self.keeping().clone();
+            if !matches!(keeping, Keeping::Parts { bytes, .. } if bytes <= at) {
+                return keeping;
+            }
+            kept.await;
+        }
+    }
+
     /// A reader from the first byte on, which may have to be read back from the store; `None` when it cannot be had.
     pub(crate) fn join(self: &Arc<Self>) -> Option<Reader> {
-        let can_be_read_back = !matches!(*self.keeping.borrow(), Keeping::Nothing);
+        let can_be_read_back = !matches!(*self.keeping(), Keeping::Nothing);
         let number = self.state().join(can_be_read_back)?;
         Some(Reader { flight: Arc::clone(self), number })
     }
@@ -78,12 +111,11 @@ impl Flight {
 
     /// Hands bytes to the readers; waits while they are a window behind.
     pub(crate) async fn write(&self, data: Bytes) {
-        {
-            let mut state = self.state();
-            state.add(data);
-            state.forget_read(self.windows.share());
-        }
+        self.state().add(data);
         self.progress.notify_waiters();
+        if self.has_room() {
+            return;
+        }
         while tokio::time::timeout(PATIENCE, self.wait_for_room()).await.is_err() {
             self.state().leave_slow_behind(self.windows.share());
             self.progress.notify_waiters();
@@ -95,16 +127,18 @@ impl Flight {
             let room = self.room.notified();
             tokio::pin!(room);
             room.as_mut().enable();
-            {
-                let mut state = self.state();
-                let window = self.windows.share();
-                state.forget_read(window);
-                if state.unread() <= window {
-                    return;
-                }
+            if self.has_room() {
+                return;
             }
             room.await;
         }
+    }
+
+    /// Whether readers are no more than a window behind.
+    fn has_room(&self) -> bool {
+        let (mut state, window) = (self.state(), self.windows.share());
+        state.forget_read(window);
+        state.unread() <= window
     }
 
     /// Ends the flight. Without a head before, an error is the outcome.
@@ -130,15 +164,21 @@ impl Flight {
             let room = self.room.notified();
             tokio::pin!(room);
             room.as_mut().enable();
-            {
-                let mut state = self.state();
-                if state.is_deserted() {
-                    state.ended.get_or_insert(Err(UpstreamError::NoResponse));
-                    return;
-                }
+            if self.is_deserted() {
+                return;
             }
             room.await;
         }
+    }
+
+    /// Whether the last reader has left. If so, none can join from then on.
+    pub(crate) fn is_deserted(&self) -> bool {
+        let mut state = self.state();
+        let deserted = state.is_deserted();
+        if deserted {
+            state.ended.get_or_insert(Err(UpstreamError::NoResponse));
+        }
+        deserted
     }
 }
 
@@ -166,10 +206,8 @@ impl Reader {
 
     /// Waits until a byte at `at` can be read back from the store, or it is certain what can.
     pub(crate) async fn kept_beyond(&self, at: u64) -> Keeping {
-        let mut keeping = self.flight.keeping.subscribe();
-        let decided = |keeping: &Keeping| !matches!(keeping, Keeping::Parts { bytes, .. } if *bytes <= at);
         self.flight.state().waits(self.number);
-        let kept = keeping.wait_for(decided).await.map_or(Keeping::Nothing, |keeping| keeping.clone());
+        let kept = self.flight.kept_beyond(at).await;
         self.flight.state().reads_on(self.number);
         kept
     }

@@ -81,7 +81,7 @@ async fn what_readers_have_taken_is_let_go_and_then_nobody_can_join() {
 /// A flight whose first bytes are gone, read by one, and what it has handed out.
 async fn half_way(flight: &Arc<Flight>) -> (Reader, Vec<u8>) {
     let reader = flight.join().expect("open");
-    flight.keeping.send_replace(Keeping::Parts { fill: 7, bytes: 0 });
+    flight.keep(Keeping::Parts { fill: 7, bytes: 0 });
     let mut all = Vec::new();
     for value in 1..=5 {
         flight.write(bytes(WINDOW / 2, value)).await;
@@ -120,7 +120,7 @@ async fn a_late_reader_that_waits_is_not_held_up_by_one_that_stalls() {
         for _ in 0..10 {
             flight.write(bytes(WINDOW / 2, 6)).await;
         }
-        flight.keeping.send_replace(Keeping::Parts { fill: 7, bytes: all.len() as u64 });
+        flight.keep(Keeping::Parts { fill: 7, bytes: all.len() as u64 });
     };
     tokio::join!(waiting, filling);
     assert!(matches!(now(stalled.next()), Some(Piece::LeftBehind)));
@@ -205,10 +205,10 @@ async fn a_flight_with_a_reader_left_behind_is_not_deserted_and_runs_on() {
 async fn a_reader_learns_what_is_kept_beyond_its_place() {
     let flight = flight();
     let reader = flight.join().expect("open");
-    flight.keeping.send_replace(Keeping::Parts { fill: 7, bytes: 10 });
+    flight.keep(Keeping::Parts { fill: 7, bytes: 10 });
     assert!(matches!(now(reader.kept_beyond(9)), Some(Keeping::Parts { fill: 7, bytes: 10 })));
     assert!(now(reader.kept_beyond(10)).is_none(), "it waits for more");
-    assert!(flight.keeping.send_if_modified(Keeping::end));
+    flight.keep_if(Keeping::end);
     assert!(matches!(now(reader.kept_beyond(10)), Some(Keeping::Nothing)));
 }
 

@@ -184,7 +184,9 @@ async fn respond(
         detail: None,
     };
     let source = Source::Exchange(&mut exchange, aside.as_mut());
-    match stream::streamed(worker, sender, request.asked, &head, length, (None, outcome), source).await? {
+    match stream::streamed(worker, sender, request.asked, (&head, None), length, (None, outcome), source)
+        .await?
+    {
         Streamed::Whole(after, told) => Ok(Forwarded::Answered(after, told)),
         Streamed::Part(..) => Err(Cut::Source),
     }

@@ -93,7 +93,7 @@ async fn respond(
         return behind::from_beginning(worker, sender, wanted, (reader, flight), outcome).await;
     }
     let (source, how) = (Source::Flight(reader), (Some(age), outcome));
-    match stream::streamed(worker, sender, wanted.asked, &flight.head, flight.length, how, source).await? {
+    match stream::streamed(worker, sender, wanted.asked, flight.lines(), flight.length, how, source).await? {
         Streamed::Whole(after, told) => Ok(Some((after, told))),
         Streamed::Part(begun) => {
             behind::catch_up(worker, sender, wanted, (reader, flight), begun).await.map(Some)

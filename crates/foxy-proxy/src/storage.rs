@@ -10,7 +10,7 @@ use bytes::Bytes;
 use foxy_store::{Answer, Key, PlacementHint, Record};
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::oneshot;
+use tokio::sync::oneshot::{self, error::TryRecvError};
 use xxhash_rust::xxh3::xxh3_128;
 
 /// Takes a store's answer; called on any thread.
@@ -91,13 +91,21 @@ impl Storage {
     }
 
     async fn record(&self, key: Key, counters: &Counters) -> Option<Record> {
-        match tokio::time::timeout(self.patience, self.ask(key)).await {
-            Ok(Ok(Answer::Found(record))) => Some(record),
-            Ok(_) => None,
-            Err(_) => {
-                counters.add(Counter::StoreTimeouts, 1);
-                None
-            }
+        let mut answer = self.ask(key);
+        // That nothing is stored is mostly said at once.
+        let answer = match answer.try_recv() {
+            Err(TryRecvError::Empty) => match tokio::time::timeout(self.patience, answer).await {
+                Ok(answer) => answer.ok(),
+                Err(_) => {
+                    counters.add(Counter::StoreTimeouts, 1);
+                    None
+                }
+            },
+            answer => answer.ok(),
+        };
+        match answer {
+            Some(Answer::Found(record)) => Some(record),
+            _ => None,
         }
     }
 

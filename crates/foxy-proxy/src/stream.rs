@@ -9,6 +9,7 @@ use crate::flight::{Piece, Reader};
 use crate::sender::{Framing, Opening, Sender, WriteEnd};
 use crate::upstream::{BodyEvent, UpstreamExchange};
 use crate::worker::Worker;
+use bytes::Bytes;
 use foxy_http::{Headers, ResponseHead, Version};
 use std::future::{Future, poll_fn};
 use std::pin::pin;
@@ -80,7 +81,7 @@ pub(crate) async fn streamed(
     worker: &Worker,
     sender: &mut Sender<'_>,
     asked: Asked,
-    head: &ResponseHead,
+    head: (&ResponseHead, Option<&Bytes>),
     length: Option<u64>,
     (age, outcome): (Option<u64>, CacheStatus),
     source: Source<'_>,
@@ -92,11 +93,12 @@ pub(crate) async fn streamed(
 /// What has been sent of a response, and how its body is framed.
 pub(crate) type Begun = (After, Told, Framing);
 
-/// Begins a response. The head leaves with what is sent next.
+/// Begins a response with a head, and its lines as HTTP/1.1 writes them where they are kept so. The head leaves with what is
+/// sent next.
 pub(crate) fn begin(
     sender: &mut Sender<'_>,
     asked: Asked,
-    head: &ResponseHead,
+    (head, wire): (&ResponseHead, Option<&Bytes>),
     length: Option<u64>,
     (age, outcome): (Option<u64>, CacheStatus),
 ) -> Begun {
@@ -113,7 +115,7 @@ pub(crate) fn begin(
             status: head.status,
             reason: &head.reason,
             headers: &head.headers,
-            wire: None,
+            wire,
             age,
             outcome,
             framing,
