@@ -28,7 +28,7 @@ pub struct Counts {
     pub hits: u64,
     /// Bytes asked for.
     pub bytes: u64,
-    /// Bytes asked for by those that hit.
+    /// Bytes asked for by those that hit, and those that others found of what they asked for.
     pub hit_bytes: u64,
 }
 
@@ -41,6 +41,12 @@ impl Counts {
             self.hits += 1;
             self.hit_bytes = self.hit_bytes.saturating_add(size);
         }
+    }
+
+    /// Adds a look-up that found all but so many bytes of what it asked for, and is no hit.
+    pub const fn add_incomplete(&mut self, size: u64, missing: u64) {
+        self.add(size, false);
+        self.hit_bytes = self.hit_bytes.saturating_add(size.saturating_sub(missing));
     }
 
     /// The share of look-ups that hit; 0 of none.

@@ -1,5 +1,6 @@
 //! The default engine itself in front of a stream of gets: the production scheme on a device in memory, in virtual time. What
-//! the model of its rules leaves out is in it: parts, batches, pages, summaries, the journal, and what it copies at most.
+//! the model of its rules leaves out is in it: parts, batches, pages, summaries, the journal, and what it copies at most. Of
+//! an object that has lost some of its parts only those are fetched.
 
 use super::engine::Store;
 use super::misses::Tally;
@@ -52,31 +53,42 @@ pub fn run(list: &[(u32, u64)], capacity: u64, urls: u32, held: Option<u64>) -> 
     let mut objects = Objects { store, part, body, sizes: vec![ABSENT; urls as usize] };
     let mut tally = Tally::default();
     for &(url, size) in list {
-        tally.counts.add(size, objects.get(url, size));
+        match objects.get(url, size) {
+            None => tally.counts.add(size, true),
+            Some(missing) => tally.counts.add_incomplete(size, missing),
+        }
     }
     let copied = objects.store.statistic("carried_over_bytes");
     Tally { admitted: objects.store.statistic("written_bytes").saturating_sub(copied), copied, ..tally }
 }
 
 impl Objects {
-    /// Looks an object up, and stores it if it is not there as a whole. Says whether it was.
-    fn get(&mut self, url: u32, size: u64) -> bool {
+    /// Looks an object up, and stores those of its parts that are not there, as the proxy does with what has a strong validator
+    /// and comes in ranges. Says how many bytes those have, or `None` when nothing is missing.
+    fn get(&mut self, url: u32, size: u64) -> Option<u64> {
         self.store.pass(BETWEEN_GETS);
         let stored = self.sizes[url as usize];
-        let is_hit = stored != ABSENT
-            && self.parts(url, stored).all(|(number, length)| self.store.length(number) == Some(length));
-        if !is_hit {
-            self.sizes[url as usize] = if self.put(url, size) { size } else { ABSENT };
+        let mut missing: Vec<_> = self.parts(url, size).collect();
+        if stored != ABSENT {
+            let gone: Vec<_> = self
+                .parts(url, stored)
+                .filter(|&(number, length)| self.store.length(number) != Some(length))
+                .collect();
+            if gone.is_empty() {
+                return None;
+            }
+            if stored == size {
+                missing = gone;
+            }
         }
-        is_hit
+        let is_stored = missing.iter().all(|&(number, length)| self.put(number, length));
+        self.sizes[url as usize] = if is_stored { size } else { ABSENT };
+        Some(missing.iter().map(|&(_, length)| length).sum())
     }
 
-    fn put(&mut self, url: u32, size: u64) -> bool {
-        self.parts(url, size).all(|(number, length)| {
-            let length = usize::try_from(length).expect("parts are small");
-            let record = Record { head: Bytes::new(), body: self.body.slice(..length) };
-            self.store.put(number, &record)
-        })
+    fn put(&mut self, number: u64, length: u64) -> bool {
+        let length = usize::try_from(length).expect("parts are small");
+        self.store.put(number, &Record { head: Bytes::new(), body: self.body.slice(..length) })
     }
 
     /// The records of an object, each with its length.

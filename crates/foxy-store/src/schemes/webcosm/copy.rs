@@ -14,8 +14,13 @@ use bytes::Bytes;
 use foxy_device::{IoBuffer, IoError};
 use std::collections::{BTreeSet, VecDeque};
 
-/// The share of all that is given up that may be carried over, as a divisor: what it costs in writes.
+/// The share of all that is given up that may be carried over even if nothing is ever asked for, as a divisor: what it costs in
+/// writes.
 const SHARE: i64 = 32;
+
+/// Of so many bytes that gets found on disk, one more may be carried over: where much is asked for again, what is carried
+/// over saves more than it costs.
+const FOUND: u64 = 4;
 
 /// Bytes that a packed record is taken to have when the index alone is asked.
 const PACKED_BYTES: u64 = 512;
@@ -41,11 +46,25 @@ pub struct Copies {
     reading: usize,
     queue: VecDeque<Copy>,
     bytes: usize,
+    /// Bytes that gets found since a segment was last given up.
+    found: u64,
     /// Bytes that may be carried over, saved up; below zero after a large record.
     budget: i64,
 }
 
 impl Copies {
+    /// A get found so many bytes on disk, which pays for copies.
+    pub const fn earn(&mut self, found: usize) {
+        self.found += found as u64;
+    }
+
+    /// What may be written for a segment of so many bytes that is given up.
+    fn grant(&mut self, segment: i64) {
+        let earned = i64::try_from(self.found / FOUND).unwrap_or(i64::MAX);
+        self.found %= FOUND;
+        self.budget = (self.budget + segment / SHARE).saturating_add(earned).min(segment);
+    }
+
     /// Bytes that wait to be written.
     pub const fn bytes(&self) -> usize {
         self.bytes
@@ -100,7 +119,7 @@ impl Webcosm {
     /// as what may be written goes.
     pub(super) fn begin_copies(&mut self, slot: u32, records: &[Listed]) {
         let segment = i64::try_from(self.geometry.segment_bytes()).expect("segments are small");
-        self.copies.budget = (self.copies.budget + segment / SHARE).min(segment);
+        self.copies.grant(segment);
         let mut worth: Vec<_> = records.iter().filter_map(|listed| self.worth(slot, listed)).collect();
         worth.sort_unstable_by_key(|&(worth, known)| (std::cmp::Reverse(worth), known.place));
         let mut pages = BTreeSet::new();
@@ -175,5 +194,23 @@ impl Webcosm {
                 record.map_or_else(|_| Vec::new(), |record| vec![(key, record)])
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_gets_found_pays_for_copies_up_to_a_segment() {
+        let mut copies = Copies::default();
+        copies.grant(3200);
+        assert_eq!(copies.budget, 100, "a little is always allowed");
+        copies.earn(401);
+        copies.grant(3200);
+        assert_eq!((copies.budget, copies.found), (300, 1));
+        copies.earn(usize::MAX / 2);
+        copies.grant(3200);
+        assert_eq!(copies.budget, 3200, "nothing is saved up beyond a segment");
     }
 }

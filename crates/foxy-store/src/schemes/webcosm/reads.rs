@@ -85,6 +85,9 @@ impl Webcosm {
             Err(error) => Err(AbsentReason::DeviceFailed(error)),
             Ok(buffer) => self.record_in(buffer, known, key, stamp),
         };
+        if let Ok(record) = &found {
+            self.copies.earn(record.len());
+        }
         out.reply(ticket, found.map_or_else(Answer::Absent, Answer::Found));
     }
 
