@@ -6,7 +6,7 @@ use crate::fault::Fault;
 use crate::judge::judge;
 use crate::load::{LoadOptions, Pace, Stop};
 use crate::numbers;
-use crate::outcome::LoadReport;
+use crate::outcome::{ErrorCause, LoadReport};
 use foxy_base::{Instant, clock};
 use foxy_workload::{Request, RequestStream};
 use std::cell::RefCell;
@@ -17,6 +17,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::sync::Semaphore;
 
+/// How long after the end of its time an open loop still begins what was due before it.
+const LEEWAY: Duration = Duration::from_millis(100);
 /// How long at most until a signal is noticed between two requests.
 const TICK: Duration = Duration::from_millis(50);
 
@@ -34,6 +36,14 @@ struct Run {
     due: Semaphore,
 }
 
+/// What a client is to do next.
+enum Next {
+    /// Send this.
+    Send(Due),
+    /// Nothing with a request whose turn came only when the time was over.
+    Leave,
+}
+
 /// A request that may be sent now.
 struct Due {
     request: Request,
@@ -45,7 +55,7 @@ struct Due {
 
 impl Run {
     /// The next request; `None` when the run is over. In an open loop it waits for the request's time.
-    async fn take(&self) -> Option<Due> {
+    async fn take(&self) -> Option<Next> {
         let mut waited = false;
         if self.options.pace.is_open() {
             match self.due.try_acquire() {
@@ -63,8 +73,18 @@ impl Run {
         };
         self.taken.store(number + 1, Ordering::Relaxed);
         let intended = self.begins(number)?;
+        // One that a client waited for begins in any case: nothing but this machine was late.
+        if self.options.pace.is_open() && !waited && self.is_over() {
+            return Some(Next::Leave);
+        }
         let late = waited.then(|| clock::monotonic().since(intended));
-        Some(Due { request, number: self.first + number, intended, late })
+        Some(Next::Send(Due { request, number: self.first + number, intended, late }))
+    }
+
+    /// Whether the time is over.
+    fn is_over(&self) -> bool {
+        let now = clock::monotonic().since(self.started);
+        matches!(self.options.stop, Stop::After(time) if now >= time + LEEWAY)
     }
 
     /// When request `number` should start; `None` when it is beyond the end of the run.
@@ -167,7 +187,11 @@ async fn drive(run: Arc<Run>, clients: usize) -> io::Result<LoadReport> {
 
 async fn client(run: Arc<Run>, report: Rc<RefCell<LoadReport>>) {
     let mut client = Client::new(run.wire.clone());
-    while let Some(Due { request, number, intended, late }) = run.take().await {
+    while let Some(next) = run.take().await {
+        let Next::Send(Due { request, number, intended, late }) = next else {
+            report.borrow_mut().fail(ErrorCause::NotSent);
+            continue;
+        };
         let (begun, sent) = (clock::wall(), clock::monotonic().since(run.started));
         let fault = run.options.fault.as_deref();
         let phase = fault.map(Fault::phase);
@@ -180,7 +204,8 @@ async fn client(run: Arc<Run>, report: Rc<RefCell<LoadReport>>) {
         if run.options.pace.is_open() {
             report.sending = report.sending.max(Some(sent));
         }
-        report.take(&request, &outcome, clock::monotonic().since(intended));
+        let ended = clock::monotonic();
+        report.take(&request, &outcome, (ended.since(intended), ended.since(run.started)));
         if let Some((began, fault)) = phase.zip(fault) {
             let failed = !matches!(outcome, Ok((_, Ok(_))) | Err(Unanswered::BrokenOff));
             report.around_fault.get_or_insert_default().count(began, fault.phase(), failed);

@@ -198,9 +198,9 @@ pub fn warm_up(options: &LoadOptions, progress: &mut dyn FnMut(u64)) -> io::Resu
 /// report this is: those that are hits are still there.
 #[must_use]
 pub fn newest_again(options: &LoadOptions, report: &LoadReport, newest: u64) -> LoadOptions {
-    let asked = report.asked();
-    let count = newest.min(asked);
-    let popularity = Popularity::Window { first: asked - count };
+    let begun = report.begun();
+    let count = newest.min(begun);
+    let popularity = Popularity::Window { first: begun - count };
     let newest = |objects| Objects { objects: count, popularity, warm_up: false, ..objects };
     let workload = options.workload.clone().with_objects(newest);
     LoadOptions { workload, stop: Stop::Requests(count), pace: Pace::Closed, ..options.clone() }

@@ -1,11 +1,13 @@
 //! What a load run saw: counts, causes of errors, latencies. The records they become are in `outcome/records.rs`.
 
+mod answering;
 mod cause;
 mod records;
 
 use crate::client::Unanswered;
 use crate::fault::AroundFault;
 use crate::judge::Answered;
+pub use answering::Answering;
 pub use cause::ErrorCause;
 use foxy_base::clock;
 use foxy_report::Latencies;
@@ -84,6 +86,8 @@ pub struct LoadReport {
     pub unnumbered: u64,
     /// Requests that reached the origin and the body bytes it sent, where that is known.
     pub origin: Option<Tally>,
+    /// When it was answered, and when not.
+    pub answering: Answering,
     /// What was counted around the fault, if there was one.
     pub around_fault: Option<AroundFault>,
     /// The generator's own part.
@@ -91,13 +95,15 @@ pub struct LoadReport {
 }
 
 impl LoadReport {
-    /// Counts what came of a request, `latency` after its intended start.
+    /// Counts what came of a request, `latency` after its intended start and `ended` after the run's beginning.
     pub(crate) fn take(
         &mut self,
         request: &Request,
         outcome: &Result<(Answered, Result<bool, ErrorCause>), Unanswered>,
-        latency: Duration,
+        (latency, ended): (Duration, Duration),
     ) {
+        let right = matches!(outcome, Ok((_, Ok(_))) | Err(Unanswered::BrokenOff));
+        self.answering.take(ended.saturating_sub(latency), ended, right);
         let (answer, hit) = match outcome {
             Ok((answer, Ok(hit))) => (answer, *hit),
             Ok((answer, Err(cause))) => {
@@ -172,6 +178,7 @@ impl LoadReport {
             self.around_fault.get_or_insert_default().merge(around);
         }
         self.unnumbered += other.unnumbered;
+        self.answering.merge(other.answering);
         self.elapsed = self.elapsed.max(other.elapsed);
         self.sending = self.sending.max(other.sending);
         self.generator.processor_time += other.generator.processor_time;
@@ -198,15 +205,15 @@ impl LoadReport {
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
     pub fn begun_rate(&self) -> f64 {
-        self.asked() as f64 / self.begun_within().as_secs_f64().max(1e-9)
+        self.begun() as f64 / self.begun_within().as_secs_f64().max(1e-9)
     }
 
     /// The time in which all requests began; the last one has as much of it as the others have in the mean.
     #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
     fn begun_within(&self) -> Duration {
-        let asked = self.asked();
+        let begun = self.begun();
         match self.sending {
-            Some(sending) if asked > 1 => sending.mul_f64(asked as f64 / (asked - 1) as f64),
+            Some(sending) if begun > 1 => sending.mul_f64(begun as f64 / (begun - 1) as f64),
             _ => self.elapsed,
         }
     }

@@ -20,6 +20,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::time::timeout;
 
 /// Requests that may be under way or waiting at once; more are not sent, and counted.
 const MOST_OUTSTANDING: u64 = 50_000;
@@ -72,7 +73,7 @@ pub fn run(
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         handles.push(std::thread::Builder::new().name("robots".into()).spawn(move || {
             let local = tokio::task::LocalSet::new();
-            local.block_on(&runtime, group.run(receiver, started))
+            local.block_on(&runtime, group.run(receiver))
         })?);
     }
     let (not_sent, sending) = begin_all(options, robots, plan, &live, started, &senders, progress);
@@ -140,6 +141,7 @@ fn begin_all(
 /// The robots of one thread.
 struct Group {
     wire: Wire,
+    started: Instant,
     live: Arc<Live>,
     connections: usize,
     threads: usize,
@@ -163,6 +165,7 @@ impl Group {
         let own = robots.count.div_ceil(threads);
         Self {
             wire: wire.clone(),
+            started: clock::monotonic(),
             live: Arc::clone(live),
             connections: robots.connections,
             threads,
@@ -174,7 +177,7 @@ impl Group {
         }
     }
 
-    async fn run(self, mut arrivals: UnboundedReceiver<Arrival>, started: Instant) -> Vec<LoadReport> {
+    async fn run(self, mut arrivals: UnboundedReceiver<Arrival>) -> Vec<LoadReport> {
         let group = Rc::new(self);
         let mut sweep = tokio::time::interval(SWEEP);
         loop {
@@ -186,14 +189,29 @@ impl Group {
                 _ = sweep.tick() => group.close_idle(),
             }
         }
-        while group.busy.get() > 0 {
-            group.ended.notified().await;
+        if timeout(group.wire.time_limit, group.all_ended()).await.is_err() {
+            group.give_up_waiting();
+            group.all_ended().await;
         }
         let mut reports = group.reports.take();
         if let Some(last) = reports.last_mut() {
-            last.end_of_thread(clock::monotonic().since(started));
+            last.end_of_thread(clock::monotonic().since(group.started));
         }
         reports
+    }
+
+    async fn all_ended(&self) {
+        while self.busy.get() > 0 {
+            self.ended.notified().await;
+        }
+    }
+
+    /// Counts those that still wait for a connection as not sent.
+    fn give_up_waiting(&self) {
+        let mut reports = self.reports.borrow_mut();
+        for robot in self.robots.borrow_mut().iter_mut() {
+            robot.waiting.drain(..).for_each(|arrival| reports[arrival.section].fail(ErrorCause::NotSent));
+        }
     }
 
     fn close_idle(&self) {
@@ -258,7 +276,7 @@ impl Group {
             if !waited {
                 report.generator.late.add(now.since(intended));
             }
-            report.take(&request, &outcome, latency);
+            report.take(&request, &outcome, (latency, ended.since(self.started)));
         }
         self.live.end(&request, &outcome, latency);
         if matches!(outcome, Ok((_, Ok(_)))) {

@@ -189,6 +189,18 @@ fn an_open_loop_for_a_time_starts_as_many_requests_as_the_rate_says() {
 }
 
 #[test]
+fn an_open_loop_begins_nothing_more_when_its_time_is_over() {
+    // So long as the first connections are kept nobody is answered.
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a free port");
+    let (pace, stop) = (Pace::Open { rate: 100.0 }, Stop::After(Duration::from_secs(1)));
+    let target = listener.local_addr().expect("bound");
+    let options = LoadOptions { pace, stop, time_limit: Duration::from_secs(2), ..options(target, 0) };
+    let report = run(&options, &mut |_| {}).expect("load runs");
+    assert_eq!((report.errors[ErrorCause::Timeout as usize], report.not_sent()), (4, 96));
+    assert!(report.elapsed < Duration::from_secs(4), "{:?}", report.elapsed);
+}
+
+#[test]
 fn requests_to_a_forward_proxy_name_the_origin() {
     let origin =
         Origin::start(OriginOptions { listen: (Ipv4Addr::LOCALHOST, 0).into(), threads: 1 }).expect("origin");

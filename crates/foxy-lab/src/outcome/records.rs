@@ -89,6 +89,12 @@ impl LoadReport {
         self.answers + self.broken_off + self.failed()
     }
 
+    /// Those of them that were sent, or at least tried.
+    #[must_use]
+    pub fn begun(&self) -> u64 {
+        self.asked() - self.not_sent()
+    }
+
     /// What the origin was asked for, and the hit ratios from both sides: what it was not asked for. Where requests failed these are not
     /// known: nobody knows which of them reached the origin.
     #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^53")]

@@ -4,6 +4,7 @@ use crate::failure::Failure;
 use crate::lab::arguments::{count, fail_if, option, switch};
 use crate::lab::fault::{FAULTS, Staged};
 use crate::lab::{logs, names, records, seed, trust, workloads};
+use crate::settings::units::parse_positive_duration;
 use clap::{Arg, ArgMatches, Command, value_parser};
 use foxy_base::{ByteSize, clock};
 use foxy_lab::Origin;
@@ -115,6 +116,13 @@ fn how() -> Vec<Arg> {
         option("seconds", "N", "Stop after this time (10 unless --requests or --trace is given)")
             .value_parser(count()),
         option(
+            "time-limit",
+            "TIME",
+            "After how long an answer counts as missing; the run waits as long for those under way when its time is over",
+        )
+        .value_parser(parse_positive_duration)
+        .default_value("30s"),
+        option(
             "fault",
             "WHAT",
             "What goes wrong in the middle third of --seconds, at the origin that is started here",
@@ -190,7 +198,8 @@ pub fn options(
         Some(origin) => Mode::Forward { origin: format!("{}:{}", names::ZONE, origin.address().port()) },
         None => wire.mode.clone(),
     };
-    Ok(LoadOptions { clients, pace, stop, hosts, mode, ..wire })
+    let time_limit = *matches.get_one("time-limit").expect("has a default");
+    Ok(LoadOptions { clients, pace, stop, hosts, mode, time_limit, ..wire })
 }
 
 /// The fault that is asked for, if one is; its run begins now.

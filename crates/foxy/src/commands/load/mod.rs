@@ -1,6 +1,7 @@
 //! `foxy load`: puts a named workload on a proxy and says what it did, byte for byte.
 
 pub mod arguments;
+mod shortfall;
 mod trace;
 
 use crate::failure::Failure;
@@ -13,11 +14,12 @@ use crate::terminal::{self, Level};
 pub use arguments::command;
 use clap::ArgMatches;
 use foxy_lab::load::{self, LoadOptions, Pace, Stop};
-use foxy_lab::{ErrorCause, LoadReport, Origin, REQUEST_ID, Tally};
+use foxy_lab::{LoadReport, Origin, REQUEST_ID, Tally};
 use foxy_report::{Measurable, Measure, Record, Setup, Table};
 use foxy_workload::polymix::ROBOT_CONNECTIONS;
 use foxy_workload::{Model, Workload};
-use std::net::TcpStream;
+pub use shortfall::nothing_answered;
+use shortfall::{failure, trouble};
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
@@ -84,70 +86,8 @@ fn look(options: &LoadOptions) -> Result<(), Failure> {
     Err(Failure::Failed(format!("load: {}", nothing_answered(options, report.main_cause()))))
 }
 
-/// What requests failed of, if any did.
-fn trouble(options: &LoadOptions, report: &LoadReport) -> Option<String> {
-    let (cause, failed, asked) = (report.main_cause()?.name(), report.failed(), report.asked());
-    let advice = report.main_cause().and_then(of_this_machine).map(|what| format!(": {what}"));
-    let advice = advice.unwrap_or_default();
-    Some(format!("{}: {failed} of {asked} requests failed, most of them by {cause}{advice}", options.target))
-}
-
-/// What to do about a cause that is this machine's and not the proxy's.
-const fn of_this_machine(cause: ErrorCause) -> Option<&'static str> {
-    match cause {
-        ErrorCause::NoPort => Some(
-            "this machine has no port left for a connection; wait, use connections again, or widen net.ipv4.ip_local_port_range",
-        ),
-        ErrorCause::NoDescriptor => Some("this process may have no more open files; raise ulimit -n"),
-        _ => None,
-    }
-}
-
-/// Why a run came to nothing, or to less than it should, if it did.
-fn failure(options: &LoadOptions, report: &LoadReport) -> Option<String> {
-    if options.interrupted.load(Relaxed) {
-        Some(STOPPED.into())
-    } else if report.answers == 0 {
-        Some(nothing_answered(options, report.main_cause()))
-    } else {
-        let trouble = trouble(options, report)?;
-        let look = TcpStream::connect_timeout(&options.target, PATIENCE);
-        let gone = look.is_err_and(|error| ErrorCause::of_connect(&error) == ErrorCause::Connect);
-        gone.then(|| format!("{trouble}; nobody listens there any more, so what was measured is incomplete"))
-    }
-}
-
-/// What to say when there was no answer at all, by what most requests failed of.
-pub fn nothing_answered(options: &LoadOptions, cause: Option<ErrorCause>) -> String {
-    let advice = match cause {
-        Some(ErrorCause::Tunnel) => {
-            "the proxy refuses CONNECT; allow the origin's address and port there (foxy: --allow-destination, --connect-port)"
-        }
-        Some(ErrorCause::Certificate) => {
-            "the certificate shown is of nobody trusted, or for another name; name its authority with --ca"
-        }
-        Some(ErrorCause::Handshake) => {
-            "no TLS with what answers; does it speak TLS, and the version that --protocol names within?"
-        }
-        Some(
-            ErrorCause::Status
-            | ErrorCause::Length
-            | ErrorCause::BodyMismatch
-            | ErrorCause::Foreign
-            | ErrorCause::Protocol,
-        ) => "what answers there is not the origin's object; is it a proxy that may reach the origin?",
-        _ => cause.and_then(of_this_machine).unwrap_or("is the proxy running there?"),
-    };
-    let cause = cause.map(|cause| format!(" ({})", cause.name())).unwrap_or_default();
-    format!("{}: no request was answered rightly{cause}; {advice}", options.target)
-}
-
-/// How long to wait for a connection that shows whether somebody still listens.
-const PATIENCE: Duration = Duration::from_secs(1);
 /// The share of the asked rate from which on it counts as sent.
 const REACHED: f64 = 0.95;
-
-const STOPPED: &str = "stopped by a signal; what was measured until then is incomplete";
 
 /// Sees to it that every connection can be open at once, and those of the origin that is started here.
 ///

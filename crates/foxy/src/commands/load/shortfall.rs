@@ -1,0 +1,170 @@
+//! Why a load came to nothing, or to less than it should: what is said of it, and what to do about it.
+
+use foxy_lab::load::LoadOptions;
+use foxy_lab::{ErrorCause, LoadReport};
+use std::net::TcpStream;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+
+/// How long to wait for a connection that shows whether somebody still listens.
+const PATIENCE: Duration = Duration::from_secs(1);
+const STOPPED: &str = "stopped by a signal; what was measured until then is incomplete";
+
+/// What requests failed of, if any did.
+pub fn trouble(options: &LoadOptions, report: &LoadReport) -> Option<String> {
+    let (cause, failed, asked) = (report.main_cause()?.name(), report.failed(), report.asked());
+    let advice = report.main_cause().and_then(of_this_machine).map(|what| format!(": {what}"));
+    let advice = advice.unwrap_or_default();
+    Some(format!("{}: {failed} of {asked} requests failed, most of them by {cause}{advice}", options.target))
+}
+
+/// What to do about a cause that is this machine's and not the proxy's.
+const fn of_this_machine(cause: ErrorCause) -> Option<&'static str> {
+    match cause {
+        ErrorCause::NoPort => Some(
+            "this machine has no port left for a connection; wait, use connections again, or widen net.ipv4.ip_local_port_range",
+        ),
+        ErrorCause::NoDescriptor => Some("this process may have no more open files; raise ulimit -n"),
+        _ => None,
+    }
+}
+
+/// Why a run came to nothing, or to less than it should, if it did.
+pub fn failure(options: &LoadOptions, report: &LoadReport) -> Option<String> {
+    if options.interrupted.load(Relaxed) {
+        return Some(STOPPED.into());
+    }
+    if report.answers == 0 {
+        return Some(nothing_answered(options, report.main_cause()));
+    }
+    let trouble = trouble(options, report)?;
+    let look = TcpStream::connect_timeout(&options.target, PATIENCE);
+    let gone = look.is_err_and(|error| ErrorCause::of_connect(&error) == ErrorCause::Connect);
+    let why = if gone { "nobody listens there any more".into() } else { shortfall(options, report)? };
+    Some(format!("{trouble}; {why}, so what was measured is incomplete"))
+}
+
+/// What keeps a run with good answers from being a whole one, if anything does.
+fn shortfall(options: &LoadOptions, report: &LoadReport) -> Option<String> {
+    let of = |cause: ErrorCause| report.errors[cause as usize];
+    let wrong = report.wrong_answers();
+    if of(ErrorCause::NoPort) + of(ErrorCause::NoDescriptor) > 0 {
+        Some("this machine, not the proxy, could not carry the load".into())
+    } else if let Some(since) = report.silent_since(options.stop) {
+        Some(format!("the proxy has not answered since {:.1} s", since.as_secs_f64()))
+    } else if wrong > report.answers {
+        let all = wrong + report.answers;
+        Some(format!("{wrong} of {all} answers were not the origin's object"))
+    } else if report.not_sent() > 0 {
+        let (left, asked) = (report.not_sent(), report.asked());
+        Some(format!(
+            "{left} of {asked} requests were not sent, because the time was over or too many were waiting before their turn came"
+        ))
+    } else {
+        None
+    }
+}
+
+/// What to say when there was no answer at all, by what most requests failed of.
+pub fn nothing_answered(options: &LoadOptions, cause: Option<ErrorCause>) -> String {
+    let advice = match cause {
+        Some(ErrorCause::Tunnel) => {
+            "the proxy refuses CONNECT; allow the origin's address and port there (foxy: --allow-destination, --connect-port)"
+        }
+        Some(ErrorCause::Certificate) => {
+            "the certificate shown is of nobody trusted, or for another name; name its authority with --ca"
+        }
+        Some(ErrorCause::Handshake) => {
+            "no TLS with what answers; does it speak TLS, and the version that --protocol names within?"
+        }
+        Some(
+            ErrorCause::Status
+            | ErrorCause::Length
+            | ErrorCause::BodyMismatch
+            | ErrorCause::Foreign
+            | ErrorCause::Protocol,
+        ) => "what answers there is not the origin's object; is it a proxy that may reach the origin?",
+        _ => cause.and_then(of_this_machine).unwrap_or("is the proxy running there?"),
+    };
+    let cause = cause.map(|cause| format!(" ({})", cause.name())).unwrap_or_default();
+    format!("{}: no request was answered rightly{cause}; {advice}", options.target)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use foxy_lab::load::{Mode, Stop};
+    use foxy_workload::Workload;
+    use std::net::TcpListener;
+
+    /// What is said of a load of ten seconds on somebody who listens, with so many good answers and what else `seen` adds.
+    fn said(answers: u64, seen: impl FnOnce(&mut LoadReport)) -> Option<String> {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+        let mode = Mode::Reverse { host: "origin.test".into() };
+        let workload = Workload::find("zipf").expect("one of ours");
+        let options = LoadOptions::new(listener.local_addr().expect("bound"), mode, workload);
+        let options = LoadOptions { stop: Stop::After(Duration::from_secs(10)), ..options };
+        let mut report = LoadReport { answers, ..LoadReport::default() };
+        seen(&mut report);
+        let said = failure(&options, &report)?;
+        Some(said.split_once(' ').expect("words").1.to_owned())
+    }
+
+    fn failing(answers: u64, cause: ErrorCause, count: u64) -> Option<String> {
+        said(answers, |report| (0..count).for_each(|_| report.fail(cause)))
+    }
+
+    #[test]
+    fn a_run_for_which_this_machine_had_too_little_is_incomplete() {
+        let text = failing(41, ErrorCause::NoPort, 2).expect("incomplete");
+        assert!(
+            text.starts_with(
+                "2 of 43 requests failed, most of them by no_port: this machine has no port left"
+            )
+        );
+        assert!(
+            text.ends_with(
+                "; this machine, not the proxy, could not carry the load, so what was measured is incomplete"
+            ),
+            "{text}"
+        );
+        assert!(
+            failing(41, ErrorCause::NoDescriptor, 1).is_some_and(|text| text.contains("raise ulimit -n"))
+        );
+        assert_eq!(failing(41, ErrorCause::Reset, 40), None, "those are the proxy's");
+    }
+
+    #[test]
+    fn a_run_in_whose_last_half_nothing_was_answered_is_incomplete() {
+        let seconds = Duration::from_secs;
+        let run = |ended| {
+            said(248, |report| {
+                report.answering.take(seconds(0), Duration::from_millis(400), true);
+                report.answering.take(seconds(1), seconds(ended), false);
+                report.fail(ErrorCause::Timeout);
+            })
+        };
+        let expected = "1 of 249 requests failed, most of them by timeout; the proxy has not answered since 0.4 s, so what was measured is incomplete";
+        assert_eq!(run(31).as_deref(), Some(expected));
+        let later = said(248, |report| {
+            report.answering.take(seconds(0), seconds(9), true);
+            report.answering.take(seconds(1), seconds(31), false);
+            report.fail(ErrorCause::Timeout);
+        });
+        assert_eq!(later, None);
+    }
+
+    #[test]
+    fn a_run_most_of_whose_answers_were_wrong_is_incomplete() {
+        let text = failing(10, ErrorCause::BodyMismatch, 11).expect("incomplete");
+        assert!(text.contains("; 11 of 21 answers were not the origin's object, so what"), "{text}");
+        assert!(failing(10, ErrorCause::Foreign, 11).is_some());
+        assert_eq!(failing(10, ErrorCause::Foreign, 10), None);
+    }
+
+    #[test]
+    fn a_run_that_did_not_send_all_its_requests_is_incomplete() {
+        let text = failing(10, ErrorCause::NotSent, 3).expect("incomplete");
+        assert!(text.contains("; 3 of 13 requests were not sent, because the time was over"), "{text}");
+    }
+}
