@@ -188,6 +188,12 @@ impl Knobs {
         self.take(knob, &right, |value| time(value.as_str()?))
     }
 
+    /// What is wrong with a knob that was taken and cannot go with the others.
+    pub(crate) fn refusal(&self, knob: &'static str, found: impl fmt::Display, right: &str) -> WorkloadError {
+        let (file, found) = (self.file.clone(), found.to_string());
+        WorkloadError::Wrong { file, knob, found, right: right.into() }
+    }
+
     /// Ends the reading.
     ///
     /// # Errors

@@ -18,7 +18,7 @@ pub mod wpb;
 pub use body::{BodyCheck, BodyStream};
 pub use knobs::WorkloadError;
 pub use object::Object;
-pub use objects::{Objects, Popularity};
+pub use objects::{MOST_RANKED, Objects, Popularity};
 pub use replay::Replay;
 pub use stream::{Content, Request, RequestStream};
 pub use trace::{Get, Trace};

@@ -4,6 +4,9 @@ use crate::knobs::{Knobs, WorkloadError};
 use crate::object::Object;
 use foxy_base::Random;
 
+/// How many objects can have a popularity of their own, each of which takes eight bytes of memory.
+pub const MOST_RANKED: u64 = 100_000_000;
+
 /// How the next object is chosen.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Popularity {
@@ -54,7 +57,18 @@ impl Objects {
             Popularity::Zipf { .. } => Popularity::Zipf { exponent: knobs.number("zipf-exponent")? },
             popularity => popularity,
         };
-        Ok(Self { objects, size, popularity, warm_up: knobs.flag("warm-up")? })
+        let read = Self { objects, size, popularity, warm_up: knobs.flag("warm-up")? };
+        if read.are_too_many() {
+            let right = format!("a number up to {MOST_RANKED}, or another popularity than zipf");
+            return Err(knobs.refusal("objects", objects, &right));
+        }
+        Ok(read)
+    }
+
+    /// Whether there are more of them than can have a popularity of their own.
+    #[must_use]
+    pub fn are_too_many(&self) -> bool {
+        matches!(self.popularity, Popularity::Zipf { .. }) && self.objects > MOST_RANKED
     }
 
     /// The same objects, each once, in order, without a warm-up.

@@ -131,6 +131,35 @@ mod tests {
     }
 
     #[test]
+    fn knobs_that_cannot_go_together_are_refused() {
+        let mix = |fill: u32, size: &str| {
+            let knobs = format!(
+                "peak-rate = 100\nfill-rate = {fill}\ncache-size = \"{size}\"\ntime-scale = 1\ndelay-scale = 1"
+            );
+            Workload::parse("a.toml", &format!("model = \"polymix-4/1\"\nabout = \"x\"\n{knobs}\n"))
+        };
+        let zipf = |count: u64, popularity: &str| {
+            let knobs =
+                format!("objects = {count}\nsize = 1\npopularity = \"{popularity}\"\nwarm-up = false");
+            let exponent = if popularity == "zipf" { "zipf-exponent = 0.8" } else { "" };
+            Workload::parse("a.toml", &format!("model = \"objects/1\"\nabout = \"x\"\n{knobs}\n{exponent}\n"))
+        };
+        assert!(
+            mix(100, "8G").is_ok() && zipf(1_000_000, "zipf").is_ok() && zipf(1 << 60, "uniform").is_ok()
+        );
+        let check = |read: Result<Workload, WorkloadError>, expected: &str| {
+            assert_eq!(read.expect_err(expected).to_string(), expected);
+        };
+        check(mix(101, "8G"), "a.toml: fill-rate = 101 cannot be; set a rate up to peak-rate, which is 100");
+        check(
+            mix(1, "0"),
+            "a.toml: cache-size = 0 cannot be; set a size above 0, such as cache-size = \"8G\"",
+        );
+        let expected = "a.toml: objects = 1000000000000 cannot be; set a number up to 100000000, or another popularity than zipf";
+        check(zipf(1_000_000_000_000, "zipf"), expected);
+    }
+
+    #[test]
     fn what_is_wrong_with_a_file_names_the_knob_and_what_would_be_right() {
         let good = "model = \"objects/1\"\nabout = \"x\"\nobjects = 5\nsize = \"1K\"\npopularity = \"uniform\"\nwarm-up = true\n";
         assert!(Workload::parse("a.toml", good).is_ok());

@@ -211,3 +211,18 @@ fn recorded_times_are_those_of_a_trace() {
     assert_eq!(code, Some(2), "{err}");
     assert!(err.contains("--recorded: only a trace has recorded times; name one with --trace"), "{err}");
 }
+
+#[test]
+fn numbers_that_a_load_or_a_peak_cannot_use_are_refused_in_one_line() {
+    let check = |arguments: &[&str], expected: &str| {
+        let (code, _, err) = foxy(&[&[arguments[0], "--proxy", "127.0.0.1:1"], &arguments[1..]].concat());
+        assert_eq!(code, Some(2), "{arguments:?}: {err}");
+        assert!(err.contains(expected) && err.lines().count() == 1, "{arguments:?}: {err}");
+    };
+    for count in ["18446744073709551615", "1000000000000"] {
+        check(&["load", "--objects", count], "more than 100000000 cannot have a popularity of their own");
+    }
+    check(&["peak", "--cache-size", "0"], "--cache-size: 0 cannot be");
+    let expected = "--first-rate 1000: is above --most-rate 10, what the robots suffice for";
+    check(&["peak", "--first-rate", "1000", "--most-rate", "10"], expected);
+}

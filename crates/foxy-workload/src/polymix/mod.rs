@@ -34,13 +34,21 @@ pub struct PolyMix4 {
 
 impl PolyMix4 {
     pub(crate) fn read(knobs: &mut Knobs) -> Result<Self, WorkloadError> {
-        Ok(Self {
+        let read = Self {
             peak_rate: knobs.number("peak-rate")?,
             fill_rate: knobs.number("fill-rate")?,
             cache_size: knobs.size("cache-size")?,
             time_scale: knobs.small_count("time-scale")?,
             delay_scale: knobs.small_count("delay-scale")?,
-        })
+        };
+        if read.fill_rate > read.peak_rate {
+            let right = format!("a rate up to peak-rate, which is {}", read.peak_rate);
+            return Err(knobs.refusal("fill-rate", read.fill_rate, &right));
+        }
+        if read.cache_size == 0 {
+            return Err(knobs.refusal("cache-size", 0, "a size above 0, such as cache-size = \"8G\""));
+        }
+        Ok(read)
     }
 
     /// How many robots make the peak.

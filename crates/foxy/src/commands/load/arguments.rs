@@ -9,7 +9,7 @@ use clap::{Arg, ArgMatches, Command, value_parser};
 use foxy_base::{ByteSize, clock};
 use foxy_lab::Origin;
 use foxy_lab::load::{LoadOptions, Mode, Pace, Protocol, Stop};
-use foxy_workload::{Model, Objects, Popularity, Workload};
+use foxy_workload::{MOST_RANKED, Model, Objects, Popularity, Workload};
 use std::net::SocketAddr;
 use std::path::Path;
 use std::time::Duration;
@@ -231,7 +231,13 @@ pub fn workload(matches: &ArgMatches, given: Option<Workload>) -> Result<Workloa
     };
     let objects = "workloads of the model objects/1";
     if let Some(&count) = matches.get_one("objects") {
-        workload.objects_mut().ok_or_else(|| refuse("objects", objects))?.objects = count;
+        let changed = workload.objects_mut().ok_or_else(|| refuse("objects", objects))?;
+        changed.objects = count;
+        if changed.are_too_many() {
+            return Err(Failure::Unusable(format!(
+                "--objects {count}: more than {MOST_RANKED} cannot have a popularity of their own; give fewer, or a workload without zipf"
+            )));
+        }
     }
     if let Some(&ByteSize(size)) = matches.get_one("size") {
         workload.objects_mut().ok_or_else(|| refuse("size", objects))?.size = size;

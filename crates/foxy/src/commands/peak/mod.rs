@@ -144,6 +144,11 @@ fn workload(matches: &ArgMatches) -> Result<(Workload, PolyMix4), Failure> {
         return Err(Failure::Unusable(text));
     };
     if let Some(&ByteSize(size)) = matches.get_one("cache-size") {
+        if size == 0 {
+            return Err(Failure::Unusable(
+                "--cache-size: 0 cannot be; give the size of the proxy's cache".into(),
+            ));
+        }
         knobs.cache_size = size;
     }
     if let Some(rate) = positive(matches, "first-rate")? {
@@ -157,6 +162,12 @@ fn workload(matches: &ArgMatches) -> Result<(Workload, PolyMix4), Failure> {
     }
     if let Some(&scale) = matches.get_one("delay-scale") {
         knobs.delay_scale = scale;
+    }
+    if knobs.fill_rate > knobs.peak_rate {
+        let (first, most) = (knobs.fill_rate, knobs.peak_rate);
+        return Err(Failure::Unusable(format!(
+            "--first-rate {first}: is above --most-rate {most}, what the robots suffice for; give both, the first no higher"
+        )));
     }
     let knobs = knobs.clone();
     Ok((workload, knobs))
