@@ -41,12 +41,24 @@ fn repeats<'a>(
     })
 }
 
+/// What every repeat counts, also one in which no request failed.
+const ERRORS: &str = "errors";
+
+/// Whether a count is recorded only where it is above 0: a cause of errors, or what was broken off on purpose.
+fn is_recorded_where_it_happened(name: &str) -> bool {
+    name == "broken_off" || (name.starts_with("errors_") && name != "errors_outside_fault")
+}
+
 fn means(records: &[Record], workload: &str, subject: &str) -> Vec<Measure> {
     let names = in_order(repeats(records, workload, subject).map(|measure| measure.name.as_str()));
     let mean = |name: &str| {
         let of_it = repeats(records, workload, subject).filter(|measure| measure.name == name);
-        let (values, units): (Vec<f64>, Vec<&str>) =
+        let (mut values, units): (Vec<f64>, Vec<&str>) =
             of_it.map(|measure| (measure.value, measure.unit.as_str())).unzip();
+        if is_recorded_where_it_happened(name) {
+            let all = repeats(records, workload, subject).filter(|measure| measure.name == ERRORS).count();
+            values.resize(values.len().max(all), 0.0);
+        }
         let measure = Measure::of(name, subject, &values, units.first().copied().unwrap_or_default());
         Measure { workload: Some(workload.into()), ..measure }
     };
@@ -87,6 +99,29 @@ mod tests {
         let mean = result(&results, "memory-hit", "nginx", "cpu_us_per_request").expect("made");
         assert_eq!((mean.value, mean.unit.as_str()), (24.0, "us"));
         assert!(mean.low < 24.0 && mean.high > 24.0);
+    }
+
+    #[test]
+    fn a_cause_of_errors_counts_as_none_in_the_repeats_without_it() {
+        let mut all = records();
+        for (name, workload) in
+            [("errors_status", "memory-hit"), ("other", "memory-hit"), ("errors_status", "fill")]
+        {
+            let measure = Measure::once(name, "nginx", 3.0, "requests");
+            all.push(Record::Measure(Measure {
+                workload: Some(workload.into()),
+                repeat: Some(2),
+                ..measure
+            }));
+        }
+        let results = summarise(&all);
+        let mean = |workload, name| {
+            let result = result(&results, workload, "nginx", name).expect("made");
+            (result.value, result.repeats)
+        };
+        assert_eq!(mean("memory-hit", "errors_status"), (1.0, 3));
+        assert_eq!(mean("memory-hit", "other"), (3.0, 1));
+        assert_eq!(mean("fill", "errors_status"), (3.0, 1), "nobody counted errors there");
     }
 
     #[test]
