@@ -43,9 +43,12 @@ pub fn junit(records: &[Record], checks: &[Check]) -> String {
     )
 }
 
-/// Whether a proxy gave whole and right answers only.
+/// Whether a proxy gave whole and right answers only; of requests that a fault on purpose touched it is not known whether they could be
+/// answered, so that only wrong bytes count there.
 fn answers(records: &[Record], workload: &str, subject: &str) -> Case {
-    let wrong = ["wrong_bytes", "errors"].into_iter().filter_map(|name| {
+    let outside = "errors_outside_fault";
+    let errors = result(records, workload, subject, outside).map_or("errors", |_| outside);
+    let wrong = ["wrong_bytes", errors].into_iter().filter_map(|name| {
         let measure = result(records, workload, subject, name)?;
         (measure.value > 0.0).then(|| format!("{name} is {}", measure.value))
     });
@@ -151,6 +154,22 @@ mod tests {
             records.push(Record::End { held: true });
             assert!(!junit(&records, &[]).contains("complete"), "{}", junit(&records, &[]));
         }
+    }
+
+    #[test]
+    fn errors_that_a_fault_explains_fail_nobody() {
+        let under_fault = |outside, wrong_bytes| {
+            let measures =
+                [("errors", 500.0), ("errors_outside_fault", outside), ("wrong_bytes", wrong_bytes)];
+            let record = |(name, value)| {
+                let measure = Measure::once(name, "nginx", value, "requests");
+                Record::Measure(Measure { workload: Some("origin-down".into()), ..measure })
+            };
+            junit(&[&measures.map(record)[..], &[Record::End { held: true }]].concat(), &[])
+        };
+        assert!(under_fault(0.0, 0.0).contains("failures=\"0\""), "{}", under_fault(0.0, 0.0));
+        assert!(under_fault(2.0, 0.0).contains("message=\"errors_outside_fault is 2\""));
+        assert!(under_fault(0.0, 1.0).contains("message=\"wrong_bytes is 1\""));
     }
 
     #[test]
