@@ -13,6 +13,7 @@ use foxy_base::clock;
 use foxy_report::Latencies;
 use foxy_workload::Request;
 use foxy_workload::polymix::requests::Manner;
+pub use records::HIT_RATIOS;
 use std::time::Duration;
 
 /// Requests and their body bytes.
@@ -82,7 +83,8 @@ pub struct LoadReport {
     pub elapsed: Duration,
     /// From the first request's start to the last one's, where requests begin whether or not answers come.
     pub sending: Option<Duration>,
-    /// Answers that do not say which request the origin gave them to, so that nobody knows whether they are hits.
+    /// Answers with a status other than 304 that do not say which request the origin gave them to, so that nobody knows whether they are
+    /// hits.
     pub unnumbered: u64,
     /// Requests that reached the origin and the body bytes it sent, where that is known.
     pub origin: Option<Tally>,
@@ -117,7 +119,8 @@ impl LoadReport {
             }
         };
         self.answers += 1;
-        self.unnumbered += u64::from(answer.reply_to.is_none());
+        // A cache that answers 304 itself need not repeat other fields (RFC 9110 §15.4.5).
+        self.unnumbered += u64::from(answer.reply_to.is_none() && answer.status != 304);
         self.bytes += answer.length;
         self.latencies.add(latency);
         self.fill_bytes += Self::fills(request, answer, hit);
@@ -218,10 +221,16 @@ impl LoadReport {
         }
     }
 
-    /// Share of the answers to plain GETs that were hits; 0 without answers.
+    /// Share of the answers to plain GETs that were hits; 0 without answers, and none where nobody knows.
     #[must_use]
-    pub fn hit_ratio(&self) -> f64 {
-        share(self.hits, self.plain.requests)
+    pub fn hit_ratio(&self) -> Option<f64> {
+        self.knows_hits().then(|| share(self.hits, self.plain.requests))
+    }
+
+    /// Whether most answers say whose they are, without which nobody knows whether they are hits.
+    #[must_use]
+    pub const fn knows_hits(&self) -> bool {
+        self.unnumbered <= self.answers / 2
     }
 
     /// Why the generator, not the proxy, was the limit of this run, if it was.
@@ -266,6 +275,19 @@ mod tests {
         assert!((closed.rate() - 62.625).abs() < 1e-6);
         let open = LoadReport { sending: Some(Duration::from_secs(5)), ..closed };
         assert!((open.rate() - 100.0).abs() < 1e-6, "{}", open.rate());
+    }
+
+    #[test]
+    fn an_answer_304_need_not_say_whose_it_is() {
+        let workload = foxy_workload::Workload::find("polymix-4").expect("known");
+        let request = foxy_workload::RequestStream::new(&workload, 1).next_request();
+        let unnumbered = |status| {
+            let mut report = LoadReport::default();
+            let answer = Answered { status, ..Answered::default() };
+            report.take(&request, &Ok((answer, Ok(false))), Default::default());
+            report.unnumbered
+        };
+        assert_eq!((unnumbered(304), unnumbered(200)), (0, 1));
     }
 
     #[test]

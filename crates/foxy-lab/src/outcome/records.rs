@@ -5,6 +5,9 @@ use crate::fault::AroundFault;
 use foxy_report::{Measurable, Measure, Record};
 use std::time::Duration;
 
+/// The measures of what its clients saw of hits, which are not there where nobody knows.
+pub const HIT_RATIOS: [&str; 2] = ["hit_ratio", "byte_hit_ratio"];
+
 impl LoadReport {
     /// The names of what its records may have.
     #[must_use]
@@ -43,14 +46,16 @@ impl LoadReport {
     pub fn records(&self, subject: &str, processor_time: Option<Duration>) -> Vec<Record> {
         let mut values = vec![
             ("requests_per_second", self.rate(), "1/s"),
-            ("hit_ratio", self.hit_ratio(), "share"),
-            ("byte_hit_ratio", share(self.hit_bytes, self.plain.bytes), "share"),
             ("offered_hit_ratio", share(self.offered.requests, self.plain.requests), "share"),
             ("offered_byte_hit_ratio", share(self.offered.bytes, self.plain.bytes), "share"),
             ("wrong_bytes", self.wrong_bytes as f64, "B"),
             ("errors", self.failed() as f64, "requests"),
             ("requests", self.answers as f64, "requests"),
         ];
+        if let Some(hits) = self.hit_ratio() {
+            let bytes = share(self.hit_bytes, self.plain.bytes);
+            values.extend([(HIT_RATIOS[0], hits, "share"), (HIT_RATIOS[1], bytes, "share")]);
+        }
         values.extend(self.origin.map(|origin| self.two_sided(origin)).into_iter().flatten());
         if let Some(AroundFault { begun, answered, unexcused }) = self.around_fault {
             values.push(("answered_during_fault", share(answered, begun), "share"));
@@ -150,6 +155,16 @@ mod tests {
         assert_eq!(value(&records, "requests_per_second"), Some(500.0));
         assert_eq!(value(&records, "hit_ratio"), Some(0.25));
         assert_eq!(value(&records, "two_sided_hit_ratio"), None);
+    }
+
+    #[test]
+    fn hit_ratios_are_not_known_where_most_answers_do_not_say_whose_they_are() {
+        let known = |unnumbered| {
+            let report = LoadReport { answers: 10, unnumbered, ..LoadReport::default() };
+            let records = report.records("foxy", None);
+            HIT_RATIOS.map(|name| value(&records, name).is_some())
+        };
+        assert_eq!((known(0), known(5), known(6)), ([true; 2], [true; 2], [false; 2]));
     }
 
     #[test]

@@ -66,7 +66,7 @@ fn phases(
         let measure = |what: &str, value, unit| {
             Record::Measure(Measure::once(&format!("{name}_{what}"), subject, value, unit))
         };
-        records.push(measure("hit_ratio", report.hit_ratio(), "share"));
+        records.extend(report.hit_ratio().map(|hits| measure("hit_ratio", hits, "share")));
         records.push(measure("latency_mean_us", report.latencies.mean(), "us"));
         records.push(Record::RequestClass(RequestClass::new(name, subject, report.bytes, &report.latencies)));
     }

@@ -10,7 +10,7 @@ use crate::lab::progress::Progress;
 use crate::lab::run;
 use foxy_base::{Instant, clock};
 use foxy_lab::load::{self, LoadOptions, Pace, Stop};
-use foxy_lab::{ErrorCause, LoadReport};
+use foxy_lab::{ErrorCause, LoadReport, REQUEST_ID};
 use foxy_report::comparison::AT_RATE;
 use foxy_report::{Measure, Record, Timeline};
 use std::path::{Path, PathBuf};
@@ -81,6 +81,9 @@ impl Measured<'_> {
         let options = LoadOptions { fault: staged.as_ref().map(Staged::fault), ..self.options.clone() };
         let Loaded { report, used, timeline, phases } = self.load(running, &options, "", staged.as_ref())?;
         drop(staged);
+        if !report.knows_hits() {
+            notes.push(format!("{workload}: its hits are not known: it drops the field {REQUEST_ID}"));
+        }
         let device = usage::of_device(&self.cache).zip(device);
         let mut found = report.records(name, Some(used.processor));
         found.extend(phases);
@@ -96,7 +99,7 @@ impl Measured<'_> {
                 measure("device_reads_per_hit", reads / report.hits as f64, "reads");
             }
             let cached = report.bytes - report.hit_bytes;
-            if cached > 0 {
+            if cached > 0 && report.knows_hits() {
                 measure("disk_bytes_per_cached_byte", used.written as f64 / cached as f64, "B");
             }
         }
@@ -107,7 +110,9 @@ impl Measured<'_> {
             }
         }
         if self.trial.scenario.newest {
-            measure("resident_after_fill", self.newest(running, &report)?, "share");
+            if let Some(share) = self.newest(running, &report)? {
+                measure("resident_after_fill", share, "share");
+            }
             sync(&self.cache);
             measure("size_on_disk_bytes", usage::size_on_disk(&self.cache) as f64, "B");
         }
@@ -177,8 +182,8 @@ impl Measured<'_> {
         Ok(counter.end().map(|calls| calls as f64 / report.answers.max(1) as f64))
     }
 
-    /// The share of the newest tenth of a fill that are hits.
-    fn newest(&self, running: &mut Running, report: &LoadReport) -> Result<f64, String> {
+    /// The share of the newest tenth of a fill that are hits, if that is known.
+    fn newest(&self, running: &mut Running, report: &LoadReport) -> Result<Option<f64>, String> {
         let options = load::newest_again(&self.options, report, (report.asked() / 10).max(1));
         let report = load::run(&options, &mut |_| self.look(running)).map_err(|error| self.no(&error))?;
         Ok(report.hit_ratio())

@@ -14,6 +14,7 @@ use crate::terminal::{self, Level};
 pub use arguments::command;
 use clap::ArgMatches;
 use foxy_lab::load::{self, LoadOptions, Pace, Stop};
+use foxy_lab::outcome::HIT_RATIOS;
 use foxy_lab::{LoadReport, Origin, REQUEST_ID, Tally};
 use foxy_report::{Measurable, Measure, Record, Setup, Table};
 use foxy_workload::polymix::ROBOT_CONNECTIONS;
@@ -58,8 +59,8 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     found.extend(name_server.iter().flat_map(|server| names::records(server.asked(), subject)));
     if let Some(&newest) = matches.get_one::<u64>("newest") {
         let (again, _) = measure(&load::newest_again(&options, &report, newest), "newest", subject, None)?;
-        let share = Measure::once("resident_after_fill", subject, again.hit_ratio(), "share");
-        found.push(Record::Measure(share));
+        let share = |hits| Record::Measure(Measure::once("resident_after_fill", subject, hits, "share"));
+        found.extend(again.hit_ratio().map(share));
     }
     finish(matches, &bars, &options, (subject, &report), found)
 }
@@ -117,7 +118,8 @@ fn finish(
     (subject, report): (&str, &LoadReport),
     mut found: Vec<Record>,
 ) -> Result<(), Failure> {
-    terminal::print(table(&found).trim_end());
+    let unknown = HIT_RATIOS.iter().filter(|_| !report.knows_hits());
+    terminal::print(table(&found, unknown.copied()).trim_end());
     if let Some(why) = report.limited_by_generator() {
         terminal::report(
             Level::Warning,
@@ -218,8 +220,8 @@ pub fn failed(error: std::io::Error) -> Failure {
     Failure::Failed(format!("load: {error}"))
 }
 
-/// The measures, one a line.
-pub fn table(found: &[Record]) -> String {
+/// The measures, one a line, and those that are not known.
+pub fn table<'a>(found: &[Record], unknown: impl Iterator<Item = &'a str>) -> String {
     let mut table = Table::new(&["measure", "value", "unit"]);
     for record in found {
         if let Record::Measure(measure) = record {
@@ -231,5 +233,6 @@ pub fn table(found: &[Record]) -> String {
             table.row(&[measure.name.clone(), value, measure.unit.clone()]);
         }
     }
+    unknown.for_each(|name| table.row(&[name.into(), "-".into(), String::new()]));
     table.render()
 }

@@ -46,7 +46,7 @@ pub fn write(
         let reason = format!("stopped at {fill:.2} of {END} fills; what was measured until then is here");
         found.push(Record::FailedRun { subject: subject.into(), reason });
     }
-    terminal::print(load::table(&found).trim_end());
+    terminal::print(load::table(&found, std::iter::empty()).trim_end());
     if finder.lacks_robots() {
         terminal::report(
             Level::Warning,
