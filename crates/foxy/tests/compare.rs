@@ -189,7 +189,8 @@ fn an_interrupted_comparison_ends_its_proxy_and_keeps_what_it_has() {
     let mut err = String::new();
     child.stderr.take().expect("piped").read_to_string(&mut err).expect("text");
     assert_eq!(child.wait().expect("ends").code(), Some(3), "{err}");
-    assert!(err.contains("stopped by a signal; what was measured is in"), "{err}");
+    let stopping = err.find("stopping: ending foxy and removing what it kept").expect("said at once");
+    assert!(err[stopping..].contains("stopped by a signal; what was measured is in"), "{err}");
     assert!(!Path::new(&format!("/proc/{proxy}")).exists());
     assert!(is_empty(&folder.path().join("work")));
     assert_eq!(records(folder.path())[0]["kind"], "setup");

@@ -51,6 +51,7 @@ impl Measured<'_> {
                 self.look(running);
             });
             report.map_err(|error| self.no(&error))?;
+            self.go_on()?;
         }
         if self.trial.scenario.holding == Holding::Disk && warm_up.is_some() {
             self.forget(notes);
@@ -65,10 +66,14 @@ impl Measured<'_> {
             let under = format!("{}{AT_RATE}{rate}", self.trial.scenario.name);
             records.extend(self.labelled(report.records(self.trial.peer.name, Some(used.processor)), &under));
         }
-        if self.context.interrupted.load(Relaxed) {
-            return Err(format!("{}: stopped by a signal", self.trial.peer.name));
-        }
+        self.go_on()?;
         Ok(records)
+    }
+
+    /// Nothing more is measured once a signal has come, and nothing more written.
+    fn go_on(&self) -> Result<(), String> {
+        let name = self.trial.peer.name;
+        if self.context.is_stopping(name) { Err(format!("{name}: stopped by a signal")) } else { Ok(()) }
     }
 
     /// The measured run, as fast as the answers come.
@@ -150,6 +155,7 @@ impl Measured<'_> {
         };
         let found = run::run(options, self.trial.peer.name, staged, &mut progressed);
         let (report, phases) = found.map_err(|error| self.no(&error))?;
+        self.go_on()?;
         if report.answers == 0 && !options.interrupted.load(Relaxed) {
             let why = report.main_cause().map_or(UNFINISHED, ErrorCause::name);
             let words = running.last_words();
@@ -191,7 +197,7 @@ impl Measured<'_> {
 
     /// Lets the load end early when a signal has come or the proxy has ended: there is nothing more to measure.
     fn look(&self, running: &mut Running) {
-        if self.context.interrupted.load(Relaxed) || running.ended().is_some() {
+        if self.context.is_stopping(self.trial.peer.name) || running.ended().is_some() {
             self.options.interrupted.store(true, Relaxed);
         }
     }

@@ -137,6 +137,7 @@ fn context(matches: &ArgMatches, interrupted: &Arc<AtomicBool>) -> Result<(Tempo
         rates: matches.get_many("rate").into_iter().flatten().copied().collect(),
         seed: seed::of(matches),
         interrupted: Arc::clone(interrupted),
+        said: AtomicBool::new(false),
     };
     Ok((folder, context))
 }

@@ -10,6 +10,7 @@ use crate::lab::peers::control_group::{ControlGroup, Limit};
 use crate::lab::peers::process::Running;
 use crate::lab::peers::{Description, Peer, Plan, ready};
 use crate::lab::temporary::Temporary;
+use crate::terminal::{self, Level};
 use foxy_lab::Origin;
 use foxy_lab::load::{LoadOptions, Mode, Stop};
 use foxy_report::Record;
@@ -17,7 +18,7 @@ use foxy_workload::{Model, Objects, Popularity};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
 /// Bytes that a disk has beside the cache before it is full on purpose.
@@ -41,6 +42,19 @@ pub struct Context {
     pub seed: u64,
     /// Set by a signal: begin nothing more.
     pub interrupted: Arc<AtomicBool>,
+    /// Whether it was said that a signal has come.
+    pub said: AtomicBool,
+}
+
+impl Context {
+    /// Whether a signal has come, which is said once: to remove what a proxy kept can take long.
+    pub fn is_stopping(&self, name: &str) -> bool {
+        let stopping = self.interrupted.load(Relaxed);
+        if stopping && !self.said.swap(true, Relaxed) {
+            terminal::report(Level::Info, &format!("stopping: ending {name} and removing what it kept"));
+        }
+        stopping
+    }
 }
 
 /// Which trial.
@@ -88,7 +102,9 @@ pub fn run(trial: &Trial, context: &Context) -> Result<Found, String> {
     let mut running = Running::start(&trial.peer, trial.program, &description, &plan, limit.as_ref())?;
     let options = load_options(trial, context, description.listen);
     let (target, place) = (description.listen, (&description, context.origin.address()));
-    ready::wait_until_ready(&mut running, trial.peer.name, place, &context.interrupted)?;
+    let ready = ready::wait_until_ready(&mut running, trial.peer.name, place, &context.interrupted);
+    context.is_stopping(trial.peer.name);
+    ready?;
     let result = match options {
         Some(options) => {
             let measured = Measured { trial, context, options, cache: description.cache() };

@@ -80,7 +80,7 @@ pub fn measure(
     let mut progress = Progress::new(&trial.label, Some(3 * u64::from(clients) * u64::from(requests)));
     let mut progressed = |begun| {
         progress.update(begun);
-        if context.interrupted.load(Relaxed) || running.ended().is_some() {
+        if context.is_stopping(name) || running.ended().is_some() {
             interrupted.store(true, Relaxed);
         }
     };
