@@ -3,6 +3,7 @@
 
 use crate::lab::mounts::call;
 use crate::terminal::{self, Level};
+use std::fs::DirEntry;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -20,16 +21,10 @@ pub const COMPARE_PREFIX: &str = "foxy-compare-";
 /// there.
 pub fn remove(folder: &Path) {
     for path in left_behind(folder) {
-        let (mounted, image) = (path.join("mounted"), path.join("image"));
-        if image.exists() {
-            detach(&image);
-        }
-        if is_mounted(&mounted) {
-            let _looked_at_below = call(Command::new("umount").arg(&mounted), "umount");
-        }
-        let text = if is_mounted(&mounted) {
+        let text = if let Some(mounted) = disks(&path).find_map(|disk| still_mounted(&disk)) {
             format!(
-                "{}: a run that was killed left a file system mounted there; unmount and remove it",
+                "{}: a run that was killed left a file system mounted there that is in use; end what it left running, then unmount and \
+                 remove it",
                 mounted.display()
             )
         } else {
@@ -42,6 +37,29 @@ pub fn remove(folder: &Path) {
         };
         terminal::report(Level::Warning, &text);
     }
+}
+
+/// A folder itself and those directly in it that may have a file system: the disk of a proxy that a comparison had on one of its own.
+fn disks(folder: &Path) -> impl Iterator<Item = PathBuf> {
+    let inner = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let is_disk = |entry: &DirEntry| {
+        entry.file_name().to_string_lossy().starts_with(PREFIX)
+            && entry.file_type().is_ok_and(|kind| kind.is_dir())
+    };
+    let inner = inner.filter(is_disk).map(|entry| entry.path());
+    std::iter::once(folder.to_path_buf()).chain(inner)
+}
+
+/// Unmounts what is mounted in a folder, and gives where, if that cannot be done.
+fn still_mounted(folder: &Path) -> Option<PathBuf> {
+    let (mounted, image) = (folder.join("mounted"), folder.join("image"));
+    if image.exists() {
+        detach(&image);
+    }
+    if is_mounted(&mounted) {
+        let _looked_at_below = call(Command::new("umount").arg(&mounted), "umount");
+    }
+    is_mounted(&mounted).then_some(mounted)
 }
 
 /// Takes an image from the loop devices that have it: a figure that was killed before it could mount.
@@ -96,6 +114,7 @@ fn is_mounted(path: &Path) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::lab::mounts::{FileSystem, LoopMount};
     use std::os::unix::process::CommandExt;
 
     #[test]
@@ -119,6 +138,22 @@ mod tests {
         for name in kept {
             assert!(base.path().join(name).exists(), "{name}");
         }
+    }
+
+    #[test]
+    fn the_disk_of_a_proxy_of_a_killed_comparison_is_unmounted_unless_it_is_in_use() {
+        let base = tempfile::tempdir().expect("a temporary folder");
+        let folder = base.path().join(format!("{COMPARE_PREFIX}{}-run", u32::MAX));
+        std::fs::create_dir(&folder).expect("made");
+        let Ok(mount) = LoopMount::new(&folder, FileSystem::Ext2, "noatime", 16 << 20) else { return };
+        let file = std::fs::File::create(mount.folder().join("kept")).expect("made");
+        std::mem::forget(mount);
+        remove(base.path());
+        assert!(folder.exists(), "in use");
+        assert_eq!(file.metadata().expect("there").nlink(), 1, "nothing in it was removed");
+        drop(file);
+        remove(base.path());
+        assert!(!folder.exists());
     }
 
     #[test]
