@@ -2,7 +2,7 @@
 
 use foxy_lab::load::{LoadOptions, Mode, Pace, Stop, newest_again, run};
 use foxy_lab::origin::Sent;
-use foxy_lab::{ErrorCause, LoadReport, Origin, OriginOptions};
+use foxy_lab::{ErrorCause, LoadReport, Origin, OriginOptions, Protocol};
 use foxy_workload::{BodyStream, Get, Model, Popularity, Trace, Workload};
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
@@ -148,6 +148,18 @@ fn a_lost_connection_is_named_by_how_it_was_lost() {
     check(b"", true, ErrorCause::Reset);
     check(b"HTTP/1.1 200 OK\r\nContent-Length: 1024\r\n\r\n", false, ErrorCause::Incomplete);
     check(b"HTTP/1.1 200 OK\r\nContent-Le", false, ErrorCause::Incomplete);
+}
+
+#[test]
+fn what_is_not_http_2_as_it_should_be_is_an_error_of_the_protocol() {
+    // Settings, and then an answer on a stream that cannot be.
+    let broken = b"\0\0\0\x04\0\0\0\0\0\0\0\0\x01\x04\0\0\0\x02";
+    for with in [&b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n"[..], broken] {
+        let target = scripted(|_| with.to_vec());
+        let options = LoadOptions { protocol: Protocol::Http2, clients: 1, ..options(target, 2) };
+        let report = run(&options, &mut |_| {}).expect("load runs");
+        assert_eq!((report.errors[ErrorCause::Protocol as usize], report.failed()), (2, 2), "{report:?}");
+    }
 }
 
 #[test]

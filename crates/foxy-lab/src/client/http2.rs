@@ -12,6 +12,7 @@ use foxy_base::WallTime;
 use foxy_workload::Request;
 use foxy_workload::polymix::requests::Manner;
 use h2::client::SendRequest;
+use std::io;
 
 /// What the proxy may send before it is told that more may come, of a stream and of the connection.
 const WINDOW: u32 = 1 << 20;
@@ -50,19 +51,30 @@ pub async fn ask(
         head = head.header("Content-Length", POSTED.len());
     }
     let head = head.body(()).map_err(|_| ErrorCause::Protocol)?;
-    std::future::poll_fn(|context| sender.poll_ready(context)).await.map_err(|_| ErrorCause::Incomplete)?;
-    let (response, mut body) = sender.send_request(head, !posts).map_err(|_| ErrorCause::Incomplete)?;
+    let before = |error| cause(&error, false);
+    std::future::poll_fn(|context| sender.poll_ready(context)).await.map_err(before)?;
+    let (response, mut body) = sender.send_request(head, !posts).map_err(before)?;
     if posts {
-        body.send_data(Bytes::from_static(POSTED.as_bytes()), true).map_err(|_| ErrorCause::Incomplete)?;
+        body.send_data(Bytes::from_static(POSTED.as_bytes()), true).map_err(before)?;
     }
-    let (head, mut body) = response.await.map_err(|_| ErrorCause::Incomplete)?.into_parts();
+    let (head, mut body) = response.await.map_err(before)?.into_parts();
     reading.begin(head.status.as_u16(), |name| head.headers.get(name)?.to_str().ok());
     while let Some(data) = body.data().await {
-        let cause = Unanswered::Failed(ErrorCause::Incomplete);
-        let data = data.map_err(|_| Broken { cause, head: reading.head() })?;
+        let broken = |error| Unanswered::Failed(cause(&error, true));
+        let data = data.map_err(|error| Broken { cause: broken(error), head: reading.head() })?;
         reading.take(&data).map_err(|cause| Broken { cause, head: reading.head() })?;
         // A window that cannot be given back belongs to a stream that has ended.
         let _ = body.flow_control().release_capacity(data.len());
     }
     Ok(reading.finish().ok_or(ErrorCause::Protocol)?)
+}
+
+/// What an exchange failed of whose answer has `begun` or not: bytes that are not HTTP/2 as it should be, or a lost connection.
+fn cause(error: &h2::Error, begun: bool) -> ErrorCause {
+    match error.get_io().map(io::Error::kind) {
+        _ if error.is_library() => ErrorCause::Protocol,
+        Some(io::ErrorKind::ConnectionReset) => ErrorCause::Reset,
+        Some(_) if !begun => ErrorCause::Closed,
+        _ => ErrorCause::Incomplete,
+    }
 }

@@ -1,7 +1,7 @@
 //! Why a load came to nothing, or to less than it should: what is said of it, and what to do about it.
 
 use foxy_lab::load::LoadOptions;
-use foxy_lab::{ErrorCause, LoadReport};
+use foxy_lab::{ErrorCause, LoadReport, Protocol};
 use std::net::TcpStream;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
@@ -77,8 +77,15 @@ pub fn nothing_answered(options: &LoadOptions, cause: Option<ErrorCause>) -> Str
         Some(ErrorCause::Handshake) => {
             "no TLS with what answers; does it speak TLS, and the version that --protocol names within?"
         }
+        Some(ErrorCause::Protocol | ErrorCause::Closed | ErrorCause::Reset | ErrorCause::Incomplete)
+            if options.protocol == Protocol::Http2 =>
+        {
+            "does it speak HTTP/2?"
+        }
         Some(
             ErrorCause::Status
+            | ErrorCause::Incomplete
+            | ErrorCause::Surplus
             | ErrorCause::Length
             | ErrorCause::BodyMismatch
             | ErrorCause::Foreign
@@ -112,6 +119,24 @@ mod tests {
 
     fn failing(answers: u64, cause: ErrorCause, count: u64) -> Option<String> {
         said(answers, |report| (0..count).for_each(|_| report.fail(cause)))
+    }
+
+    #[test]
+    fn what_to_do_depends_on_what_nothing_was_answered_for() {
+        let said = |protocol, cause| {
+            let workload = Workload::find("zipf").expect("one of ours");
+            let mode = Mode::Reverse { host: "origin.test".into() };
+            let options = LoadOptions::new("127.0.0.1:1".parse().expect("an address"), mode, workload);
+            nothing_answered(&LoadOptions { protocol, ..options }, Some(cause))
+        };
+        let http1 = Protocol::Http11 { persistent: true };
+        assert!(said(Protocol::Http2, ErrorCause::Protocol).ends_with("(protocol); does it speak HTTP/2?"));
+        assert!(said(Protocol::Http2, ErrorCause::Closed).ends_with("(closed); does it speak HTTP/2?"));
+        for cause in [ErrorCause::Surplus, ErrorCause::Incomplete, ErrorCause::Protocol] {
+            let text = said(http1, cause);
+            assert!(text.contains("what answers there is not the origin's object"), "{text}");
+        }
+        assert!(said(Protocol::Http2, ErrorCause::Connect).ends_with("is the proxy running there?"));
     }
 
     #[test]
