@@ -226,3 +226,26 @@ fn numbers_that_a_load_or_a_peak_cannot_use_are_refused_in_one_line() {
     let expected = "--first-rate 1000: is above --most-rate 10, what the robots suffice for";
     check(&["peak", "--first-rate", "1000", "--most-rate", "10"], expected);
 }
+
+#[test]
+fn too_few_open_files_are_said_with_how_many_it_takes_and_what_asks_for_them() {
+    let check = |arguments: &[&str], code: i32, expected: &str| {
+        let mut command = std::process::Command::new("sh");
+        command.args(["-c", "ulimit -n 64; exec \"$0\" \"$@\"", env!("CARGO_BIN_EXE_foxy")]);
+        let (ended, _, err) = ended(command.args(arguments));
+        assert_eq!(ended, Some(code), "{err}");
+        assert!(err.contains(expected), "{err}");
+    };
+    let load = ["load", "--proxy", "127.0.0.1:1", "--workload"];
+    let may = "open files, and this process may have 64; ask for less or raise ulimit -n";
+    check(
+        &[&load[..], &["table3"]].concat(),
+        2,
+        &format!("--workload table3: 100 clients: takes up to 268 {may}"),
+    );
+    let given = [&load[..], &["table3", "--clients", "9"]].concat();
+    check(&[&given[..], &["--requests", "1"]].concat(), 2, "--clients 9: takes up to 86 open files");
+    check(&[&load[..], &["zipf"]].concat(), 2, "--clients 64: takes up to 193 open files");
+    let origin = ["origin", "--servers", "100", "--listen", "127.0.0.1:0"];
+    check(&origin, 2, &format!("--servers 100: takes up to 164 {may}"));
+}

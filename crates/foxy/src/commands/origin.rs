@@ -2,12 +2,13 @@
 
 use crate::failure::Failure;
 use crate::lab::arguments::{option, path};
-use crate::lab::names;
+use crate::lab::{descriptors, names};
 use crate::serve::process::raise_open_files;
 use crate::signals;
 use crate::terminal::{self, Level};
 use clap::{ArgMatches, Command, value_parser};
-use foxy_lab::{Origin, OriginOptions};
+use foxy_lab::{ErrorCause, Origin, OriginOptions};
+use std::io;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering::Relaxed;
@@ -60,11 +61,8 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     let servers = *matches.get_one::<u32>("servers").expect("has a default");
     let authority = matches.get_one::<PathBuf>("write-ca");
     let start = if authority.is_some() { Origin::start_tls } else { Origin::start_servers };
-    let origin = start(OriginOptions { listen, threads }, servers).map_err(|error| {
-        Failure::Failed(format!(
-            "origin: {listen} cannot be listened on: {error}; choose another with --listen"
-        ))
-    })?;
+    let origin =
+        start(OriginOptions { listen, threads }, servers).map_err(|error| failed(listen, servers, &error))?;
     let address = origin.address();
     let (scheme, trusting) = match authority.zip(origin.authority()) {
         Some((file, certificate)) => {
@@ -86,6 +84,17 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
         terminal::print(&format!("origin: name server: {}", names::text(server.asked())));
     }
     Ok(())
+}
+
+fn failed(listen: SocketAddr, servers: u32, error: &io::Error) -> Failure {
+    let lacks_files = ErrorCause::of_connect(error) == ErrorCause::NoDescriptor;
+    let refused = descriptors::provide(u64::from(servers), &format!("--servers {servers}"));
+    match refused {
+        Err(refusal) if lacks_files => refusal,
+        _ => Failure::Failed(format!(
+            "origin: {listen} cannot be listened on: {error}; choose another with --listen"
+        )),
+    }
 }
 
 /// Until a signal; says once when clients have to wait for want of open files.

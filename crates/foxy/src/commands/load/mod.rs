@@ -97,12 +97,17 @@ const REACHED: f64 = 0.95;
 pub fn provide_descriptors(matches: &ArgMatches, workload: &Workload) -> Result<(), Failure> {
     let sides = if matches.contains_id("origin") { 1 } else { 2 };
     let servers = if sides == 1 { 0 } else { u64::from(workload.model.servers()) };
-    let clients = matches.try_get_one::<u32>("clients").ok().flatten().copied().unwrap_or(64);
-    let (connections, what) = match &workload.model {
-        Model::Objects(_) | Model::Table3(_) | Model::Trace(_) => {
+    let given = matches.try_get_one::<u32>("clients").ok().flatten().copied();
+    let (connections, what) = match (&workload.model, given) {
+        (Model::Table3(knobs), None) => {
+            let clients = u64::from(knobs.clients);
+            (clients, format!("--workload {}: {clients} clients", workload.name))
+        }
+        (Model::Objects(_) | Model::Table3(_) | Model::Trace(_), given) => {
+            let clients = given.unwrap_or(64);
             (u64::from(clients), format!("--clients {clients}"))
         }
-        Model::PolyMix4(knobs) => {
+        (Model::PolyMix4(knobs), _) => {
             let robots = u64::from(knobs.robots());
             (robots * ROBOT_CONNECTIONS as u64, format!("--workload {}: {robots} robots", workload.name))
         }
