@@ -221,18 +221,6 @@ impl LoadReport {
         }
     }
 
-    /// Share of the answers to plain GETs that were hits; 0 without answers, and none where nobody knows.
-    #[must_use]
-    pub fn hit_ratio(&self) -> Option<f64> {
-        self.knows_hits().then(|| share(self.hits, self.plain.requests))
-    }
-
-    /// Whether most answers say whose they are, without which nobody knows whether they are hits.
-    #[must_use]
-    pub const fn knows_hits(&self) -> bool {
-        self.unnumbered <= self.answers / 2
-    }
-
     /// Why the generator, not the proxy, was the limit of this run, if it was.
     #[must_use]
     pub fn limited_by_generator(&self) -> Option<String> {

@@ -88,6 +88,18 @@ impl LoadReport {
         records
     }
 
+    /// Share of the answers to plain GETs that were hits; 0 without answers, and none where nobody knows.
+    #[must_use]
+    pub fn hit_ratio(&self) -> Option<f64> {
+        self.knows_hits().then(|| share(self.hits, self.plain.requests))
+    }
+
+    /// Whether most answers say whose they are, without which nobody knows whether they are hits.
+    #[must_use]
+    pub const fn knows_hits(&self) -> bool {
+        self.unnumbered <= self.answers / 2
+    }
+
     /// All requests: answered, broken off on purpose, and failed.
     #[must_use]
     pub fn asked(&self) -> u64 {

@@ -4,10 +4,21 @@ use foxy_base::{Instant, clock};
 use std::io::{IsTerminal, Write};
 use std::time::Duration;
 
+/// What is known of the end.
+#[derive(Clone, Copy)]
+enum End {
+    /// Nothing.
+    Open,
+    /// So much is to be done.
+    Count(u64),
+    /// It comes after this time.
+    After(Duration),
+}
+
 /// A line that says how far something is.
 pub struct Progress {
     label: String,
-    total: Option<u64>,
+    end: End,
     started: Instant,
     drawn: Instant,
     shown: bool,
@@ -16,14 +27,23 @@ pub struct Progress {
 impl Progress {
     /// A line that starts with `label`; with a `total` it estimates the time left.
     pub fn new(label: &str, total: Option<u64>) -> Self {
+        Self::begun(label, total.map_or(End::Open, End::Count))
+    }
+
+    /// A line about something that takes this time, whatever is done until then.
+    pub fn lasting(label: &str, time: Duration) -> Self {
+        Self::begun(label, End::After(time))
+    }
+
+    fn begun(label: &str, end: End) -> Self {
         let now = clock::monotonic();
         let shown = std::io::stderr().is_terminal();
-        Self { label: label.into(), total, started: now, drawn: now, shown }
+        Self { label: label.into(), end, started: now, drawn: now, shown }
     }
 
     /// Says how much is done, of how much in all.
     pub fn update_of(&mut self, done: u64, total: u64) {
-        self.total = Some(total);
+        self.end = End::Count(total);
         self.update(done);
     }
 
@@ -32,7 +52,7 @@ impl Progress {
         let now = clock::monotonic();
         if self.shown && now.since(self.drawn) >= Duration::from_millis(250) {
             self.drawn = now;
-            let line = line(&self.label, done, self.total, now.since(self.started));
+            let line = line(&self.label, done, self.end, now.since(self.started));
             let mut out = std::io::stderr().lock();
             // A terminal that went away has no reader to tell.
             let _ = write!(out, "\r\x1b[K{line}").and_then(|()| out.flush());
@@ -49,15 +69,20 @@ impl Drop for Progress {
 }
 
 #[expect(clippy::cast_precision_loss, reason = "shown with one digit")]
-fn line(label: &str, done: u64, total: Option<u64>, elapsed: Duration) -> String {
+fn line(label: &str, done: u64, end: End, elapsed: Duration) -> String {
     let rate = done as f64 / elapsed.as_secs_f64().max(0.001);
-    match total {
-        Some(total) if done < total && rate > 0.0 => {
+    match end {
+        End::Count(total) if done < total && rate > 0.0 => {
             let share = done as f64 * 100.0 / total as f64;
             let left = (total - done) as f64 / rate;
             format!("{label}: {share:.0} % of {total}, {rate:.0}/s, {left:.0} s left")
         }
-        _ => format!("{label}: {done}, {rate:.0}/s"),
+        End::After(time) if elapsed < time => {
+            let left = (time - elapsed).as_secs_f64().ceil();
+            format!("{label}: {done}, {rate:.0}/s, {left:.0} s left")
+        }
+        End::After(_) => format!("{label}: {done}, {rate:.0}/s, waiting for the last answers"),
+        End::Count(_) | End::Open => format!("{label}: {done}, {rate:.0}/s"),
     }
 }
 
@@ -68,9 +93,18 @@ mod tests {
     #[test]
     fn a_known_total_gives_an_estimate() {
         assert_eq!(
-            line("warm-up", 250, Some(1000), Duration::from_secs(1)),
+            line("warm-up", 250, End::Count(1000), Duration::from_secs(1)),
             "warm-up: 25 % of 1000, 250/s, 3 s left"
         );
-        assert_eq!(line("load", 250, None, Duration::from_secs(1)), "load: 250, 250/s");
+        assert_eq!(line("load", 250, End::Open, Duration::from_secs(1)), "load: 250, 250/s");
+    }
+
+    #[test]
+    fn of_what_takes_a_known_time_the_time_left_is_said() {
+        let at = |milliseconds| {
+            line("load", 500, End::After(Duration::from_secs(10)), Duration::from_millis(milliseconds))
+        };
+        assert_eq!(at(2500), "load: 500, 200/s, 8 s left");
+        assert_eq!(at(10_000), "load: 500, 50/s, waiting for the last answers");
     }
 }

@@ -2,9 +2,10 @@
 //! them. How requests are sent stands in `foxy_lab::load` and `foxy_lab::robots`.
 
 use super::fault::Staged;
+use super::progress::Progress;
 use foxy_base::clock;
 use foxy_lab::LoadReport;
-use foxy_lab::load::{self, LoadOptions};
+use foxy_lab::load::{self, LoadOptions, Stop};
 use foxy_lab::robots::{self, Robots};
 use foxy_lab::schedule::Schedule;
 use foxy_report::{Measurable, Measure, Record, RequestClass};
@@ -18,6 +19,17 @@ pub fn measurable(model: &Model, subject: &str) -> Measurable {
     let Model::PolyMix4(knobs) = model else { return all };
     let schedule = Schedule::new(knobs);
     all.and(&["{phase}_hit_ratio", "{phase}_latency_mean_us"]).choosing("phase", schedule.names())
+}
+
+/// The line that says how far it is.
+pub fn progress(label: &str, options: &LoadOptions) -> Progress {
+    match (&options.workload.model, options.stop) {
+        (Model::PolyMix4(_), _) => Progress::new(label, None),
+        (model, Stop::Requests(count)) => {
+            Progress::new(label, Some(count.min(model.requests().unwrap_or(u64::MAX))))
+        }
+        (_, Stop::After(time)) => Progress::lasting(label, time),
+    }
 }
 
 /// Runs it; gives what was counted, and records of each phase of a workload that has phases. `staged` comes and goes meanwhile;

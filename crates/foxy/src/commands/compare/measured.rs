@@ -145,7 +145,7 @@ impl Measured<'_> {
             Stop::Requests(count) => Some(count),
             Stop::After(_) => None,
         };
-        let mut progress = Progress::new(&format!("{}{label}", self.trial.label), total);
+        let mut progress = run::progress(&format!("{}{label}", self.trial.label), options);
         let mut curve = Curve::new(total);
         let before = running.usage().ok_or_else(ended)?;
         let mut progressed = |done| {

@@ -197,16 +197,7 @@ fn measure(
     subject: &str,
     staged: Option<&Staged<'_>>,
 ) -> Result<(LoadReport, Vec<Record>), Failure> {
-    let most = options.workload.model.requests().unwrap_or(u64::MAX);
-    let total = match (options.stop, options.pace) {
-        (Stop::Requests(count), _) => Some(count.min(most)),
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "an estimate to show")]
-        (Stop::After(time), Pace::Open { rate } | Pace::Random { rate }) => {
-            Some((rate * time.as_secs_f64()) as u64)
-        }
-        (Stop::After(_), Pace::Closed | Pace::Recorded { .. }) => None,
-    };
-    let mut progress = Progress::new(label, total);
+    let mut progress = run::progress(label, options);
     run::run(options, subject, staged, &mut |done| progress.update(done)).map_err(failed)
 }
 
