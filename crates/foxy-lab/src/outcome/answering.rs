@@ -48,6 +48,15 @@ impl LoadReport {
         self.errors[ErrorCause::NotSent as usize]
     }
 
+    /// What most of those failed of that were sent; where none was, that they were not.
+    #[must_use]
+    pub fn main_cause_of_sent(&self) -> Option<ErrorCause> {
+        let mut sent = self.errors;
+        sent[ErrorCause::NotSent as usize] = 0;
+        let causes = ErrorCause::ALL.into_iter().filter(|&cause| sent[cause as usize] > 0);
+        causes.max_by_key(|&cause| sent[cause as usize]).or_else(|| self.main_cause())
+    }
+
     /// Whole answers with other bytes than the object's.
     #[must_use]
     pub fn wrong_answers(&self) -> u64 {
@@ -90,6 +99,16 @@ mod tests {
         assert_eq!(seen.silent_since(None), Some(seconds(2)));
         seen.take(seconds(5), seconds(6), true);
         assert_eq!(seen.silent_since(Some(seconds(10))), None);
+    }
+
+    #[test]
+    fn what_was_not_sent_is_no_cause_of_what_was() {
+        let mut report = LoadReport::default();
+        assert_eq!(report.main_cause_of_sent(), None);
+        (0..2).for_each(|_| report.fail(ErrorCause::NotSent));
+        assert_eq!(report.main_cause_of_sent(), Some(ErrorCause::NotSent));
+        report.fail(ErrorCause::Timeout);
+        assert_eq!(report.main_cause_of_sent(), Some(ErrorCause::Timeout));
     }
 
     #[test]

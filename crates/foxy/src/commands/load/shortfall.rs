@@ -35,7 +35,7 @@ pub fn failure(options: &LoadOptions, report: &LoadReport) -> Option<String> {
         return Some(STOPPED.into());
     }
     if report.answers == 0 {
-        return Some(nothing_answered(options, report.main_cause()));
+        return Some(nothing_answered(options, report.main_cause_of_sent()));
     }
     let trouble = trouble(options, report)?;
     let look = TcpStream::connect_timeout(&options.target, PATIENCE);

@@ -62,7 +62,7 @@ pub fn write(
     page::write(matches, || page_of_traces(&setup, subject, search, finder, &found))?;
     records::write(matches, setup, found, complete)?;
     if report.answers == 0 {
-        let text = load::nothing_answered(options, report.main_cause());
+        let text = load::nothing_answered(options, report.main_cause_of_sent());
         return Err(Failure::Failed(format!("peak: {text}")));
     }
     if complete {
