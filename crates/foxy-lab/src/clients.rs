@@ -169,6 +169,9 @@ pub fn run(options: &LoadOptions, progress: &mut dyn FnMut(u64)) -> io::Result<L
             handle.join().map_err(|_| io::Error::other("a load thread panicked; its counts are lost"))?;
         report.merge(&part?);
     }
+    if let Stop::After(time) = options.stop {
+        report.elapsed = report.elapsed.min(time.max(report.answering.last_right()));
+    }
     Ok(report)
 }
 

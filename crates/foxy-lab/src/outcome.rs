@@ -79,7 +79,7 @@ pub struct LoadReport {
     pub errors: [u64; ErrorCause::ALL.len()],
     /// From the intended start of each answered request to the end of its answer.
     pub latencies: Latencies,
-    /// From the first request's start to the last one's end.
+    /// From the first request's start to the last one's end; where a run ends after a time, only until the last right answer behind it.
     pub elapsed: Duration,
     /// From the first request's start to the last one's, where requests begin whether or not answers come.
     pub sending: Option<Duration>,

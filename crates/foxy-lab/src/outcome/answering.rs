@@ -32,6 +32,11 @@ impl Answering {
         self.failed = self.failed.max(other.failed);
     }
 
+    /// When the last right answer was whole.
+    pub(crate) const fn last_right(self) -> Duration {
+        self.right
+    }
+
     /// Since when nothing was answered rightly, if that is at least the last half of the run and a second, and it was asked. The run
     /// was to end after `time`, or else with its last request.
     pub(crate) fn silent_since(self, time: Option<Duration>) -> Option<Duration> {
