@@ -5,6 +5,7 @@
 use bytes::Bytes;
 use foxy_base::{Instant, Random};
 use foxy_device::{Device, Memory, Null};
+use foxy_store::contract::Scheme;
 use foxy_store::{
     Answer, Key, Observer, PlacementHint, Record, SchemeName, StepDriver, StoreSettings, StoreStatus,
 };
@@ -32,6 +33,14 @@ impl<D: Device> Store<D> {
     pub fn with(settings: &StoreSettings, device: D) -> Result<Self, StoreStatus> {
         let observer = Observer::default();
         let scheme = SchemeName::Webcosm.make(settings, observer.clone());
+        Self::of(scheme, device, observer)
+    }
+
+    /// Opens a store of that scheme, and waits until it serves.
+    ///
+    /// # Errors
+    /// When it does not.
+    pub fn of(scheme: Box<dyn Scheme + Send>, device: D, observer: Observer) -> Result<Self, StoreStatus> {
         let mut driver = StepDriver::start(scheme, device, observer.clone(), Instant::ZERO);
         driver.run_until_idle();
         match observer.status.get() {

@@ -6,3 +6,4 @@ pub mod misses;
 pub mod production;
 pub mod raw;
 pub mod restart;
+pub mod steps;

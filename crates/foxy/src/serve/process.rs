@@ -4,6 +4,7 @@
 use super::exposition::{Exposition, FamilyKind};
 use crate::process_table::Process;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use rustix::time::{ClockId, clock_gettime};
 use std::ffi::OsStr;
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::ffi::OsStrExt;
@@ -66,6 +67,12 @@ pub fn resident_bytes() -> u64 {
 /// CPU time that this process has spent; zero where the system does not say.
 pub fn own_cpu_time() -> Duration {
     Process::own().map_or(Duration::ZERO, |own| own.processor_time())
+}
+
+/// CPU time that this thread has spent.
+pub fn thread_cpu_time() -> Duration {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    Duration::try_from(time).unwrap_or_default()
 }
 
 #[cfg(test)]

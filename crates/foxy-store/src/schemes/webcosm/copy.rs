@@ -117,10 +117,9 @@ const fn bytes_of(extent: Extent) -> u64 {
 impl Webcosm {
     /// Begins to carry over those records of a segment that are worth it: those with the most uses for their size, as far
     /// as what may be written goes.
-    pub(super) fn begin_copies(&mut self, slot: u32, records: &[Listed]) {
+    pub(super) fn begin_copies(&mut self, mut worth: Vec<(u64, Known)>) {
         let segment = i64::try_from(self.geometry.segment_bytes()).expect("segments are small");
         self.copies.grant(segment);
-        let mut worth: Vec<_> = records.iter().filter_map(|listed| self.worth(slot, listed)).collect();
         worth.sort_unstable_by_key(|&(worth, known)| (std::cmp::Reverse(worth), known.place));
         let mut pages = BTreeSet::new();
         for (_, known) in worth {
@@ -135,7 +134,7 @@ impl Webcosm {
     }
 
     /// What the index knows of a record, and how many uses it has for a mebibyte, if it is worth carrying over.
-    fn worth(&self, slot: u32, listed: &Listed) -> Option<(u64, Known)> {
+    pub(super) fn worth(&self, slot: u32, listed: &Listed) -> Option<(u64, Known)> {
         let place = self.geometry.place(slot, u64::from(listed.step) * 64);
         let known = self.index.get(listed.tag).filter(|known| known.place == place)?;
         self.uses_left(known)?;

@@ -76,10 +76,10 @@ impl Webcosm {
         }
         let hurry = self.phase == Phase::Rebuilding || self.is_crowded();
         self.logs.iter().any(|log| {
-            let ready = log.ready.len();
+            let ready = log.waiting();
             let full = log.next - log.tail >= log.segments();
             synced && log.behind() >= log.together()
-                || ready >= log.together() as usize
+                || ready >= log.together()
                 || ready > 0 && (full || hurry)
         })
     }

@@ -226,15 +226,24 @@ impl Index {
         is_that
     }
 
-    /// Forgets every record that begins in a range of places. It looks at all entries.
-    pub fn remove_range(&mut self, places: &std::ops::Range<u64>) -> u64 {
-        let before = self.len;
-        for partition in 0..self.partitions.len() {
+    /// Forgets every record that begins in a range of places, from a partition on, and looks at so many entries or somewhat more:
+    /// the partition to go on from, if there is more.
+    pub fn remove_range(
+        &mut self,
+        places: &std::ops::Range<u64>,
+        from: usize,
+        most: &mut usize,
+    ) -> Option<usize> {
+        for partition in from..self.partitions.len() {
+            if *most == 0 {
+                return Some(partition);
+            }
+            *most = most.saturating_sub(self.partitions[partition].len() + 1);
             self.change(partition, |words, pool| {
                 words.retain(pool, |word| !places.contains(&Known::unpack(word).place));
             });
         }
-        before - self.len
+        None
     }
 
     fn change(&mut self, partition: usize, change: impl FnOnce(&mut Words, &mut Pool)) {

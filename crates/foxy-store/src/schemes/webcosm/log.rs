@@ -24,7 +24,10 @@ pub struct Log {
     pub seals: Seals,
     /// What waits to be written.
     pub stage: Stage,
-    /// The oldest segments, which only wait for the journal to be given up.
+    /// What the journal says durably: segments before this one are given up. Where it is beyond the tail, their records are leaving
+    /// the index.
+    pub given_up: Sequence,
+    /// The oldest segments, which only wait for the journal to be given up, or for their records to leave.
     pub ready: VecDeque<Gone>,
 }
 
@@ -40,6 +43,7 @@ impl Log {
             next: 0,
             open: None,
             seals: Seals::default(),
+            given_up: 0,
             stage: Stage::default(),
             ready: VecDeque::new(),
         };
@@ -77,6 +81,18 @@ impl Log {
     #[must_use]
     pub fn next_tail(&self) -> Sequence {
         self.tail + u32::try_from(self.ready.len()).expect("there are fewer segments")
+    }
+
+    /// Segments that are given up and whose records are not all gone from the index.
+    #[must_use]
+    pub const fn leaving(&self) -> u32 {
+        self.given_up.saturating_sub(self.tail)
+    }
+
+    /// Segments that wait for the journal.
+    #[must_use]
+    pub fn waiting(&self) -> u32 {
+        self.next_tail() - self.tail - self.leaving()
     }
 
     /// Whether there is a segment to write to.

@@ -222,6 +222,7 @@ impl Webcosm {
             self.pump_uses(now, out);
         }
         if self.phase == Phase::Closing {
+            self.pump_leaving(usize::MAX);
             self.progress_close(out);
         }
         self.show();
@@ -261,6 +262,9 @@ impl Scheme for Webcosm {
         if !self.phase.serves() {
             return None;
         }
+        if self.has_more_to_reclaim() {
+            return Some(Instant::ZERO);
+        }
         let writable = self.logs.iter().filter(|log| log.has_room() && self.flying.has_room());
         let flush = writable
             .filter_map(|log| log.stage.oldest())
@@ -273,6 +277,9 @@ impl Scheme for Webcosm {
     fn on_deadline(&mut self, now: Instant, out: &mut Outbox) {
         if self.phase.learns() {
             self.pump_rebuild(rebuild::LEARNED_AT_ONCE, now, out);
+        }
+        if self.phase.serves() {
+            self.reclaim_more();
         }
         self.after_event(now, out);
     }

@@ -3,28 +3,43 @@
 
 use super::Webcosm;
 use super::geometry::{LogName, Segment, Sequence};
-use super::index::Tag;
+use super::index::{Known, Tag};
 use super::log::Log;
 use super::state::Phase;
 use super::summaries::Purpose;
-use super::summary::Summary;
+use super::summary::{Listed, Summary};
 use crate::contract::Outbox;
+
+/// Records that are looked at, or leave the index, at once, so that requests are answered in between: a millisecond or a few where
+/// records are small.
+const AT_ONCE: usize = 512;
 
 /// What is known of a segment's records.
 #[derive(Debug)]
 pub enum Gone {
     /// These, where they were.
     Listed(Vec<(Tag, u64)>),
-    /// Nothing: the whole index must be looked through.
-    Unknown,
+    /// Nothing: the whole index must be looked through, from that partition on.
+    Unknown(usize),
     /// That there are none in the index.
     Nothing,
+}
+
+/// A segment whose records are looked at, for those that are worth carrying over.
+#[derive(Debug)]
+struct Weighing {
+    segment: Segment,
+    records: Vec<Listed>,
+    /// How many of them were looked at.
+    done: usize,
+    worth: Vec<(u64, Known)>,
 }
 
 /// The segment on its way out.
 #[derive(Debug, Default)]
 pub struct Reclaim {
     reading: bool,
+    weighing: Option<Weighing>,
     copying: Option<(LogName, Gone)>,
 }
 
@@ -59,7 +74,7 @@ impl Webcosm {
     }
 
     const fn is_reclaiming(&self) -> bool {
-        self.reclaim.reading || self.reclaim.copying.is_some()
+        self.reclaim.reading || self.reclaim.weighing.is_some() || self.reclaim.copying.is_some()
     }
 
     /// Whether clean segments are few, or the index is full and this log is the longer one.
@@ -95,35 +110,80 @@ impl Webcosm {
     pub(super) fn reclaim_records(&mut self, segment: Segment, summary: Option<Summary>) {
         self.reclaim.reading = false;
         let Some(Summary { records, .. }) = summary else {
-            return self.log_mut(segment.log).ready.push_back(Gone::Unknown);
+            return self.log_mut(segment.log).ready.push_back(Gone::Unknown(0));
         };
-        let slot = self.geometry.slot(segment);
-        if self.phase == Phase::Serving {
-            self.begin_copies(slot, &records);
-        }
-        let places =
-            records.iter().map(|listed| (listed.tag, self.geometry.place(slot, u64::from(listed.step) * 64)));
-        self.reclaim.copying = Some((segment.log, Gone::Listed(places.collect())));
+        let done = if self.phase == Phase::Serving { 0 } else { records.len() };
+        self.reclaim.weighing = Some(Weighing { segment, records, done, worth: Vec::new() });
+        self.weigh(0);
     }
 
-    /// The journal says durably that a log's segments before `tail` are gone.
+    /// Looks at so many of the records of the segment on its way out; once all are, those that are worth it are carried over.
+    fn weigh(&mut self, most: usize) {
+        let Some(mut weighing) = self.reclaim.weighing.take() else { return };
+        let slot = self.geometry.slot(weighing.segment);
+        let end = weighing.records.len().min(weighing.done + most);
+        let some = &weighing.records[weighing.done..end];
+        weighing.worth.extend(some.iter().filter_map(|listed| self.worth(slot, listed)));
+        weighing.done = end;
+        if end < weighing.records.len() {
+            self.reclaim.weighing = Some(weighing);
+            return;
+        }
+        self.begin_copies(weighing.worth);
+        let place = |listed: &Listed| (listed.tag, self.geometry.place(slot, u64::from(listed.step) * 64));
+        let gone = Gone::Listed(weighing.records.iter().map(place).collect());
+        self.reclaim.copying = Some((weighing.segment.log, gone));
+    }
+
+    /// Whether there is more to do for what is given up that needs nothing but this thread.
+    pub(super) fn has_more_to_reclaim(&self) -> bool {
+        self.reclaim.weighing.is_some() || self.logs.iter().any(|log| log.leaving() > 0)
+    }
+
+    /// Does a part of that.
+    pub(super) fn reclaim_more(&mut self) {
+        self.weigh(AT_ONCE);
+        self.pump_leaving(AT_ONCE);
+    }
+
+    /// The journal says durably that a log's segments before `tail` are gone. Their records leave the index from now on.
     pub(super) fn give_up_to(&mut self, name: LogName, tail: Sequence) {
+        self.log_mut(name).given_up = tail;
+    }
+
+    /// Has so many records of what is given up leave the index. Only a segment all of whose records have left makes room.
+    pub(super) fn pump_leaving(&mut self, mut budget: usize) {
         let before = self.index.len();
-        while self.logs[name as usize].tail < tail {
-            let log = self.log_mut(name);
-            let (gone, segment) = (log.ready.pop_front(), log.segment(log.tail));
-            log.tail += 1;
-            let slot = self.geometry.slot(segment);
-            match gone.expect("the journal was told of as many") {
-                Gone::Listed(records) => self.forget_places(name, records),
-                Gone::Unknown => {
-                    let places = self.geometry.place(slot, 0)..self.geometry.place(slot + 1, 0);
-                    self.index.remove_range(&places);
+        for name in LogName::ALL {
+            while budget > 0 && self.logs[name as usize].leaving() > 0 {
+                let log = self.log_mut(name);
+                let (gone, segment) = (log.ready.pop_front(), log.segment(log.tail));
+                let gone = gone.expect("the journal was told of as many");
+                match self.leave(segment, gone, &mut budget) {
+                    Some(rest) => self.log_mut(name).ready.push_front(rest),
+                    None => self.log_mut(name).tail += 1,
                 }
-                Gone::Nothing => {}
             }
         }
         self.observer.statistics.evicted.add(before - self.index.len());
+    }
+
+    /// Has records of a segment leave the index, as far as the budget goes; what is left of them.
+    fn leave(&mut self, segment: Segment, gone: Gone, budget: &mut usize) -> Option<Gone> {
+        match gone {
+            Gone::Listed(mut records) => {
+                let leaving = records.split_off(records.len().saturating_sub(*budget));
+                *budget -= leaving.len();
+                self.forget_places(segment.log, leaving);
+                (!records.is_empty()).then_some(Gone::Listed(records))
+            }
+            Gone::Unknown(from) => {
+                let slot = self.geometry.slot(segment);
+                let places = self.geometry.place(slot, 0)..self.geometry.place(slot + 1, 0);
+                self.index.remove_range(&places, from, budget).map(Gone::Unknown)
+            }
+            Gone::Nothing => None,
+        }
     }
 
     fn forget_places(&mut self, log: LogName, records: Vec<(Tag, u64)>) {

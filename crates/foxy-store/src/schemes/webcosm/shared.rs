@@ -117,8 +117,8 @@ impl SharedIndex {
     }
 
     /// As [`Index::remove_range`].
-    pub fn remove_range(&self, places: &Range<u64>) -> u64 {
-        self.lock().index.remove_range(places)
+    pub fn remove_range(&self, places: &Range<u64>, from: usize, most: &mut usize) -> Option<usize> {
+        self.lock().index.remove_range(places, from, most)
     }
 
     fn lock(&self) -> MutexGuard<'_, Content> {
@@ -128,7 +128,7 @@ impl SharedIndex {
 
 impl Lookup for LookedAt {
     fn is_absent(&self, key: Key) -> bool {
-        // Held for longer than a moment while the index is swept as a whole; nobody waits for that.
+        // Nobody waits while the index changes.
         let content = match self.0.try_lock() {
             Ok(content) => content,
             Err(TryLockError::Poisoned(_) | TryLockError::WouldBlock) => return false,

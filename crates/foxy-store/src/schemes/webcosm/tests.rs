@@ -4,6 +4,7 @@ mod block_device;
 mod held;
 mod restart;
 mod slots;
+mod steps;
 
 use crate::contract::{Answer, RefusedReason};
 use crate::schemes::SchemeName;

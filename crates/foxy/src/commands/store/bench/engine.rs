@@ -9,13 +9,14 @@ use crate::lab::{records, seed};
 use crate::serve::process;
 use crate::terminal;
 use clap::{ArgMatches, Command};
-use foxy_lab::store_bench::engine;
+use foxy_lab::store_bench::{engine, steps};
 use foxy_report::{Measure, Record, Table};
 use foxy_store::StoreStatus;
 
 const ABOUT: &str = "\
 Runs the default engine in one thread. Memory and processor time come from a fill of a device that keeps nothing; bytes \
-written from a store in memory that is turned over three times; reads from gets of every small record; the time of a start \
+written from a store in memory that is turned over three times; reads from gets of every small record; the longest step, for \
+which others wait, from a store in memory that is turned over twice and read; the time of a start \
 from stores in a folder, filled and then left as a killed process leaves them, in the page cache: one full of records, and one of a \
 tebibyte of which most is holes. Tails of reads under writes need a quiet machine and are not measured here.";
 
@@ -74,6 +75,7 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     let mut rows = memory_and_time(scale).map_err(refused)?;
     rows.extend(writes(scale, seed).map_err(refused)?);
     rows.extend(small_records(scale, seed).map_err(refused)?);
+    rows.extend(stalls(scale, seed).map_err(refused)?);
     rows.extend(restart::rows(matches, scale, seed)?);
     finish(matches, rows)
 }
@@ -138,6 +140,28 @@ fn writes(scale: u32, seed: u64) -> Result<Vec<Row>, StoreStatus> {
             "bytes",
             Bar::AtMost(most),
             format!("{name}, three turns, {} records", filled.records),
+        ));
+    }
+    Ok(rows)
+}
+
+/// How long others wait for the engine's thread at most.
+fn stalls(scale: u32, seed: u64) -> Result<Vec<Row>, StoreStatus> {
+    let size = (1 << 30) >> scale;
+    let mut rows = Vec::new();
+    let web: &dyn Fn(&mut foxy_base::Random) -> usize = &engine::web_length;
+    for (name, length) in [("web size mix", web), ("250 bytes each", &|_| 250)] {
+        let mut progress = Progress::new("stalls", Some(2 * size));
+        let found = steps::run(size, 2, seed, length, process::thread_cpu_time, &mut |done| {
+            progress.update(done);
+        })?;
+        drop(progress);
+        rows.push(Row::new(
+            "longest_step_ms",
+            found.longest.as_secs_f64() * 1e3,
+            "ms",
+            Bar::AtMost(10.0),
+            format!("{name}, two turns, {} records; processor time of {} steps", found.records, found.count),
         ));
     }
     Ok(rows)

@@ -1,0 +1,126 @@
+//! How long the default engine keeps its thread at one thing: every call of the scheme is timed while a store is turned over and
+//! read. Who asks meanwhile waits no longer than that, besides for the disk. The caller gives the clock.
+
+use super::engine::{Store, record};
+use foxy_base::{Instant, Random};
+use foxy_device::{IoDone, Memory};
+use foxy_store::contract::{Lookup, Outbox, Scheme, StoreRequest};
+use foxy_store::{Observer, SchemeName, StoreSettings, StoreStatus};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+/// Of so many puts, one is followed by a get of one that was put before.
+const PUTS_A_GET: u64 = 4;
+
+/// Says how much time this thread has used.
+pub type Clock = fn() -> Duration;
+
+/// What the calls of a scheme took.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Steps {
+    /// Calls.
+    pub count: u64,
+    /// The longest of them.
+    pub longest: Duration,
+    /// Records that were put.
+    pub records: u64,
+}
+
+struct Timed {
+    scheme: Box<dyn Scheme + Send>,
+    clock: Clock,
+    steps: Arc<Mutex<Steps>>,
+}
+
+impl Timed {
+    fn time(&mut self, call: impl FnOnce(&mut dyn Scheme)) {
+        let begun = (self.clock)();
+        call(&mut *self.scheme);
+        let took = (self.clock)().saturating_sub(begun);
+        let mut steps = self.steps.lock().unwrap_or_else(PoisonError::into_inner);
+        steps.count += 1;
+        steps.longest = steps.longest.max(took);
+    }
+}
+
+impl Scheme for Timed {
+    fn start(&mut self, now: Instant, out: &mut Outbox) {
+        self.scheme.start(now, out);
+    }
+
+    fn on_request(&mut self, request: StoreRequest, now: Instant, out: &mut Outbox) {
+        self.time(|scheme| scheme.on_request(request, now, out));
+    }
+
+    fn on_io_done(&mut self, done: IoDone, now: Instant, out: &mut Outbox) {
+        self.time(|scheme| scheme.on_io_done(done, now, out));
+    }
+
+    fn deadline(&self) -> Option<Instant> {
+        self.scheme.deadline()
+    }
+
+    fn on_deadline(&mut self, now: Instant, out: &mut Outbox) {
+        self.time(|scheme| scheme.on_deadline(now, out));
+    }
+
+    fn lookup(&self) -> Option<Arc<dyn Lookup>> {
+        self.scheme.lookup()
+    }
+}
+
+/// Turns a store in memory over that many times with new records of those lengths, reads some of them, and times every call.
+///
+/// # Errors
+/// The status of a store that does not serve.
+pub fn run(
+    size: u64,
+    turns: u64,
+    seed: u64,
+    length: &dyn Fn(&mut Random) -> usize,
+    clock: Clock,
+    progress: &mut dyn FnMut(u64),
+) -> Result<Steps, StoreStatus> {
+    let observer = Observer::default();
+    let settings = StoreSettings { seed, record_limit: u32::MAX, ..StoreSettings::with_size(size) };
+    let steps = Arc::new(Mutex::new(Steps::default()));
+    let scheme = SchemeName::Webcosm.make(&settings, observer.clone());
+    let timed = Timed { scheme, clock, steps: Arc::clone(&steps) };
+    let mut store = Store::of(Box::new(timed), Memory::default(), observer)?;
+    let (mut random, mut records, mut admitted) = (Random::new(seed), 0, 0);
+    while admitted < turns * size {
+        let content = record(records, length(&mut random));
+        store.put(records, &content);
+        admitted += content.len() as u64;
+        records += 1;
+        if records.is_multiple_of(PUTS_A_GET) {
+            store.length(random.below(records));
+        }
+        progress(admitted);
+    }
+    store.flush();
+    let counted = *steps.lock().unwrap_or_else(PoisonError::into_inner);
+    Ok(Steps { records, ..counted })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cell::Cell;
+
+    thread_local! {
+        static TIME: Cell<Duration> = const { Cell::new(Duration::ZERO) };
+    }
+
+    /// A clock of which every reading is a millisecond after the last.
+    fn ticking() -> Duration {
+        TIME.with(|time| time.replace(time.get() + Duration::from_millis(1)))
+    }
+
+    #[test]
+    fn every_call_of_a_store_that_is_turned_over_is_timed() {
+        let steps = run(16 << 20, 2, 1, &|_| 4_000, ticking, &mut |_| {}).expect("it serves");
+        assert!(steps.count > steps.records && steps.records > 8_000, "{steps:?}");
+        assert_eq!(steps.longest, Duration::from_millis(1));
+    }
+}
