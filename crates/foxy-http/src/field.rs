@@ -1,7 +1,7 @@
 //! One line of a header list: where it lies in the list's text. The text is the list's.
 
 /// Where a header line's name and value lie in the text.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Field {
     pub(crate) tag: u32,
     pub(crate) name_start: u32,

@@ -25,6 +25,7 @@ pub mod encode;
 mod error;
 mod field;
 pub mod framing;
+mod head_text;
 mod headers;
 pub mod http2;
 mod limits;
@@ -45,6 +46,7 @@ pub use connection::{
 pub use decode::{RequestDecoder, RequestEvent};
 pub use error::DecodeError;
 pub use framing::BodyLength;
+pub use head_text::{HeadText, OwnName};
 pub use headers::{Headers, InvalidHeader};
 pub use limits::Limits;
 pub use message::{Method, RequestHead, ResponseHead, Version, reason_phrase};

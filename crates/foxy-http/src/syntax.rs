@@ -12,8 +12,15 @@ pub(crate) fn is_value_byte(byte: u8) -> bool {
     byte == b'\t' || (byte >= b' ' && byte != 0x7f)
 }
 
-pub(crate) fn is_token(name: &[u8]) -> bool {
-    !name.is_empty() && name.iter().all(|&byte| TOKEN_BYTES[usize::from(byte)])
+pub(crate) const fn is_token(name: &[u8]) -> bool {
+    let mut rest = name;
+    while let [byte, after @ ..] = rest {
+        if !TOKEN_BYTES[*byte as usize] {
+            return false;
+        }
+        rest = after;
+    }
+    !name.is_empty()
 }
 
 /// The bytes of tokens, as a table: every name that is stored or added is looked at.

@@ -66,7 +66,7 @@ impl Storage {
         if !self.doubts.believes(key.hash) {
             return None;
         }
-        decode(key, record.head, record.body, self.negative_lifetime)
+        decode(key, &record.head, record.body, self.negative_lifetime)
     }
 
     /// One part of a body, however long that takes.

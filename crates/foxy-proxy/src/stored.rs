@@ -115,16 +115,29 @@ impl Stored {
         length: u64,
         body: StoredBody,
     ) -> Self {
-        let view = View(&head.headers);
-        let control = ResponseControl::for_role(&view, policy.role);
         let mut wire = BytesMut::with_capacity(head.headers.wire_length() + 64);
         encode::status_line(head.status, &head.reason, &mut wire);
         encode::header_lines(&head.headers, &mut wire);
+        Self::written(key, (head, wire.freeze()), policy, times, length, body)
+    }
+
+    /// As [`Stored::new`], of a head that is written already as it goes out.
+    #[must_use]
+    pub(crate) fn written(
+        key: Bytes,
+        (head, wire): (ResponseHead, Bytes),
+        policy: Policy,
+        times: StoredTimes,
+        length: u64,
+        body: StoredBody,
+    ) -> Self {
+        let view = View(&head.headers);
+        let control = ResponseControl::for_role(&view, policy.role);
         Self {
             lifetime: lifetime(head.status, &view, &control, policy.negative_lifetime, times.received, &key)
                 .seconds(),
             control,
-            wire: wire.freeze(),
+            wire,
             key,
             head,
             times,

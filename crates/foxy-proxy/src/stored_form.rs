@@ -5,7 +5,7 @@ use crate::purge::Stamp;
 use crate::stored::{CacheKey, Entry, Stored, StoredBody, VaryList};
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 use foxy_base::WallTime;
-use foxy_http::{ResponseHead, reason_phrase};
+use foxy_http::{HeadText, OwnName, ResponseHead, reason_phrase};
 use foxy_rules::freshness::StoredTimes;
 use foxy_rules::{Policy, Role, Vary, date};
 
@@ -65,8 +65,21 @@ const NAMES: [&str; 44] = [
     "X-Powered-By",
 ];
 
+/// The same, as lines are written with them.
+const OWN_NAMES: [OwnName; NAMES.len()] = {
+    let (mut names, mut place) = ([OwnName::new(NAMES[0]); NAMES.len()], 0);
+    while place < NAMES.len() {
+        names[place] = OwnName::new(NAMES[place]);
+        place += 1;
+    }
+    names
+};
+
 /// The end of the year 9999, in seconds: later ones have no such form.
 const LAST_DATE: u64 = 253_402_300_799;
+
+/// How many bytes of a head's text one of its record is likely to be at most; only room is lost or won by that.
+const ROOM_PER_BYTE: usize = 3;
 
 /// The record's head for a response.
 #[must_use]
@@ -116,16 +129,16 @@ pub fn encode_varies(key: &CacheKey, list: &VaryList) -> Bytes {
 /// Reads a record back, of a response with the lifetime that `negative_lifetime` gives it. `None` when it is not of this
 /// form, or belongs to another key.
 #[must_use]
-pub fn decode(key: &CacheKey, mut head: Bytes, body: Bytes, negative_lifetime: u64) -> Option<Entry> {
+pub fn decode(key: &CacheKey, head: &[u8], body: Bytes, negative_lifetime: u64) -> Option<Entry> {
+    let mut head = head;
     let kind = head.try_get_u8().ok()?;
-    let text = take_bytes(&mut head)?;
-    if text != key.text {
+    if take_bytes(&mut head)? != key.text {
         return None;
     }
     match kind {
         RESPONSE | TARGETED_RESPONSE => {
             let role = if kind == RESPONSE { Role::Proxy } else { Role::Gateway };
-            decode_response(text, Policy { role, negative_lifetime }, head, body)
+            decode_response(key.text.clone(), Policy { role, negative_lifetime }, head, body)
                 .map(|stored| Entry::Response(Box::new(stored)))
         }
         VARIES => {
@@ -134,13 +147,13 @@ pub fn decode(key: &CacheKey, mut head: Bytes, body: Bytes, negative_lifetime: u
             while head.has_remaining() {
                 names.push(String::from_utf8(take_bytes(&mut head)?.to_vec()).ok()?);
             }
-            Some(Entry::Varies(text, VaryList { vary: Vary::from_names(names), salt }))
+            Some(Entry::Varies(key.text.clone(), VaryList { vary: Vary::from_names(names), salt }))
         }
         _ => None,
     }
 }
 
-fn decode_response(key: Bytes, policy: Policy, mut head: Bytes, body: Bytes) -> Option<Stored> {
+fn decode_response(key: Bytes, policy: Policy, mut head: &[u8], body: Bytes) -> Option<Stored> {
     let received = WallTime(take_number(&mut head)?);
     let initial_age = take_number(&mut head)?;
     let begun = Stamp { era: head.try_get_u64().ok()?, moment: take_number(&mut head)? };
@@ -150,20 +163,22 @@ fn decode_response(key: Bytes, policy: Policy, mut head: Bytes, body: Bytes) -> 
     let mut response = ResponseHead::new(u16::try_from(status).ok()?);
     if let Some(length) = take_number(&mut head)?.checked_sub(1) {
         let reason = take(&mut head, length)?;
-        response.reason = (!reason.iter().any(|byte| matches!(byte, b'\r' | b'\n'))).then_some(reason)?;
+        let is_one_line = !reason.iter().any(|byte| matches!(byte, b'\r' | b'\n'));
+        response.reason = is_one_line.then(|| Bytes::copy_from_slice(reason))?;
     }
+    let mut text = HeadText::new(response.status, &response.reason, ROOM_PER_BYTE * head.len() + 64);
     while head.has_remaining() {
-        let name = take_name(&mut head)?;
-        let value = take_value(&mut head)?;
-        response.headers.try_append(std::str::from_utf8(&name).ok()?, &value).ok()?;
+        take_line(&mut head, &mut text)?;
     }
+    let (wire, headers) = text.finish().ok()?;
+    response.headers = headers;
     let body = match fill {
         0 if body.len() as u64 == length => StoredBody::Whole(body),
         0 => return None,
         fill => StoredBody::Parts { fill },
     };
     let times = StoredTimes { received, initial_age };
-    Some(Stored::new(key, response, policy, times, length, body).begun(begun))
+    Some(Stored::written(key, (response, wire), policy, times, length, body).begun(begun))
 }
 
 /// A name that is known is its place, from 1 on, doubled, and one less where it is in lower case; another one is 0 and then itself.
@@ -201,10 +216,14 @@ fn known(name: &[u8]) -> Option<usize> {
     None
 }
 
-fn take_name(from: &mut Bytes) -> Option<Bytes> {
-    let Some(number) = take_number(from)?.checked_sub(1) else { return take_bytes(from) };
-    let name = NAMES.get(usize::try_from(number / 2).ok()?)?;
-    Some(if number % 2 == 0 { name.to_ascii_lowercase().into() } else { Bytes::from_static(name.as_bytes()) })
+/// Takes a name and its value and writes them as a line.
+fn take_line(from: &mut &[u8], text: &mut HeadText) -> Option<()> {
+    let Some(number) = take_number(from)?.checked_sub(1) else {
+        let name = take_bytes(from)?;
+        return take_value(from, |value| text.line(name, value).ok())?;
+    };
+    let name = *OWN_NAMES.get(usize::try_from(number / 2).ok()?)?;
+    take_value(from, |value| text.own_line(name, number % 2 == 0, value))
 }
 
 /// A date is its seconds, doubled, and one more; anything else its length, doubled, and then itself.
@@ -217,13 +236,12 @@ fn put_value(out: &mut BytesMut, value: &[u8]) {
     }
 }
 
-fn take_value(from: &mut Bytes) -> Option<Bytes> {
+fn take_value<T>(from: &mut &[u8], use_it: impl FnOnce(&[u8]) -> T) -> Option<T> {
     let number = take_number(from)?;
     if number % 2 == 0 {
-        return take(from, number / 2);
+        return take(from, number / 2).map(use_it);
     }
-    let date = || date::preferred(WallTime::from_seconds(number / 2));
-    (number / 2 <= LAST_DATE).then(|| Bytes::copy_from_slice(&date()))
+    (number / 2 <= LAST_DATE).then(|| use_it(&date::preferred(WallTime::from_seconds(number / 2))))
 }
 
 fn put_bytes(out: &mut BytesMut, bytes: &[u8]) {
@@ -231,14 +249,13 @@ fn put_bytes(out: &mut BytesMut, bytes: &[u8]) {
     out.put_slice(bytes);
 }
 
-fn take_bytes(from: &mut Bytes) -> Option<Bytes> {
+fn take_bytes<'a>(from: &mut &'a [u8]) -> Option<&'a [u8]> {
     let length = take_number(from)?;
     take(from, length)
 }
 
-fn take(from: &mut Bytes, length: u64) -> Option<Bytes> {
-    let length = usize::try_from(length).ok().filter(|&length| length <= from.len())?;
-    Some(from.split_to(length))
+fn take<'a>(from: &mut &'a [u8], length: u64) -> Option<&'a [u8]> {
+    from.split_off(..usize::try_from(length).ok()?)
 }
 
 /// Seven bits a byte, the lowest first; the highest bit says that more follow (LEB128).
@@ -250,10 +267,10 @@ fn put_number(out: &mut BytesMut, mut number: u64) {
     out.put_u8((number & 0x7f) as u8);
 }
 
-fn take_number(from: &mut Bytes) -> Option<u64> {
+fn take_number(from: &mut &[u8]) -> Option<u64> {
     let mut number = 0;
     for shift in (0..u64::BITS).step_by(7) {
-        let byte = from.try_get_u8().ok()?;
+        let byte = *from.split_off_first()?;
         let bits = u64::from(byte & 0x7f);
         number |= (bits << shift >> shift == bits).then_some(bits << shift)?;
         if byte < 0x80 {

@@ -1,0 +1,103 @@
+//! A response's head that is written once: its text as it goes out, and the list of its lines, which lies in that text.
+
+use crate::encode::{CRLF, status_line};
+use crate::field::Field;
+use crate::headers::{Headers, InvalidHeader};
+use crate::syntax::{is_token, is_value_byte, trim};
+use bytes::Bytes;
+
+/// A name of the program's own, known to be a token when it is compiled.
+#[derive(Clone, Copy, Debug)]
+pub struct OwnName(&'static str);
+
+impl OwnName {
+    /// This name.
+    ///
+    /// # Panics
+    /// If it is not a token.
+    #[must_use]
+    pub const fn new(name: &'static str) -> Self {
+        assert!(is_token(name.as_bytes()), "the name is not a token");
+        Self(name)
+    }
+
+    /// As it is written.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        self.0
+    }
+}
+
+/// A response's head while it is written: status line and header lines, without the end of the head.
+#[derive(Debug)]
+pub struct HeadText {
+    text: Vec<u8>,
+    fields: Vec<Field>,
+}
+
+impl HeadText {
+    /// A head without lines, with room for about so many bytes.
+    ///
+    /// # Panics
+    /// As [`status_line`].
+    #[must_use]
+    pub fn new(status: u16, reason: &[u8], room: usize) -> Self {
+        let mut text = Vec::with_capacity(room);
+        status_line(status, reason, &mut text);
+        Self { text, fields: Vec::with_capacity(FEW_LINES) }
+    }
+
+    /// Adds a line of a known name, in lower case or as that is written.
+    pub fn own_line(&mut self, name: OwnName, lower: bool, value: &[u8]) {
+        let start = self.text.len();
+        self.put(name.0.as_bytes(), value);
+        if lower {
+            self.text[start..start + name.0.len()].make_ascii_lowercase();
+        }
+    }
+
+    /// Adds a line of any name.
+    ///
+    /// # Errors
+    /// If that is not a token.
+    pub fn line(&mut self, name: &[u8], value: &[u8]) -> Result<(), InvalidHeader> {
+        if !is_token(name) {
+            return Err(InvalidHeader::Name);
+        }
+        self.put(name, value);
+        Ok(())
+    }
+
+    fn put(&mut self, name: &[u8], value: &[u8]) {
+        let (start, value) = (self.text.len(), trim(value));
+        self.text.reserve(name.len() + value.len() + 4);
+        self.text.extend_from_slice(name);
+        self.text.extend_from_slice(b": ");
+        self.text.extend_from_slice(value);
+        self.text.extend_from_slice(CRLF);
+        self.fields.push(Field::new(name, start, value, start + name.len() + 2));
+    }
+
+    /// The text and the list.
+    ///
+    /// # Errors
+    /// If a value or the reason has a byte that it may not have: the text would not be the lines that were added.
+    pub fn finish(self) -> Result<(Bytes, Headers), InvalidHeader> {
+        let Self { mut text, fields } = self;
+        if refused_bytes(&text) != CRLF.len() * (1 + fields.len()) {
+            return Err(InvalidHeader::Value);
+        }
+        text.shrink_to_fit();
+        let text = Bytes::from(text);
+        Ok((text.clone(), Headers::from_parts(text, fields)))
+    }
+}
+
+/// Lines that a list has room for from the start.
+const FEW_LINES: usize = 12;
+
+/// How many bytes of a text no value may have.
+fn refused_bytes(text: &[u8]) -> usize {
+    let of_piece = |piece: &[u8]| piece.iter().map(|&byte| u8::from(!is_value_byte(byte))).sum::<u8>();
+    text.chunks(u8::MAX.into()).map(|piece| usize::from(of_piece(piece))).sum()
+}
