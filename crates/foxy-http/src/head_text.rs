@@ -1,8 +1,9 @@
 //! A response's head that is written once: its text as it goes out, and the list of its lines, which lies in that text.
 
-use crate::encode::{CRLF, status_line};
+use crate::encode::{CRLF, header_lines, status_line};
 use crate::field::Field;
 use crate::headers::{Headers, InvalidHeader};
+use crate::message::ResponseHead;
 use crate::syntax::{is_token, is_value_byte, trim};
 use bytes::Bytes;
 
@@ -90,6 +91,34 @@ impl HeadText {
         text.shrink_to_fit();
         let text = Bytes::from(text);
         Ok((text.clone(), Headers::from_parts(text, fields)))
+    }
+}
+
+impl ResponseHead {
+    /// This head as it goes out, without its end, and the same head as it lies in that text: it shares nothing with what it came
+    /// in.
+    ///
+    /// # Panics
+    /// As [`status_line`].
+    #[must_use]
+    pub fn written(&self) -> (Bytes, Self) {
+        const REASON_START: usize = "HTTP/1.1 200 ".len();
+        let reason_end = REASON_START + self.reason.len();
+        let mut text = Vec::with_capacity(reason_end + CRLF.len() + self.headers.wire_length());
+        status_line(self.status, &self.reason, &mut text);
+        let mut at = text.len() as u32;
+        header_lines(&self.headers, &mut text);
+        let place = |field: &Field| {
+            let name_start = at;
+            let value_start = name_start + field.name_length + 2;
+            at = value_start + field.value_length + 2;
+            Field { name_start, value_start, ..*field }
+        };
+        let fields = self.headers.fields().iter().map(place).collect();
+        let text = Bytes::from(text);
+        let (reason, headers) =
+            (text.slice(REASON_START..reason_end), Headers::from_parts(text.clone(), fields));
+        (text, Self { version: self.version, status: self.status, reason, headers })
     }
 }
 

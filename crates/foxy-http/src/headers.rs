@@ -66,6 +66,10 @@ impl Headers {
         self.fields.is_empty()
     }
 
+    pub(crate) fn fields(&self) -> &[Field] {
+        &self.fields
+    }
+
     /// The bytes these lines take on the wire, each with `: ` and CRLF.
     #[must_use]
     pub fn wire_length(&self) -> usize {

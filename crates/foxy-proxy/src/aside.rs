@@ -95,8 +95,8 @@ impl Aside {
     pub(crate) async fn complete(&mut self, worker: &Worker) {
         let Some(keeper) = self.keeper.take() else { return };
         let Some((body, length)) = keeper.complete(Needed::Later).await else { return };
-        let (policy, head) = (worker.settings().policy(), self.head.clone());
-        let stored = Stored::new(self.key.text.clone(), head, policy, self.times, length, body);
+        let policy = worker.settings().policy();
+        let stored = Stored::new(self.key.text.clone(), &self.head, policy, self.times, length, body);
         let cache = &worker.shared.cache;
         let (key, stored) = match self.kind {
             Kind::Whole => (self.key.clone(), stored),

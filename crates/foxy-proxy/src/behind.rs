@@ -231,7 +231,7 @@ async fn from_origin(
         Framing::Length(length) if flight.head.status == 200 => {
             let at = std::mem::replace(&mut told.body_bytes, length);
             let rest = Rest { at, end: length, opened: at > 0, answered: (after, told) };
-            resume::rest(worker, sender, wanted, (&flight.head, length), rest).await
+            resume::rest(worker, sender, wanted, (&*flight.head, length), rest).await
         }
         _ => Err(Cut::Source),
     };

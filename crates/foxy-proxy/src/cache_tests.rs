@@ -107,7 +107,7 @@ impl Scene {
         let body = StoredBody::Whole(Bytes::from_static(body.as_bytes()));
         Arc::new(Stored::new(
             key.text.clone(),
-            ResponseHead::new(200),
+            &ResponseHead::new(200),
             Policy::default(),
             times,
             length,
@@ -282,7 +282,7 @@ async fn a_soft_purge_makes_stale_and_takes_nothing() {
         let times = StoredTimes { received: WallTime(2000), initial_age: 0 };
         let (key, body) = (scene.url.text.clone(), StoredBody::Whole(Bytes::new()));
         let epoch = scene.cache.epoch(&scene.url);
-        let stored = Stored::new(key, head.clone(), Policy::default(), times, 0, body);
+        let stored = Stored::new(key, &head, Policy::default(), times, 0, body);
         scene.cache.add(&scene.url, &scene.url, &Arc::new(stored), None, epoch, &scene.counters);
     };
     add();

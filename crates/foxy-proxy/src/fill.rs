@@ -141,17 +141,17 @@ pub(crate) async fn answered(
         return finish(worker, flight, &fill.base, result);
     }
     let initial = StoredTimes::new(&View(&head.headers), times.0, times.1);
-    let length = known_length(length);
-    let (status, at) = (head.status, times.1);
+    let (length, status, at) = (known_length(length), head.status, times.1);
     let refused = |why| worker.shared.refusals.remember(&fill.base, Refused { status, at, why });
     let not_stored = why_not_stored(worker, &fill, &head, length, times.1);
     prepare(&mut head, worker, times.1);
     strip(&mut head.headers);
-    let cache = &worker.shared.cache;
-    let (key, list) = placed(cache, &fill.base, fill.list.as_ref(), &head, &fill.request.headers);
+    let (key, list) =
+        placed(&worker.shared.cache, &fill.base, fill.list.as_ref(), &head, &fill.request.headers);
     let expected = not_stored.is_none().then(|| expected(worker, &fill, &key, &head, initial));
+    let head = expected.as_ref().map_or_else(|| Arc::new(head), |expected| Arc::clone(&expected.head));
     let shown = FlightHead {
-        head: head.clone(),
+        head: Arc::clone(&head),
         length,
         not_stored,
         times: initial,
@@ -218,7 +218,7 @@ fn expected(
     times: StoredTimes,
 ) -> Arc<Stored> {
     let (policy, body) = (worker.settings().policy(), StoredBody::Whole(Bytes::new()));
-    let stored = Stored::new(key.text.clone(), head.clone(), policy, times, 0, body);
+    let stored = Stored::new(key.text.clone(), head, policy, times, 0, body);
     Arc::new(stored.begun(fill.epoch.begun))
 }
 

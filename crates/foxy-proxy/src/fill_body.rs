@@ -149,7 +149,7 @@ impl Incoming<'_> {
             return;
         }
         let (policy, body) = (worker.settings().policy(), StoredBody::Parts { fill: number });
-        let set = Stored::new(key.text.clone(), head.clone(), policy, times, length, body);
+        let set = Stored::new(key.text.clone(), head, policy, times, length, body);
         cache.add(&fill.base, &key, &Arc::new(set), None, fill.epoch, &worker.counters);
     }
 }

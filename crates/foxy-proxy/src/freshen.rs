@@ -84,7 +84,7 @@ impl Described {
 
 /// A stored response with the fields of an answer that said it is still good.
 fn freshened(stale: &Stored, answer: &ResponseHead, policy: Policy, times: (WallTime, WallTime)) -> Stored {
-    let mut head = stale.head.clone();
+    let mut head = ResponseHead::clone(&stale.head);
     let view = View(&answer.headers);
     let mut seen: Vec<String> = Vec::new();
     for (name, value) in answer.headers.iter() {
@@ -99,5 +99,5 @@ fn freshened(stale: &Stored, answer: &ResponseHead, policy: Policy, times: (Wall
         head.headers.append(name, value);
     }
     let initial = StoredTimes::new(&view, times.0, times.1);
-    Stored::new(stale.key.clone(), head, policy, initial, stale.length, stale.body.clone())
+    Stored::new(stale.key.clone(), &head, policy, initial, stale.length, stale.body.clone())
 }

@@ -80,7 +80,7 @@ pub(crate) async fn hit(
             Box::pin(slices::rest(worker, sender, wanted, epoch, set, rest)).await.map(Some)
         }
         (Short::Rest(rest), None) => {
-            let of = (&stored.head, stored.length);
+            let of = (&*stored.head, stored.length);
             resume::rest(worker, sender, wanted, of, rest).await.map(Some)
         }
         (Short::Gone | Short::Cut(_), _) => Ok(None),

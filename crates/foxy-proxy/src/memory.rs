@@ -173,7 +173,7 @@ mod tests {
         let body = StoredBody::Whole(Bytes::from(vec![0; size]));
         let key = Bytes::copy_from_slice(text.as_bytes());
         let head = ResponseHead::new(200);
-        Cached::Response(Arc::new(Stored::new(key, head, Policy::default(), times, size as u64, body)))
+        Cached::Response(Arc::new(Stored::new(key, &head, Policy::default(), times, size as u64, body)))
     }
 
     fn key(number: u8) -> Key {

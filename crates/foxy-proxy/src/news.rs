@@ -14,7 +14,7 @@ use std::sync::Arc;
 #[derive(Clone, Debug)]
 pub(crate) struct FlightHead {
     /// Status and fields, without hop-by-hop fields and framing.
-    pub(crate) head: ResponseHead,
+    pub(crate) head: Arc<ResponseHead>,
     /// Body length, if the origin said so.
     pub(crate) length: Option<u64>,
     /// Why it is not stored, if it is not.

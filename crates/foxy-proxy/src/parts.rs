@@ -95,6 +95,6 @@ fn joined(
         base.part()
     };
     let body = StoredBody::Whole(bytes.freeze());
-    let stored = Stored::new(key.text.clone(), head, policy, new.times, both.length(), body);
+    let stored = Stored::new(key.text.clone(), &head, policy, new.times, both.length(), body);
     Some((key, stored))
 }

@@ -140,9 +140,10 @@ async fn take(
     let initial = StoredTimes::new(&fields, times.0, times.1);
     prepare(&mut head, worker, times.1);
     strip(&mut head.headers);
+    let head = Arc::new(head);
     let (set, begun) = set_of(worker, slice, &head, part, initial).await;
     let shown = FlightHead {
-        head: head.clone(),
+        head: Arc::clone(&head),
         length: Some(part.length()),
         not_stored: why,
         times: initial,
@@ -167,8 +168,8 @@ async fn take(
             Kind::Whole | Kind::Part => {
                 let base = &slice.base;
                 let (key, head) = match kind {
-                    Kind::Whole => (base.clone(), set.head.clone()),
-                    _ => (base.part(), head),
+                    Kind::Whole => (base.clone(), &set.head),
+                    _ => (base.part(), &head),
                 };
                 let policy = worker.settings().policy();
                 let body = StoredBody::Whole(bytes);
@@ -219,7 +220,7 @@ async fn set_of(
     let key = slice.base.part().text;
     let body = StoredBody::Parts { fill };
     let policy = worker.settings().policy();
-    let newest = Stored::new(key, whole, policy, times, part.complete, body);
+    let newest = Stored::new(key, &whole, policy, times, part.complete, body);
     match before {
         Some(set) if !slice.validate && is_as_fresh(&set, &newest) => (set, false),
         _ => (Arc::new(newest), true),

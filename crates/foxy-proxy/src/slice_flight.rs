@@ -116,7 +116,7 @@ fn start(worker: &Rc<Worker>, wanted: &Wanted<'_>, epoch: Epoch, ask: Ask<'_>, f
         Some(set) if ask.validate => {
             outgoing::for_validated_range(worker, wanted.head, origin, ask.asked, set)
         }
-        set => outgoing::for_range(worker, wanted.head, origin, ask.asked, set.map(|set| &set.head)),
+        set => outgoing::for_range(worker, wanted.head, origin, ask.asked, set.map(|set| &*set.head)),
     };
     let request = SliceRequest {
         request: wanted.head.clone(),

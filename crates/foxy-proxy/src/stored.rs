@@ -4,11 +4,12 @@
 use crate::fields::View;
 use crate::purge::{Cleared, Stamp};
 use bytes::{Buf, BufMut, Bytes, BytesMut};
-use foxy_http::{Headers, ResponseHead, encode};
+use foxy_http::{Headers, ResponseHead};
 use foxy_rules::freshness::{StoredTimes, lifetime};
 use foxy_rules::reuse::Stored as Facts;
 use foxy_rules::{Policy, ResponseControl, Role, Vary};
 use foxy_store::Key;
+use std::sync::Arc;
 use xxhash_rust::xxh3::xxh3_128;
 
 /// What the key of what is known of a URL's response but for the whole ends in.
@@ -84,7 +85,7 @@ pub struct Stored {
     /// The whole key text.
     pub key: Bytes,
     /// The response's head, without hop-by-hop fields, Age and framing.
-    pub head: ResponseHead,
+    pub head: Arc<ResponseHead>,
     /// Status line and header lines as they go out, without Age, Cache-Status, framing and the end of the head.
     pub wire: Bytes,
     /// When it was received.
@@ -109,16 +110,14 @@ impl Stored {
     #[must_use]
     pub fn new(
         key: Bytes,
-        head: ResponseHead,
+        head: &ResponseHead,
         policy: Policy,
         times: StoredTimes,
         length: u64,
         body: StoredBody,
     ) -> Self {
-        let mut wire = BytesMut::with_capacity(head.headers.wire_length() + 64);
-        encode::status_line(head.status, &head.reason, &mut wire);
-        encode::header_lines(&head.headers, &mut wire);
-        Self::written(key, (head, wire.freeze()), policy, times, length, body)
+        let (wire, head) = head.written();
+        Self::written(key, (head, wire), policy, times, length, body)
     }
 
     /// As [`Stored::new`], of a head that is written already as it goes out.
@@ -139,7 +138,7 @@ impl Stored {
             control,
             wire,
             key,
-            head,
+            head: Arc::new(head),
             times,
             length,
             body,

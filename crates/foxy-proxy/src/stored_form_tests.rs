@@ -13,7 +13,7 @@ fn stored_for(role: Role, body: StoredBody) -> Stored {
     head.headers.append("X-Twice", "1");
     head.headers.append("x-twice", "2");
     let times = StoredTimes { received: WallTime(5_000), initial_age: 3 };
-    Stored::new(Bytes::from_static(b"http://a/"), head, role.into(), times, 4, body)
+    Stored::new(Bytes::from_static(b"http://a/"), &head, role.into(), times, 4, body)
 }
 
 #[test]
@@ -72,7 +72,7 @@ fn form(fields: &[(&str, &str)]) -> Bytes {
     fields.iter().for_each(|(name, value)| head.headers.append(name, value));
     let times = StoredTimes { received: WallTime(1_795_219_200_000), initial_age: 0 };
     let body = StoredBody::Whole(Bytes::new());
-    let before = Stored::new(Bytes::from_static(b"http://a/"), head, Role::Proxy.into(), times, 0, body);
+    let before = Stored::new(Bytes::from_static(b"http://a/"), &head, Role::Proxy.into(), times, 0, body);
     let record = encode_response(&before);
     let entry = decode(&CacheKey::new("http://a/"), &record, Bytes::new(), 0);
     let Some(Entry::Response(after)) = entry else { panic!("{fields:?}") };

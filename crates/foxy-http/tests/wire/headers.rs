@@ -2,7 +2,9 @@
 
 use crate::support::lines;
 use bytes::BytesMut;
-use foxy_http::{Headers, InvalidHeader, Method, ResponseDecoder, ResponseEvent, encode};
+use foxy_http::{
+    HeadText, Headers, InvalidHeader, Method, OwnName, ResponseDecoder, ResponseEvent, ResponseHead, encode,
+};
 
 fn list(text: &str) -> Headers {
     text.lines()
@@ -109,6 +111,42 @@ fn a_line_is_written_in_one_way_however_it_came() {
     let expected = "A: 1\r\nB: 2\r\nC: 3\r\nD: 4\r\nE: \r\nF: 5   6\r\nG: 7\r\nH: 8 9\r\n";
     assert_eq!(String::from_utf8_lossy(&out), expected);
     assert_eq!(head.headers.wire_length(), expected.len());
+}
+
+#[test]
+fn a_written_head_is_the_same_head_and_lies_in_its_text() {
+    let mut head = ResponseHead { reason: "Fine".into(), ..ResponseHead::new(203) };
+    head.headers = list("A: 1\nB: 2\nC: \nD:  4 ");
+    head.headers.remove("a");
+    head.headers.append("E", " 5\r6 ");
+    let (text, mut written) = head.written();
+    assert_eq!(text, "HTTP/1.1 203 Fine\r\nB: 2\r\nC: \r\nD: 4\r\nE: 5 6\r\n");
+    assert_eq!(written, head);
+    assert_eq!(written.written().0, text);
+    written.headers.set("C", "3");
+    assert_eq!(lines(&written.headers), "B: 2\nC: 3\nD: 4\nE: 5 6\n");
+    assert_eq!(lines(&head.headers), "B: 2\nC: \nD: 4\nE: 5 6\n");
+}
+
+#[test]
+fn a_text_of_a_head_holds_the_lines_that_were_added_and_no_other() {
+    const NAME: OwnName = OwnName::new("X-Own");
+    let text = |reason: &[u8], name: &[u8], value: &[u8]| {
+        let mut text = HeadText::new(200, reason, 0);
+        text.own_line(NAME, true, b"\t1 ");
+        text.line(name, value)?;
+        text.own_line(NAME, false, value);
+        text.finish()
+    };
+    let (written, headers) = text(b"", b"b", b"\xe4\t2").expect("lines");
+    assert_eq!(written, &b"HTTP/1.1 200 \r\nx-own: 1\r\nb: \xe4\t2\r\nX-Own: \xe4\t2\r\n"[..]);
+    assert_eq!(headers.get_all("x-OWN").collect::<Vec<_>>(), [&b"1"[..], b"\xe4\t2"]);
+    for bad in [&b"1\r\nc: 2"[..], b"1\n2", b"1\x002", b"1\x7f2"] {
+        assert_eq!(text(b"", b"b", bad), Err(InvalidHeader::Value), "{bad:?}");
+        assert_eq!(text(b"", bad, b"1"), Err(InvalidHeader::Name), "{bad:?}");
+    }
+    assert_eq!(text(b"a\0b", b"b", b"1"), Err(InvalidHeader::Value));
+    assert!(text(&[b'a'; 1000], b"b", &[b'b'; 1000]).is_ok());
 }
 
 #[test]

@@ -247,7 +247,7 @@ mod tests {
         head.headers.append("Cache-Control", "max-age=100");
         let times = StoredTimes { received: WallTime(10_000), initial_age: 0 };
         let (key, body) = (Bytes::from_static(b"http://a.test/x\nvariant"), StoredBody::Whole(Bytes::new()));
-        Stored::new(key, head, Policy::default(), times, 0, body).begun(begun)
+        Stored::new(key, &head, Policy::default(), times, 0, body).begun(begun)
     }
 
     fn purge(purges: &Purges, named: Named, name: &str, strength: Strength) {
