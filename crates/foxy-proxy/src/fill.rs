@@ -169,7 +169,7 @@ pub(crate) async fn answered(
             worker.shared.flights.land(fill.base.hash, flight);
             forget_rejected(worker, &fill, status, why);
         }
-        None => forget_replaced(worker, &fill, times.1).await,
+        None => forget_replaced(worker, &fill, &head, times.1).await,
     }
     let keeper = not_stored.is_none().then(|| Keeper::new(worker, &fill.base, &key));
     flight.keep(keeper.as_ref().map(Keeping::of).unwrap_or_default());
@@ -252,11 +252,20 @@ pub(crate) fn placed(
 }
 
 /// What asked past a response that was still fresh sees a newer one only once the older one cannot come back: after a
-/// crash it would answer again as if nothing had happened. One that was stale would be validated again.
-async fn forget_replaced(worker: &Worker, fill: &FillRequest, received: WallTime) {
-    let Some(Stale { stored, key, .. }) = &fill.stale else { return };
-    if let Next::Serve { permit: None, .. } = decide(&RequestControl::default(), stored, received) {
-        worker.shared.cache.supersede(key).await;
+/// crash it would answer again as if nothing had happened. One that was stale would be validated again. The same goes for what
+/// is known by slices of another representation.
+async fn forget_replaced(worker: &Worker, fill: &FillRequest, head: &ResponseHead, received: WallTime) {
+    let cache = &worker.shared.cache;
+    if let Some(Stale { stored, key, .. }) = &fill.stale
+        && let Next::Serve { permit: None, .. } = decide(&RequestControl::default(), stored, received)
+    {
+        cache.supersede(key).await;
+    }
+    if let Some((set, _)) = cache.part(&fill.base, &worker.counters).await
+        && !are_of_one(&View(&set.head.headers), &View(&head.headers))
+    {
+        cache.memory.remove(fill.base.part().hash);
+        cache.supersede(&fill.base.part()).await;
     }
 }
 

@@ -4,6 +4,7 @@
 use crate::bench::{Answered, TestOrigin, TestProxy, forward_proxy, header, proxy_with};
 use crate::sparse::{SLICE, Sparse, bytes};
 use foxy_proxy::counters::Counter;
+use std::io::Read;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, mpsc};
 
@@ -236,4 +237,31 @@ fn what_is_no_range_of_the_object_is_answered_as_such() {
     assert!(answer.status == 206 && answer.body == bytes(3 * SLICE - 4, 3 * SLICE - 1), "{}", answer.head);
     let answer = proxy.get(&url, "Range: bytes=0-4\r\nIf-Range: \"other\"\r\n");
     assert!(answer.status == 200 && answer.body == bytes(0, 3 * SLICE - 1), "{}", answer.head);
+}
+
+#[test]
+fn slices_answer_no_more_once_a_reload_has_seen_another_representation() {
+    let old = Sparse::fresh(3 * SLICE);
+    let lines = format!("{}Connection: close\r\n", old.lines);
+    let new = Sparse { etag: "\"two\"".into(), lines, ..Sparse::fresh(3 * SLICE) };
+    let origin = TestOrigin::start(move |head, number| match number {
+        0 => old.answer(head),
+        1 => {
+            let mut answer = new.answer(head);
+            answer.truncate(answer.len() - 100_000);
+            answer
+        }
+        2 => Vec::new(),
+        _ => new.answer(head),
+    });
+    let proxy = forward_proxy();
+    let url = origin.url("/x");
+    assert_eq!(range(&proxy, &url, 0, 9).header("etag"), "\"one\"");
+    stored(&proxy, 2);
+    let reload =
+        format!("GET {url} HTTP/1.1\r\nHost: a\r\nCache-Control: no-cache\r\nConnection: close\r\n\r\n");
+    let mut client = proxy.connect();
+    client.send(reload.as_bytes());
+    let _cut_short = client.stream.read_to_end(&mut Vec::new());
+    assert_eq!(range(&proxy, &url, 0, 9).header("etag"), "\"two\"");
 }

@@ -126,7 +126,7 @@ impl Webcosm {
         }
         let block = self.forgetting.next_block;
         if block < self.forgetting.blocks() && self.forgetting.unwritten.is_empty() {
-            let tails = self.logs.each_ref().map(|log| log.tail);
+            let tails = self.logs.each_ref().map(Log::kept_from);
             let up_to = self.next_positions();
             let commit = Commit { batch: Vec::new(), old: Vec::new(), up_to, tails };
             return vec![Step::Write(self.place_of(block), self.block_of(&commit, block)), Step::Sync];
@@ -252,7 +252,7 @@ impl Webcosm {
     pub(super) fn compaction_steps(&self, superblock: &Superblock, facts: &[Fact]) -> (Vec<Step>, u32) {
         let half = self.geometry.journal[superblock.journal_half as usize];
         let stamp = BlockStamp { generation: superblock.journal_generation, durable: 0 };
-        let mark = self.mark(self.logs.each_ref().map(|log| log.tail));
+        let mark = self.mark(self.logs.each_ref().map(Log::kept_from));
         let facts: Vec<Forget> = [&mark].into_iter().chain(facts).map(|fact| fact.to_forget()).collect();
         let blocks = journal::encode(&facts, 0, stamp, &self.secret);
         (vec![Step::Write(half.offset(), blocks), Step::Sync], journal::blocks_for(facts.len()))

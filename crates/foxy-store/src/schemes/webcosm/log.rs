@@ -83,6 +83,12 @@ impl Log {
         self.tail + u32::try_from(self.ready.len()).expect("there are fewer segments")
     }
 
+    /// The oldest segment that is not given up: what a journal must say, since records before it may have left the index.
+    #[must_use]
+    pub fn kept_from(&self) -> Sequence {
+        self.tail.max(self.given_up)
+    }
+
     /// Segments that are given up and whose records are not all gone from the index.
     #[must_use]
     pub const fn leaving(&self) -> u32 {

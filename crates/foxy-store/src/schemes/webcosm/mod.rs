@@ -216,13 +216,15 @@ impl Webcosm {
         if self.phase.serves() {
             self.pump_reclaim(out);
         }
+        if self.phase == Phase::Closing {
+            self.pump_leaving(usize::MAX);
+        }
         if self.phase.serves() || self.phase == Phase::Closing {
             self.pump_writes(now, out);
             self.pump_forgets(now, out);
             self.pump_uses(now, out);
         }
         if self.phase == Phase::Closing {
-            self.pump_leaving(usize::MAX);
             self.progress_close(out);
         }
         self.show();

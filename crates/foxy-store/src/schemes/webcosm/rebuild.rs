@@ -93,7 +93,7 @@ impl Webcosm {
 
     /// The first segment of a log whose records are wanted.
     fn wanted_from(&self, log: LogName) -> Sequence {
-        self.logs[log as usize].tail.max(self.rebuild.doubted_end(log))
+        self.logs[log as usize].kept_from().max(self.rebuild.doubted_end(log))
     }
 
     /// Whether there is more to be learned from what has been read.
