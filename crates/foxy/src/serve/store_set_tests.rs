@@ -32,10 +32,6 @@ impl Fake {
 }
 
 impl ObjectStore for Fake {
-    fn is_absent(&self, key: Key) -> bool {
-        !self.has(key)
-    }
-
     fn get(&self, key: Key, reply: Reply) {
         if let Some(held) = &mut *self.held.lock().expect("whole") {
             return held.push(reply);
@@ -139,21 +135,6 @@ fn what_was_put_is_found_whatever_the_selection_and_after_a_restart() {
             assert_eq!(answer(|reply| again.remove(key(number), reply)), Answer::Removed);
             assert!(!stores.iter().any(|store| store.has(key(number))));
         }
-    }
-}
-
-#[test]
-fn a_look_suffices_where_the_key_alone_says_which_store_has_it() {
-    for selection in SELECTIONS {
-        let stores = fakes();
-        let set = set(&stores, &[ALL; 3], selection);
-        for number in 0..20 {
-            assert_eq!(set.is_absent(key(number)), selection == Selection::Key, "{selection:?}");
-            assert_eq!(put(&set, key(number), "a", 1), Answer::Stored);
-            assert!(!set.is_absent(key(number)));
-            assert_eq!(answer(|reply| set.get_likely(key(number), reply)), Answer::Found(record("a")));
-        }
-        assert_eq!(answer(|reply| set.get_likely(key(99), reply)), Answer::Absent(AbsentReason::NotIndexed));
     }
 }
 
