@@ -7,6 +7,7 @@ use serde_json::Value;
 use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::path::Path;
+use std::sync::atomic::{AtomicU16, Ordering};
 use std::sync::mpsc::{Receiver, channel};
 use support::commands::{Serving, foxy, records};
 
@@ -182,12 +183,15 @@ fn live_proxies_are_asked_for_what_the_trace_names_and_judged_by_most() {
     assert!(asked.iter().all(|request| !request.contains("X-Foxy-")), "{asked:?}");
 }
 
-/// A port after which two more are free.
+/// A port that is free, and two more after it: below those that the system gives to whoever asks for any, so that nobody takes one
+/// before it is used.
 fn three_ports() -> u16 {
-    let first = || TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
+    static TAKEN: AtomicU16 = AtomicU16::new(0);
+    let own = u16::try_from(std::process::id() % 1000).expect("below 1000") * 12;
     let free = |port: u16| TcpListener::bind(("127.0.0.1", port)).is_ok();
-    let ports = std::iter::repeat_with(|| first().expect("an address").port());
-    ports.into_iter().find(|&port| port < u16::MAX - 2 && free(port + 1) && free(port + 2)).expect("one")
+    let mut firsts =
+        std::iter::repeat_with(|| 20_000 + (own + 3 * TAKEN.fetch_add(1, Ordering::Relaxed)) % 12_000);
+    firsts.find(|&first| (first..first + 3).all(free)).expect("one")
 }
 
 #[test]
