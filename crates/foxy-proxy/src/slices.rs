@@ -156,7 +156,7 @@ pub(crate) async fn left_of(
         return None;
     }
     if !is_begun {
-        let last = part_key(stored.object(), fill, (stored.length - 1) / PART as u64);
+        let last = part_key(stored.object(), fill, stored.length.saturating_sub(1) / PART as u64);
         timeout(storage.patience(), storage.part(last)).await.ok()??;
     }
     Some(name_anew(worker, base, &base.part(), stored, epoch))
