@@ -55,10 +55,10 @@ pub fn status_line(status: u16, reason: &[u8], out: &mut impl BufMut) {
 
 /// Writes all header lines, in order.
 pub fn header_lines(headers: &Headers, out: &mut impl BufMut) {
-    for line in headers.lines() {
-        match line {
-            Ok(line) => out.put_slice(line),
-            Err((name, value)) => put_line(name, value, out),
+    for field in headers.fields() {
+        match headers.line_of(field) {
+            Some(line) => out.put_slice(line),
+            None => put_line(headers.name_of(field), headers.value_of(field), out),
         }
     }
 }
@@ -72,7 +72,7 @@ pub fn header_line(name: &str, value: &[u8], out: &mut impl BufMut) {
     put_line(name.as_bytes(), value, out);
 }
 
-fn put_line(name: &[u8], value: &[u8], out: &mut impl BufMut) {
+pub(crate) fn put_line(name: &[u8], value: &[u8], out: &mut impl BufMut) {
     out.put_slice(name);
     out.put_slice(b": ");
     out.put_slice(value);

@@ -1,6 +1,6 @@
 //! A response's head that is written once: its text as it goes out, and the list of its lines, which lies in that text.
 
-use crate::encode::{CRLF, header_lines, status_line};
+use crate::encode::{CRLF, header_lines, put_line, status_line};
 use crate::field::Field;
 use crate::headers::{Headers, InvalidHeader};
 use crate::message::ResponseHead;
@@ -72,10 +72,7 @@ impl HeadText {
     fn put(&mut self, name: &[u8], value: &[u8]) {
         let (start, value) = (self.text.len(), trim(value));
         self.text.reserve(name.len() + value.len() + 4);
-        self.text.extend_from_slice(name);
-        self.text.extend_from_slice(b": ");
-        self.text.extend_from_slice(value);
-        self.text.extend_from_slice(CRLF);
+        put_line(name, value, &mut self.text);
         self.fields.push(Field::new(name, start, value, start + name.len() + 2));
     }
 

@@ -200,18 +200,14 @@ impl Headers {
         copy
     }
 
-    /// Every line as it is written, if it lies so here, else its name and value.
-    pub(crate) fn lines(&self) -> impl Iterator<Item = Result<&[u8], (&[u8], &[u8])>> {
-        self.fields.iter().map(|field| {
-            let length = field.name_length + field.value_length + 4;
-            let line = (field.value_start == field.name_start + field.name_length + 2)
-                .then(|| find(&self.received, &self.added, field.name_start, length))
-                .flatten()
-                .filter(|line| {
-                    line[field.name_length as usize..].starts_with(b": ") && line.ends_with(b"\r\n")
-                });
-            line.ok_or_else(|| (self.name_of(field), self.value_of(field)))
-        })
+    /// A line as it is written, if it lies so here.
+    pub(crate) fn line_of(&self, field: &Field) -> Option<&[u8]> {
+        if field.value_start != field.name_start + field.name_length + 2 {
+            return None;
+        }
+        let length = field.name_length + field.value_length + 4;
+        let line = find(&self.received, &self.added, field.name_start, length)?;
+        (line[field.name_length as usize..].starts_with(b": ") && line.ends_with(b"\r\n")).then_some(line)
     }
 
     /// Puts a line as it is written.
@@ -242,11 +238,11 @@ impl Headers {
         field.name_length as usize == name.len() && self.name_of(field).eq_ignore_ascii_case(name.as_bytes())
     }
 
-    fn name_of(&self, field: &Field) -> &[u8] {
+    pub(crate) fn name_of(&self, field: &Field) -> &[u8] {
         slice(&self.received, &self.added, field.name_start, field.name_length)
     }
 
-    fn value_of(&self, field: &Field) -> &[u8] {
+    pub(crate) fn value_of(&self, field: &Field) -> &[u8] {
         slice(&self.received, &self.added, field.value_start, field.value_length)
     }
 }

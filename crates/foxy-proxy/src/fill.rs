@@ -3,14 +3,13 @@
 use crate::behind::Keeping;
 use crate::cache::Cache;
 use crate::epoch::Epoch;
-use crate::exchange::{Next, decide};
 use crate::fields::View;
 use crate::fill_body::Incoming;
 use crate::flight::{Flight, FlightHead, Outcome};
 use crate::freshen::Described;
 use crate::keeper::Keeper;
-use crate::memory::Cached;
 use crate::not_kept::{NotKept, Refused};
+use crate::replaced::{forget_rejected, forget_replaced, forget_what_was};
 use crate::stale::Stale;
 use crate::stored::{CacheKey, Stored, StoredBody, VaryList, strip};
 use crate::storing::why_not_storable;
@@ -19,9 +18,8 @@ use crate::worker::Worker;
 use bytes::Bytes;
 use foxy_base::{WallTime, clock};
 use foxy_http::{BodyLength, Headers, RequestHead, ResponseHead, strip_hop_by_hop};
-use foxy_rules::partial::are_of_one;
 use foxy_rules::validate::is_about;
-use foxy_rules::{Failure, NotStoredReason, RequestControl, StoredTimes, Vary};
+use foxy_rules::{Failure, NotStoredReason, StoredTimes, Vary};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -222,18 +220,6 @@ fn expected(
     Arc::new(stored.begun(fill.epoch.begun))
 }
 
-/// Forgets, once a response is stored, why an earlier one was not, and what memory knows of parts that it is not of: they
-/// would answer again when it is gone.
-fn forget_what_was(worker: &Worker, base: &CacheKey, stored: &Stored) {
-    worker.shared.refusals.forget(base);
-    let (cache, key) = (&worker.shared.cache, base.part());
-    if let Some(Cached::Response(parts)) = cache.held(&key)
-        && !are_of_one(&View(&parts.head.headers), &View(&stored.head.headers))
-    {
-        cache.forget(&key);
-    }
-}
-
 /// The key a response is stored under, and the list that leads to it, if its Vary names any field, with whether that is
 /// new.
 pub(crate) fn placed(
@@ -249,44 +235,6 @@ pub(crate) fn placed(
     }
     let (list, new) = cache.list_for(vary, in_force);
     (base.variant(&list, &list.vary.key(&View(request))), Some((list, new)))
-}
-
-/// What asked past a response that was still fresh sees a newer one only once the older one cannot come back: after a
-/// crash it would answer again as if nothing had happened. One that was stale would be validated again. The same goes for what
-/// is known by slices of another representation.
-async fn forget_replaced(worker: &Worker, fill: &FillRequest, head: &ResponseHead, received: WallTime) {
-    let cache = &worker.shared.cache;
-    if let Some(Stale { stored, key, .. }) = &fill.stale
-        && let Next::Serve { permit: None, .. } = decide(&RequestControl::default(), stored, received)
-    {
-        cache.supersede(key).await;
-    }
-    if let Some((set, _)) = cache.part(&fill.base, &worker.counters).await
-        && !are_of_one(&View(&set.head.headers), &View(&head.headers))
-    {
-        cache.memory.remove(fill.base.part().hash);
-        cache.supersede(&fill.base.part()).await;
-    }
-}
-
-/// Forgets what is stored when the origin, asked about it, gives another response that is not stored (RFC 9111 §4.3.3: what
-/// is stored is not suitable any more). Not when that speaks of the moment rather than of the resource, or of this client's
-/// request alone.
-fn forget_rejected(worker: &Worker, fill: &FillRequest, status: u16, why: NotKept) {
-    let of_the_moment = matches!(status, 408 | 425 | 429 | 500..);
-    let of_the_request = matches!(
-        why,
-        NotKept::StaleIfError
-            | NotKept::Rule(
-                NotStoredReason::Authorization | NotStoredReason::RequestNoStore | NotStoredReason::Partial
-            )
-    );
-    if let Some(Stale { key, .. }) = &fill.stale
-        && !of_the_moment
-        && !of_the_request
-    {
-        worker.shared.cache.forget(key);
-    }
 }
 
 /// Why a response is not stored, if it is not.

@@ -46,6 +46,7 @@ pub mod purge;
 pub mod purger;
 pub mod reason;
 mod recording;
+mod replaced;
 mod request;
 mod resume;
 mod sender;

@@ -1,7 +1,7 @@
 //! HTTP dates in their three formats (RFC 9110 §5.6.7). Names are read in any case, and a weekday that does not belong
 //! to the date is forgiven: what must agree is the date. Anything else that is not of the grammar is no date.
 
-use foxy_base::WallTime;
+use foxy_base::{Civil, WallTime};
 
 /// Fifty years, in seconds.
 const FIFTY_YEARS: u64 = 50 * 31_556_952;
@@ -16,13 +16,12 @@ pub const LENGTH: usize = 29;
 /// A time in the preferred format, up to the end of the year 9999.
 #[must_use]
 pub fn preferred(time: WallTime) -> [u8; LENGTH] {
-    let (days, second) = (time.seconds() / 86_400, time.seconds() % 86_400);
-    let (year, month, day) = civil(days);
-    let weekday = DAYS[(days % 7 + 3) as usize % 7];
+    let Civil { year, month, day, hour, minute, second } = Civil::of(time);
+    let weekday = DAYS[(time.seconds() / 86_400 % 7 + 3) as usize % 7];
     let mut text = *b"Day, 00 Mon 0000 00:00:00 GMT";
     text[..3].copy_from_slice(&weekday.as_bytes()[..3]);
-    text[8..11].copy_from_slice(MONTHS[month as usize - 1].as_bytes());
-    let pairs = [day, year / 100, year % 100, second / 3600, second / 60 % 60, second % 60];
+    text[8..11].copy_from_slice(MONTHS[usize::from(month) - 1].as_bytes());
+    let pairs = [u64::from(day), year / 100, year % 100, hour, minute, second];
     for (at, pair) in [5, 12, 14, 17, 20, 23].into_iter().zip(pairs) {
         text[at] = b'0' + (pair / 10 % 10) as u8;
         text[at + 1] = b'0' + (pair % 10) as u8;
@@ -39,19 +38,6 @@ pub fn exact(text: &[u8]) -> Option<WallTime> {
     let month = MONTHS.iter().zip(1..).find(|(name, _)| *name.as_bytes() == text[8..11])?.1;
     let time = seconds(pair(12) * 100 + pair(14), month, pair(5), [pair(17), pair(20), pair(23)])?;
     (preferred(time) == *text).then_some(time)
-}
-
-/// Year, month and day of the day that is so many days after the first of 1970.
-const fn civil(days: u64) -> (u64, u64, u64) {
-    // As in `seconds`: years begin in March. Four hundred of them have 146,097 days.
-    let days = days + 719_468;
-    let (era, of_era) = (days / 146_097, days % 146_097);
-    let year = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;
-    let of_year = of_era - (365 * year + year / 4 - year / 100);
-    let month = (5 * of_year + 2) / 153;
-    let day = of_year - (153 * month + 2) / 5 + 1;
-    let (year, month) = if month < 10 { (year, month + 3) } else { (year + 1, month - 9) };
-    (era * 400 + year, month, day)
 }
 
 /// Reads an HTTP date. `None` when it is none, or lies before 1970.

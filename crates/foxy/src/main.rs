@@ -2,7 +2,6 @@
 //! Exit codes: 0 done, 1 a bar was missed or damage found, 2 unusable arguments or input, 3 the run itself failed.
 
 mod authority_folder;
-mod civil;
 mod commands;
 mod failure;
 mod lab;

@@ -87,14 +87,12 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
 }
 
 fn failed(listen: SocketAddr, servers: u32, error: &io::Error) -> Failure {
-    let lacks_files = ErrorCause::of_connect(error) == ErrorCause::NoDescriptor;
-    let refused = descriptors::provide(u64::from(servers), &format!("--servers {servers}"));
-    match refused {
-        Err(refusal) if lacks_files => refusal,
-        _ => Failure::Failed(format!(
-            "origin: {listen} cannot be listened on: {error}; choose another with --listen"
-        )),
+    if ErrorCause::of_connect(error) == ErrorCause::NoDescriptor
+        && let Err(refusal) = descriptors::provide(u64::from(servers), &format!("--servers {servers}"))
+    {
+        return refusal;
     }
+    Failure::Failed(format!("origin: {listen} cannot be listened on: {error}; choose another with --listen"))
 }
 
 /// Until a signal; says once when clients have to wait for want of open files.

@@ -1,7 +1,7 @@
 //! The three formats of the access log. Everything a client or an origin server can choose is escaped, so that no
 //! request can forge a line, a field or a terminal command.
 
-use crate::civil::Civil;
+use foxy_base::Civil;
 use foxy_proxy::access::AccessRecord;
 use std::io::Write;
 use std::net::IpAddr;

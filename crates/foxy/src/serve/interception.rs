@@ -1,11 +1,10 @@
 //! What the settings of interception make of the authority's folder, judged before anybody is served.
 
 use crate::authority_folder;
-use crate::civil::Civil;
 use crate::failure::Failure;
 use crate::settings::Settings;
 use crate::terminal::{self, Level};
-use foxy_base::WallTime;
+use foxy_base::{Civil, WallTime};
 use foxy_proxy::intercept::{Authority, HostPattern, Interception};
 use std::time::Duration;
 

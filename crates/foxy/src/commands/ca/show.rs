@@ -2,11 +2,10 @@
 
 use super::{folder, folder_argument};
 use crate::authority_folder;
-use crate::civil::Civil;
 use crate::failure::Failure;
 use crate::terminal;
 use clap::{ArgMatches, Command};
-use foxy_base::{WallTime, clock};
+use foxy_base::{Civil, WallTime, clock};
 use foxy_proxy::intercept::{AuthorityFacts, HostPattern};
 use std::fmt::Write;
 use std::path::Path;

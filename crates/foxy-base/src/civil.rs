@@ -1,20 +1,28 @@
 //! Dates as people count them.
 
-use foxy_base::WallTime;
+use crate::WallTime;
 use std::fmt;
 
 /// A time of day and date, in UTC.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Civil {
+    /// The year.
     pub year: u64,
+    /// The month, from 1.
     pub month: u8,
+    /// The day of the month, from 1.
     pub day: u8,
+    /// The hour, up to 23.
     pub hour: u64,
+    /// The minute.
     pub minute: u64,
+    /// The second.
     pub second: u64,
 }
 
 impl Civil {
     /// The proleptic Gregorian date (Hinnant, "chrono-Compatible Low-Level Date Algorithms", `civil_from_days`).
+    #[must_use]
     pub fn of(time: WallTime) -> Self {
         let seconds = time.seconds();
         let days = seconds / 86_400 + 719_468;
