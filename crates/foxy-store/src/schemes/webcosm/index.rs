@@ -1,9 +1,10 @@
 //! The index: where each record lies, eight bytes a record. It knows no keys, only 22 more bits of their hash than say the
 //! partition, so it is a hint that every read verifies; of two records that it cannot tell apart it knows the newer.
-//! A partition is a sorted array of chunks, so there is no load factor and nothing that can overflow.
+//! A partition is a few sorted arrays of chunks, so there is no load factor and nothing that can overflow.
 
 use super::geometry::PLACE_BITS;
-use super::words::{Pool, Words};
+use super::partition::{self, Place};
+use super::words::Pool;
 use crate::worth::MOST_USES;
 
 /// Bits of a tag that tell the records of one partition apart.
@@ -98,15 +99,15 @@ impl Known {
     }
 }
 
+type Partition = partition::Partition<FINGERPRINT_BITS>;
+
 /// The index.
 #[derive(Debug)]
 pub struct Index {
-    partitions: Vec<Words>,
+    partitions: Vec<Partition>,
     pool: Pool,
     bits: u32,
     len: u64,
-    /// Bytes of memory that say where the partitions' words are.
-    lists: u64,
 }
 
 /// The fingerprint of an entry.
@@ -118,9 +119,7 @@ impl Index {
     /// An empty index of two to the power of `bits` partitions.
     #[must_use]
     pub fn new(bits: u32) -> Self {
-        let partitions = vec![Words::default(); 1 << bits];
-        let lists = partitions.iter().map(Words::memory).sum();
-        Self { partitions, pool: Pool::default(), bits, len: 0, lists }
+        Self { partitions: vec![Partition::default(); 1 << bits], pool: Pool::default(), bits, len: 0 }
     }
 
     /// The tag of a key with that hash.
@@ -144,17 +143,15 @@ impl Index {
     /// Bytes of memory it takes.
     #[must_use]
     pub const fn memory(&self) -> u64 {
-        self.pool.memory() + self.lists
+        self.pool.memory() + (self.partitions.len() * size_of::<Partition>()) as u64
     }
 
-    /// The partition of a tag, its place there, and whether there is an entry for it.
-    fn seek(&self, tag: Tag) -> (usize, usize, Option<Known>) {
+    /// The partition of a tag, its place there, and what is known of it.
+    fn seek(&self, tag: Tag) -> (usize, Place, Option<Known>) {
         let partition = (tag.0 >> FINGERPRINT_BITS) as usize;
         let wanted = tag.0 & ((1 << FINGERPRINT_BITS) - 1);
-        let words = &self.partitions[partition];
-        let at = words.seek(&self.pool, |word| fingerprint(word) < wanted);
-        let word = (at < words.len()).then(|| words.get(&self.pool, at));
-        (partition, at, word.filter(|&word| fingerprint(word) == wanted).map(Known::unpack))
+        let (place, word) = self.partitions[partition].seek(&self.pool, wanted);
+        (partition, place, word.map(Known::unpack))
     }
 
     /// What is known of a tag.
@@ -173,10 +170,10 @@ impl Index {
         if !self.can_have(tag) {
             return;
         }
-        let (partition, at, found) = self.seek(tag);
+        let (partition, place, found) = self.seek(tag);
         if let Some(known) = found {
             let word = Known { uses: (known.uses + uses).min(MOST_USES), ..known }.pack(tag);
-            self.partitions[partition].set(&mut self.pool, at, word);
+            self.partitions[partition].set(&mut self.pool, place, word);
         }
     }
 
@@ -197,7 +194,7 @@ impl Index {
                 return Some(Tag(base));
             }
             looked_at += words.len() + 1;
-            for word in (0..words.len()).map(|at| words.get(&self.pool, at)) {
+            for word in words.words(&self.pool) {
                 let (found, uses) = (Tag(base | fingerprint(word)), word as u8 & MOST_USES);
                 if uses >= least && found >= tag && !take(found, uses) {
                     return Some(found);
@@ -209,19 +206,22 @@ impl Index {
 
     /// Learns of a record; what it knew under that tag is forgotten.
     pub fn insert(&mut self, tag: Tag, known: Known) {
-        let (partition, at, found) = self.seek(tag);
+        let (partition, place, found) = self.seek(tag);
+        let partition = &mut self.partitions[partition];
         if found.is_some() {
-            return self.partitions[partition].set(&mut self.pool, at, known.pack(tag));
+            return partition.set(&mut self.pool, place, known.pack(tag));
         }
-        self.change(partition, |words, pool| words.insert(pool, at, known.pack(tag)));
+        partition.insert(&mut self.pool, place, known.pack(tag));
+        self.len += 1;
     }
 
     /// Forgets a tag if it stands for the record at that place.
-    pub fn remove_at(&mut self, tag: Tag, place: u64) -> bool {
-        let (partition, at, found) = self.seek(tag);
-        let is_that = found.is_some_and(|known| known.place == place);
+    pub fn remove_at(&mut self, tag: Tag, at: u64) -> bool {
+        let (partition, place, found) = self.seek(tag);
+        let is_that = found.is_some_and(|known| known.place == at);
         if is_that {
-            self.change(partition, |words, pool| words.remove(pool, at));
+            self.partitions[partition].remove(&mut self.pool, place);
+            self.len -= 1;
         }
         is_that
     }
@@ -238,21 +238,13 @@ impl Index {
             if *most == 0 {
                 return Some(partition);
             }
-            *most = most.saturating_sub(self.partitions[partition].len() + 1);
-            self.change(partition, |words, pool| {
-                words.retain(pool, |word| !places.contains(&Known::unpack(word).place));
-            });
+            let words = &mut self.partitions[partition];
+            let was = words.len();
+            *most = most.saturating_sub(was + 1);
+            words.retain(&mut self.pool, |word| !places.contains(&Known::unpack(word).place));
+            self.len -= (was - words.len()) as u64;
         }
         None
-    }
-
-    fn change(&mut self, partition: usize, change: impl FnOnce(&mut Words, &mut Pool)) {
-        let words = &mut self.partitions[partition];
-        self.len -= words.len() as u64;
-        self.lists -= words.memory();
-        change(words, &mut self.pool);
-        self.lists += words.memory();
-        self.len += words.len() as u64;
     }
 }
 

@@ -24,6 +24,7 @@ mod log;
 mod open;
 mod pack;
 mod packed;
+mod partition;
 mod reads;
 mod rebuild;
 mod reclaim;

@@ -14,6 +14,8 @@ type Chunk = [u64; CHUNK];
 pub struct Pool {
     slabs: Vec<Box<[Chunk]>>,
     free: Vec<u32>,
+    /// Bytes of memory that say where the words of the arrays are.
+    lists: usize,
 }
 
 impl Pool {
@@ -35,10 +37,16 @@ impl Pool {
         &mut self.slabs[name as usize / SLAB][name as usize % SLAB]
     }
 
-    /// Bytes of memory it takes.
+    /// Counts memory that says where words are: so many bytes of it, where it was so many.
+    pub const fn count_list(&mut self, was: usize, is: usize) {
+        self.lists = self.lists + is - was;
+    }
+
+    /// Bytes of memory it takes, with the lists of the arrays.
     #[must_use]
     pub const fn memory(&self) -> u64 {
-        ((self.slabs.len() * SLAB * size_of::<Chunk>()) + self.free.capacity() * size_of::<u32>()) as u64
+        let chunks = self.slabs.len() * SLAB * size_of::<Chunk>();
+        (chunks + self.free.capacity() * size_of::<u32>() + self.lists) as u64
     }
 }
 
@@ -56,10 +64,8 @@ impl Words {
         self.len as usize
     }
 
-    /// Bytes of memory that say where its chunks are.
-    #[must_use]
-    pub const fn memory(&self) -> u64 {
-        (size_of::<Self>() + self.chunks.capacity() * size_of::<u32>()) as u64
+    const fn list(&self) -> usize {
+        self.chunks.capacity() * size_of::<u32>()
     }
 
     /// The word at a place.
@@ -73,13 +79,20 @@ impl Words {
         pool.chunk_mut(self.chunks[at / CHUNK])[at % CHUNK] = word;
     }
 
-    /// The first place whose word is not below; the words are in order.
+    /// The first place whose word is not below; the words are in order. It is sought from `guess` on in both directions, since
+    /// every chunk that is looked at is likely not in the processor's cache.
     #[must_use]
-    pub fn seek(&self, pool: &Pool, below: impl Fn(u64) -> bool) -> usize {
-        let chunk = self.chunks.partition_point(|&name| below(pool.chunk(name)[0])).saturating_sub(1);
-        let start = chunk * CHUNK;
-        let count = (self.len() - start).min(CHUNK);
-        let words = self.chunks.get(chunk).map_or(&[][..], |&name| &pool.chunk(name)[..count]);
+    pub fn seek(&self, pool: &Pool, guess: usize, below: impl Fn(u64) -> bool) -> usize {
+        let Some(last) = self.chunks.len().checked_sub(1) else { return 0 };
+        let mut at = last.min(guess / CHUNK);
+        while at > 0 && !below(pool.chunk(self.chunks[at])[0]) {
+            at -= 1;
+        }
+        while at < last && below(pool.chunk(self.chunks[at])[CHUNK - 1]) {
+            at += 1;
+        }
+        let start = at * CHUNK;
+        let words = &pool.chunk(self.chunks[at])[..CHUNK.min(self.len() - start)];
         start + words.partition_point(|&word| below(word))
     }
 
@@ -87,7 +100,9 @@ impl Words {
     pub fn insert(&mut self, pool: &mut Pool, at: usize, word: u64) {
         if self.len().is_multiple_of(CHUNK) {
             if self.chunks.len() == self.chunks.capacity() {
+                let was = self.list();
                 self.chunks.reserve_exact(1 + self.chunks.len() / 8);
+                pool.count_list(was, self.list());
             }
             self.chunks.push(pool.take());
         }
@@ -128,11 +143,20 @@ impl Words {
         self.truncate(pool, kept);
     }
 
+    /// Takes all words out.
+    pub fn clear(&mut self, pool: &mut Pool) {
+        self.truncate(pool, 0);
+        pool.count_list(self.list(), 0);
+        self.chunks = Vec::new();
+    }
+
     fn truncate(&mut self, pool: &mut Pool, len: usize) {
         self.len = u32::try_from(len).expect("it had more");
         pool.free.extend(self.chunks.drain(len.div_ceil(CHUNK)..));
         if self.chunks.capacity() > 2 * self.chunks.len() + 8 {
+            let was = self.list();
             self.chunks.shrink_to(self.chunks.len() + self.chunks.len() / 8);
+            pool.count_list(was, self.list());
         }
     }
 }
@@ -151,7 +175,7 @@ mod tests {
             let which = random.below(3) as usize;
             let (words, plain): (&mut Words, &mut Vec<u64>) = (&mut words[which], &mut plain[which]);
             let word = random.below(1 << 20);
-            let at = words.seek(&pool, |other| other < word);
+            let at = words.seek(&pool, random.below(8_000) as usize, |other| other < word);
             assert_eq!(at, plain.partition_point(|&other| other < word));
             if random.below(5) < 3 || plain.is_empty() {
                 words.insert(&mut pool, at, word);
