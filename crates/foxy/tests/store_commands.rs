@@ -2,7 +2,9 @@
 
 mod support;
 
-use support::commands::{foxy, records};
+use std::process::Stdio;
+use std::time::Duration;
+use support::commands::{self, foxy, records};
 
 fn bench(arguments: &[&str]) -> (Option<i32>, String, String) {
     foxy(&[&["store", "bench"], arguments].concat())
@@ -61,9 +63,6 @@ fn the_engine_is_measured_beside_its_bars() {
         assert!(row(name).contains("held"), "{out}");
     }
     assert_eq!(std::fs::read_dir(folder.path()).expect("still there").count(), 0, "nothing is left");
-    let (code, _, err) = bench(&["engine", "--quick", "--folder", "/dev/null/folder"]);
-    assert_eq!(code, Some(3), "{err}");
-    assert!(err.contains("/dev/null/folder"), "{err}");
 }
 
 #[test]
@@ -87,4 +86,42 @@ fn the_engine_is_measured_beside_the_disk_it_is_on() {
         1,
         "only the records are left"
     );
+}
+
+#[test]
+fn a_folder_that_is_not_there_is_refused_and_not_made() {
+    let parent = tempfile::tempdir().expect("a folder");
+    let folder = parent.path().join("not-there");
+    let name = folder.to_str().expect("UTF-8");
+    for measure in ["disk", "engine"] {
+        let (code, out, err) = bench(&[measure, "--quick", "--folder", name]);
+        assert_eq!(code, Some(2), "{measure}: {err}");
+        let first = err.lines().next().unwrap_or_default();
+        let wanted = format!("--folder {name}: no such folder; name one that exists");
+        assert!(first.contains(&wanted) && out.is_empty(), "{measure}: {err}{out}");
+        assert!(!folder.exists(), "{measure}");
+    }
+}
+
+#[test]
+fn a_measure_that_is_ended_by_a_signal_removes_what_it_made_and_says_so() {
+    for (measure, signal) in [("disk", "INT"), ("disk", "TERM"), ("engine", "TERM")] {
+        let folder = tempfile::tempdir().expect("a folder");
+        let name = folder.path().to_str().expect("UTF-8");
+        let mut command = commands::command(&["store", "bench", measure, "--quick", "--folder", name]);
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().expect("the binary runs");
+        while std::fs::read_dir(folder.path()).expect("there").next().is_none() {
+            assert!(child.try_wait().expect("a child").is_none(), "{measure} ended before anything was made");
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        commands::signal(child.id(), signal);
+        let output = child.wait_with_output().expect("it ends");
+        let text = String::from_utf8(output.stderr).expect("UTF-8");
+        assert_eq!(output.status.code(), Some(3), "{measure} {signal}: {text}");
+        assert!(text.contains("stopped by a signal; what it had made is removed"), "{measure}: {text}");
+        assert!(output.stdout.is_empty(), "{measure}: no figures of a part");
+        let left = std::fs::read_dir(folder.path()).expect("there").count();
+        assert_eq!(left, 0, "{measure} {signal}");
+    }
 }

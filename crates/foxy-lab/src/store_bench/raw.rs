@@ -5,6 +5,7 @@ use foxy_base::clock::monotonic;
 use foxy_base::{Instant, Random};
 use foxy_device::{BlockingDevice, FileId, IoBuffer, IoDone, IoError, IoId, IoOp, StorePath};
 use foxy_report::Latencies;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
 /// What is written at once, and how many of them: as the engine does it.
@@ -118,15 +119,15 @@ impl Raw {
         }
     }
 
-    /// Writes so many bytes, of whole pieces, and waits for them but for no sync, as the engine does. What is written first goes
-    /// into space that was never written to.
+    /// Writes so many bytes, of whole pieces, or until it is told to stop, and waits for them but for no sync, as the engine does. What
+    /// is written first goes into space that was never written to.
     ///
     /// # Errors
     /// The device's.
-    pub fn write(&mut self, bytes: u64) -> Result<Written, IoError> {
+    pub fn write(&mut self, bytes: u64, stop: &AtomicBool) -> Result<Written, IoError> {
         let (begun, before) = (monotonic(), self.written);
         let end = before + bytes;
-        while self.written < end {
+        while self.written < end && !stop.load(Relaxed) {
             self.write_on();
             self.take(None)?;
         }
@@ -172,11 +173,17 @@ mod tests {
     #[test]
     fn a_disk_is_written_whole_and_read_beside_that_or_not() {
         let mut raw = Raw::new(Box::new(Memory::default()), 3 << 20).expect("made");
-        let written = raw.write(4 << 20).expect("written");
+        let written = raw.write(4 << 20, &AtomicBool::new(false)).expect("written");
         assert!(written.bytes >= 4 << 20 && written.rate() > 0.0);
         for beside_writes in [false, true] {
             let latencies = raw.read(20, 64 << 10, beside_writes).expect("read");
             assert_eq!(latencies.count(), 20);
         }
+    }
+
+    #[test]
+    fn a_disk_that_is_not_to_be_written_any_more_is_left_alone() {
+        let mut raw = Raw::new(Box::new(Memory::default()), 3 << 20).expect("made");
+        assert_eq!(raw.write(u64::MAX, &AtomicBool::new(true)).expect("nothing to do").bytes, 0);
     }
 }

@@ -7,6 +7,7 @@ use foxy_base::{Instant, Random};
 use foxy_device::{BlockingDevice, Device, IoDone, IoId, IoOp, IoOutput, Memory};
 use foxy_store::shard::ShardSettings;
 use foxy_store::{Answer, Observer, Record, SchemeName, Shard, StoreHandle, StoreSettings, StoreStatus};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc;
 use std::time::Duration;
 
@@ -15,6 +16,15 @@ const PAUSE: Duration = Duration::from_micros(200);
 
 /// Virtual time between two requests of a stream.
 const BETWEEN_REQUESTS: Duration = Duration::from_micros(500);
+
+/// How long is waited for something.
+#[derive(Clone, Copy, Debug)]
+pub struct Patience<'a> {
+    /// At most so long.
+    pub most: Duration,
+    /// Nor once this is set.
+    pub stop: &'a AtomicBool,
+}
 
 /// A store that was opened again.
 pub struct Restarted {
@@ -46,24 +56,24 @@ impl Restarted {
         matches!(receiver.recv(), Ok(Answer::Found(found)) if found == *record)
     }
 
-    /// Time from the beginning until the store had that record; `None` when it does not have it within `patience`.
+    /// Time from the beginning until the store had that record; `None` when it does not have it within that `patience`.
     #[must_use]
-    pub fn first_hit(&self, number: u64, record: &Record, patience: Duration) -> Option<Duration> {
+    pub fn first_hit(&self, number: u64, record: &Record, patience: Patience<'_>) -> Option<Duration> {
         self.wait(patience, || self.holds(number, record))
     }
 
     /// Time from the beginning until all records were known again.
     #[must_use]
-    pub fn all_known(&self, patience: Duration) -> Option<Duration> {
+    pub fn all_known(&self, patience: Patience<'_>) -> Option<Duration> {
         self.wait(patience, || self.handle.observer().status.get() == StoreStatus::Serving)
     }
 
-    fn wait(&self, patience: Duration, happened: impl Fn() -> bool) -> Option<Duration> {
+    fn wait(&self, patience: Patience<'_>, happened: impl Fn() -> bool) -> Option<Duration> {
         loop {
             if happened() {
                 return Some(monotonic().since(self.begun));
             }
-            if monotonic().since(self.begun) > patience {
+            if monotonic().since(self.begun) > patience.most || patience.stop.load(Relaxed) {
                 return None;
             }
             std::thread::sleep(PAUSE);
@@ -205,9 +215,11 @@ mod tests {
         device.close_all();
         lengthen(&mut device, size);
         let store = Restarted::start(size, 1, Box::new(device)).expect("a thread");
-        let patience = Duration::from_secs(30);
+        let patience = Patience { most: Duration::from_secs(30), stop: &AtomicBool::new(false) };
         assert!(store.first_hit(309, &record(309, 100_000), patience).is_some());
         assert!(store.all_known(patience).is_some() && !store.holds(5, &record(5, 100_000)));
+        let stopped = Patience { stop: &AtomicBool::new(true), ..patience };
+        assert!(store.first_hit(310, &record(310, 100_000), stopped).is_none(), "it was never put");
         store.close();
     }
 

@@ -14,6 +14,17 @@ pub fn store_lock(folder: &Path) -> Result<Option<Root>, RootError> {
     is_store.then(|| Root::open(folder)).transpose()
 }
 
+/// A folder that is lent has to be there: one that was written wrong would be made on another disk than was meant.
+///
+/// # Errors
+/// When it is not, or is no folder.
+pub fn existing(option: &str, folder: &Path) -> Result<(), Failure> {
+    if folder.is_dir() {
+        return Ok(());
+    }
+    Err(Failure::Unusable(format!("{option} {}: no such folder; name one that exists", folder.display())))
+}
+
 /// Keeps a folder for what this process measures there, until what is returned is dropped: two that measure at the same time measure
 /// each other. The lock is on the folder itself, so that nothing is left in it; none where the file system has no locks.
 ///

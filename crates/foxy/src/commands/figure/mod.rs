@@ -5,7 +5,7 @@ mod outputs;
 
 use crate::failure::Failure;
 use crate::lab::arguments::{html, option, path, switch};
-use crate::lab::folder::{claim, store_lock, words};
+use crate::lab::folder::{claim, existing, store_lock, words};
 use crate::lab::leftovers;
 use crate::lab::measured::{Context, MEASURED, MeasuredEntry};
 use crate::lab::progress::Progress;
@@ -164,9 +164,7 @@ fn lock(matches: &ArgMatches, wanted: &[Wanted]) -> Result<(Option<Root>, Option
     }
     let folder = folder(matches);
     let unusable = |what: &str| Failure::Unusable(format!("--folder {}: {what}", folder.display()));
-    if !folder.is_dir() {
-        return Err(unusable("no such folder; name one that exists"));
-    }
+    existing("--folder", &folder)?;
     let lock = store_lock(&folder).map_err(|error| unusable(&words(&error)))?;
     let claimed = claim("--folder", &folder)?;
     leftovers::remove(&folder);

@@ -2,12 +2,10 @@
 //! of a fill, and how long reads take while nothing else happens and while the store is filled as fast as it goes.
 
 use super::engine::{Bar, Row, finish};
+use super::ground::Ground;
 use crate::failure::Failure;
 use crate::lab::arguments::{path, switch};
-use crate::lab::folder::{store_lock, words};
-use crate::lab::leftovers::SIM_PREFIX;
 use crate::lab::progress::Progress;
-use crate::lab::temporary::Temporary;
 use crate::lab::{records, seed};
 use crate::serve::process;
 use clap::{ArgMatches, Command};
@@ -16,7 +14,6 @@ use foxy_device::{BlockingDevice, DeviceSettings, DirectIo, IoError, Root, open_
 use foxy_lab::store_bench::disk::{Filled, Reads};
 use foxy_lab::store_bench::raw::{Raw, Written};
 use foxy_report::{Latencies, Summary};
-use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -76,14 +73,12 @@ struct Found {
 
 /// Runs it.
 pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
-    let parent = matches.get_one::<PathBuf>("folder").cloned().unwrap_or_else(std::env::temp_dir);
-    let advice = "name a folder that can be written to with --folder";
-    let failed = |text: String| Failure::Failed(format!("{}: {text}; {advice}", parent.display()));
-    let _lock = store_lock(&parent).map_err(|error| failed(words(&error)))?;
-    let folder = Temporary::new(parent.join(format!("{SIM_PREFIX}{}-0", std::process::id())));
-    let root = Root::open(folder.path()).map_err(|error| failed(words(&error)))?;
+    let ground = Ground::new(matches)?;
+    let folder = ground.folder();
+    let root = ground.open(&folder)?;
     let scale = if matches.get_flag("quick") { QUICK } else { WHOLE };
-    finish(matches, rows(&measure(&root, &scale, seed::of(matches)).map_err(failed)?))
+    let found = measure(&root, &scale, seed::of(matches), ground.interrupted());
+    finish(matches, rows(&ground.whole(found)?.map_err(|text| ground.failed(&text))?))
 }
 
 fn device(root: &Root) -> Result<Box<dyn BlockingDevice>, String> {
@@ -91,14 +86,19 @@ fn device(root: &Root) -> Result<Box<dyn BlockingDevice>, String> {
     open_device(root, settings).map(|(device, _)| device).map_err(|error| error.to_string())
 }
 
-fn measure(root: &Root, scale: &Scale, seed: u64) -> Result<Found, String> {
+/// Ends early when it is to stop.
+fn measure(root: &Root, scale: &Scale, seed: u64, stop: &AtomicBool) -> Result<Found, String> {
     let mut raw = Raw::new(device(root)?, scale.size).map_err(|error| error.to_string())?;
     let store = Filled::new(device(root)?, scale.size, LENGTH)?;
     let mut found = Found::default();
     let mut progress = Progress::new("disk", Some(u64::from(2 * TURNS)));
-    fills(&mut raw, &store, scale.size / 8, &mut found, &mut progress).map_err(|error| error.to_string())?;
+    fills(&mut raw, &store, (scale.size / 8, stop), &mut found, &mut progress)
+        .map_err(|error| error.to_string())?;
     let mut random = Random::new(seed);
     for turn in 1..=TURNS {
+        if stop.load(Ordering::Relaxed) {
+            break;
+        }
         reads(&mut raw, &store, scale, &mut random, &mut found).map_err(|error| error.to_string())?;
         progress.update(u64::from(TURNS + turn));
     }
@@ -109,16 +109,16 @@ fn measure(root: &Root, scale: &Scale, seed: u64) -> Result<Found, String> {
 fn fills(
     raw: &mut Raw,
     store: &Filled,
-    bytes: u64,
+    (bytes, stop): (u64, &AtomicBool),
     found: &mut Found,
     progress: &mut Progress,
 ) -> Result<(), IoError> {
-    found.raw.push(raw.write(bytes)?);
+    found.raw.push(raw.write(bytes, stop)?);
     for turn in 1..=TURNS {
         let before = process::own_cpu_time();
-        found.fills.push(store.fill(bytes, &AtomicBool::new(false)));
+        found.fills.push(store.fill(bytes, stop));
         found.processor += process::own_cpu_time().saturating_sub(before);
-        found.raw.push(raw.write(bytes)?);
+        found.raw.push(raw.write(bytes, stop)?);
         progress.update(u64::from(turn));
     }
     Ok(())

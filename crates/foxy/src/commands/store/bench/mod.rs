@@ -2,6 +2,7 @@
 
 mod disk;
 mod engine;
+mod ground;
 mod misses;
 mod restart;
 

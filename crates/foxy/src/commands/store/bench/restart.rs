@@ -2,16 +2,14 @@
 //! records; another is as large as a disk of a terabyte and keeps of most records only that they are there.
 
 use super::engine::{Bar, Row};
+use super::ground::Ground;
 use crate::failure::Failure;
-use crate::lab::folder::{store_lock, words};
-use crate::lab::leftovers::SIM_PREFIX;
 use crate::lab::progress::Progress;
-use crate::lab::temporary::Temporary;
 use clap::ArgMatches;
 use foxy_device::{Blocking, DeviceSettings, DirectIo, Root, open_device};
 use foxy_lab::store_bench::engine::{self, Store};
-use foxy_lab::store_bench::restart::{self, Hollow, Restarted};
-use std::path::{Path, PathBuf};
+use foxy_lab::store_bench::restart::{self, Hollow, Patience, Restarted};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
 /// How long a first hit is waited for.
@@ -34,9 +32,11 @@ struct Case {
 pub fn rows(matches: &ArgMatches, scale: u32, seed: u64) -> Result<Vec<Row>, Failure> {
     let full = Case { size: (4 << 30) >> scale.min(4), length: 16 << 10, hollow: false };
     let large = Case { size: (1 << 40) >> scale, length: 256 << 10, hollow: true };
-    let mut rows = killed(matches, &full, seed)?;
-    rows.extend(killed(matches, &large, seed)?);
-    rows.push(hits_lost(scale, seed)?);
+    let lost = hits_lost(scale, seed)?;
+    let ground = Ground::new(matches)?;
+    let mut rows = killed(&ground, &full, seed)?;
+    rows.extend(killed(&ground, &large, seed)?);
+    rows.push(lost);
     Ok(rows)
 }
 
@@ -56,25 +56,20 @@ fn hits_lost(scale: u32, seed: u64) -> Result<Row, Failure> {
 
 /// Fills a store, leaves it as a killed process does, and opens it on the device that the proxy would use.
 #[expect(clippy::cast_precision_loss, reason = "measures")]
-fn killed(matches: &ArgMatches, case: &Case, seed: u64) -> Result<Vec<Row>, Failure> {
-    let parent = matches.get_one::<PathBuf>("folder").cloned().unwrap_or_else(std::env::temp_dir);
-    let failed = |text: &str| {
-        Failure::Failed(format!(
-            "{}: {text}; name a folder that can be written to with --folder",
-            parent.display()
-        ))
-    };
-    let _lock = store_lock(&parent).map_err(|error| failed(&words(&error)))?;
-    let folder = Temporary::new(parent.join(format!("{SIM_PREFIX}{}-0", std::process::id())));
+fn killed(ground: &Ground, case: &Case, seed: u64) -> Result<Vec<Row>, Failure> {
+    let failed = |text: &str| ground.failed(text);
+    let folder = ground.folder();
     let count = case.size / 5 * 4 / case.length as u64;
-    fill(case, seed, count, folder.path()).map_err(|text| failed(&text))?;
-    let root = Root::open(folder.path()).map_err(|error| failed(&words(&error)))?;
+    let root = ground.open(&folder)?;
+    let filled = fill(case, (seed, count), &root, ground.interrupted());
+    ground.whole(filled)?.map_err(|text| failed(&text))?;
     let (device, kind) =
         open_device(&root, DeviceSettings::default()).map_err(|error| failed(&error.to_string()))?;
     let store = Restarted::start(case.size, seed, device).map_err(|error| failed(&error.to_string()))?;
     let newest = engine::record(count - 1, case.length);
-    let first = store.first_hit(count - 1, &newest, PATIENCE);
-    let all = store.all_known(PATIENCE);
+    let patience = Patience { most: PATIENCE, stop: ground.interrupted() };
+    let first = store.first_hit(count - 1, &newest, patience);
+    let all = store.all_known(patience);
     let milliseconds = |time: Option<Duration>| time.map_or(f64::INFINITY, |time| time.as_secs_f64() * 1e3);
     let note = format!(
         "{} GiB{}, {count} records of {} KiB, {kind}; all known after {:.0} ms",
@@ -94,22 +89,26 @@ fn killed(matches: &ArgMatches, case: &Case, seed: u64) -> Result<Vec<Row>, Fail
         store.records()
     } else {
         let holds = |&number: &u64| store.holds(number, &engine::record(number, case.length));
-        (0..count).filter(holds).count() as u64
+        let goes_on = |_: &u64| !ground.interrupted().load(Relaxed);
+        (0..count).take_while(goes_on).filter(holds).count() as u64
     };
     let share = back as f64 / count as f64;
     rows.push(Row::new("objects_back_share", share, "share", Bar::AtLeast(0.999), note));
     store.close();
-    Ok(rows)
+    ground.whole(rows)
 }
 
-fn fill(case: &Case, seed: u64, count: u64, folder: &Path) -> Result<(), String> {
-    let root = Root::open(folder).map_err(|error| words(&error))?;
+/// Ends early when it is to stop.
+fn fill(case: &Case, (seed, count): (u64, u64), root: &Root, stop: &AtomicBool) -> Result<(), String> {
     let kept = if case.hollow { KEPT } else { usize::MAX };
-    let store = Store::open(case.size, seed, Hollow::new(Blocking::new(&root, DirectIo::Off), kept));
+    let store = Store::open(case.size, seed, Hollow::new(Blocking::new(root, DirectIo::Off), kept));
     let mut store = store.map_err(|status| format!("the store does not serve: {status:?}"))?;
     let mut progress = Progress::new("killed store", Some(count));
     let same = engine::record(0, case.length);
     for number in 0..count {
+        if stop.load(Relaxed) {
+            break;
+        }
         if number + WHOLE == count {
             store.flush();
             store.device().keep(usize::MAX);
@@ -121,7 +120,7 @@ fn fill(case: &Case, seed: u64, count: u64, folder: &Path) -> Result<(), String>
     }
     store.flush();
     drop(store.kill());
-    let file = folder.join(foxy_store::schemes::webcosm::FILE_NAME);
+    let file = root.path().join(foxy_store::schemes::webcosm::FILE_NAME);
     let whole = std::fs::OpenOptions::new().write(true).open(&file).and_then(|file| file.set_len(case.size));
     whole.map_err(|error| format!("{}: {error}", file.display()))
 }
