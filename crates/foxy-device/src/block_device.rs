@@ -17,8 +17,8 @@ const LARGEST_BLOCK: u32 = 4096;
 /// With `OFlags::EXCL` the kernel refuses one that is mounted, part of a volume, or held so by anybody else (open(2)).
 ///
 /// # Errors
-/// [`IoError::WrongKind`] for anything else, [`IoError::InUse`], [`IoError::ReadOnlyDevice`], [`IoError::LargeBlocks`], or what
-/// else the system has against it.
+/// [`IoError::WrongKind`] for anything else, [`IoError::InUse`], [`IoError::ReadOnlyDevice`], [`IoError::LargeBlocks`],
+/// [`IoError::NoMedium`], or what else the system has against it.
 pub(crate) fn open_block_device(
     folder: impl AsFd,
     name: &str,
@@ -43,8 +43,10 @@ pub(crate) fn open_block_device(
         return Err(IoError::ReadOnlyDevice);
     }
     judge_block(ioctl_blksszget(&descriptor)?)?;
-    let bytes = length(&descriptor)?;
-    Ok((descriptor, bytes))
+    match length(&descriptor)? {
+        0 => Err(IoError::NoMedium),
+        bytes => Ok((descriptor, bytes)),
+    }
 }
 
 /// Whether an open block device can only be read. The kernel refuses to open one for writing as where the user may not, or refuses

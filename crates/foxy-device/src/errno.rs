@@ -13,6 +13,7 @@ impl From<Errno> for IoError {
             Errno::ROFS => Self::ReadOnly,
             Errno::LOOP | Errno::ISDIR | Errno::NOTDIR | Errno::NXIO => Self::WrongKind,
             Errno::MFILE | Errno::NFILE | Errno::NOMEM | Errno::AGAIN => Self::Exhausted,
+            Errno::NOMEDIUM => Self::NoMedium,
             Errno::BADF => Self::NotOpen,
             other => Self::Other(other.raw_os_error()),
         }

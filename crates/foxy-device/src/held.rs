@@ -125,6 +125,7 @@ impl Root {
     ///
     /// # Errors
     /// [`RootError::DeviceInUse`], naming it: it is mounted, part of a volume, or another process holds it.
+    /// [`RootError::NoMedium`], naming it: it has no bytes.
     pub fn hold_block_device(&self, name: &str) -> Result<Option<HeldFile>, RootError> {
         let path = self.path().join(name);
         match open_block_device(self.directory(), name, OFlags::RDWR | OFlags::EXCL) {
@@ -132,6 +133,7 @@ impl Root {
                 Ok(Some(HeldFile { descriptor, path, size, place: Place::BlockDevice }))
             }
             Err(IoError::InUse) => Err(RootError::DeviceInUse(path)),
+            Err(IoError::NoMedium) => Err(RootError::NoMedium(path)),
             Err(_) => Ok(None),
         }
     }

@@ -184,6 +184,8 @@ pub enum IoError {
     WrongKind,
     /// The block device has logical blocks of more than 4096 bytes.
     LargeBlocks,
+    /// The block device has no bytes: nothing is attached to it, or no medium is in it (ENOMEDIUM).
+    NoMedium,
     /// The process or system has no descriptor, memory or queue entry left; trying later can help.
     Exhausted,
     /// The file id is not open: a mistake of the submitter's, or its `Open` failed.
@@ -206,6 +208,9 @@ impl fmt::Display for IoError {
                 f.write_str("a link, folder or pipe where a file should be, or no folder where one should be")
             }
             Self::LargeBlocks => f.write_str("its logical blocks are larger than 4096 bytes"),
+            Self::NoMedium => {
+                f.write_str("a block device of 0 bytes: nothing is attached to it, or no medium is in it")
+            }
             Self::Exhausted => f.write_str("out of descriptors or memory"),
             Self::NotOpen => f.write_str("file not open"),
             Self::Other(number) => write!(f, "{}", std::io::Error::from_raw_os_error(*number)),

@@ -27,6 +27,8 @@ pub enum RootError {
     InUse(PathBuf),
     /// It is a block device that is mounted, part of a volume, or held by another process.
     DeviceInUse(PathBuf),
+    /// It is a block device without a byte.
+    NoMedium(PathBuf),
     /// There is something else by that name.
     NotADirectory(PathBuf),
     /// A link or folder is where its lock file should be.
@@ -56,6 +58,14 @@ impl fmt::Display for RootError {
                     f,
                     "store {}: the device it leads to is in use: mounted, part of a volume, or another foxy's; `lsblk` says of \
                      what; free it or link another one",
+                    path.display()
+                )
+            }
+            Self::NoMedium(path) => {
+                let what = IoError::NoMedium;
+                write!(
+                    f,
+                    "store {}: {what}; attach it (`lsblk` says its size) or link another one",
                     path.display()
                 )
             }

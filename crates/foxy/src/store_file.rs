@@ -73,6 +73,7 @@ pub fn open(path: &Path) -> Result<Vec<StoreFile>, Failure> {
                             whoever has mounted that; stop that one first";
                 return Err(Failure::Unusable(format!("store {}: {text}", at.display())));
             }
+            Err(IoError::NoMedium) => return Err(Failure::Unusable(RootError::NoMedium(at).to_string())),
             Err(error @ (IoError::Denied | IoError::WrongKind | IoError::LargeBlocks)) => {
                 return Err(Failure::Unusable(format!("store {}: {error}", at.display())));
             }

@@ -87,6 +87,28 @@ fn a_device_is_one_foxys_and_not_looked_over_meanwhile() {
 }
 
 #[test]
+fn a_device_that_was_detached_is_said_to_have_no_bytes() {
+    let Some(mut device) = LoopDevice::new(BYTES) else { return };
+    let folder = device.linked_as(NAME);
+    let foxy = Foxy::start_plain(folder.path(), &[]);
+    foxy.signal("TERM");
+    assert_eq!(foxy.wait().0.code(), Some(0));
+    let nobody_attaches = device.detach();
+    let at = folder.path().join(NAME);
+    let expected = format!("store {}: a block device of 0 bytes: nothing is attached to it", at.display());
+    for more in [&[][..], &["--size", "16M"], &["--size", "1T"]] {
+        check_refused(folder.path(), more, &expected);
+    }
+    for command in [&["fsck"][..], &["store", "inspect"]] {
+        for path in [folder.path(), &at] {
+            let (code, said) = looked_over(command, path);
+            assert!(code == Some(2) && said.contains(&expected) && said.contains("; attach it"), "{said}");
+        }
+    }
+    drop(nobody_attaches);
+}
+
+#[test]
 fn a_device_with_a_file_system_is_refused_and_left_as_it_is() {
     let Some(device) = LoopDevice::new(BYTES) else { return };
     device.make_ext4();

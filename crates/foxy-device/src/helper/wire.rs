@@ -195,6 +195,7 @@ pub(super) fn answer(answer: &Answer) -> Vec<u8> {
                 IoError::ReadOnlyDevice => (11, 0),
                 IoError::InUse => (9, 0),
                 IoError::LargeBlocks => (10, 0),
+                IoError::NoMedium => (12, 0),
             };
             start(4).number(kind).bytes(&number.to_le_bytes())
         }
@@ -245,6 +246,7 @@ fn error(rest: &mut Rest<'_>) -> Result<IoError> {
         11 => IoError::ReadOnlyDevice,
         9 => IoError::InUse,
         10 => IoError::LargeBlocks,
+        12 => IoError::NoMedium,
         _ => return Err(unsound()),
     })
 }

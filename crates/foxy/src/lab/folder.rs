@@ -1,7 +1,7 @@
 //! A folder that is lent for measuring: whether a running foxy has it or measures there, and what is wrong with it in words.
 
 use crate::failure::Failure;
-use foxy_device::{Root, RootError};
+use foxy_device::{IoError, Root, RootError};
 use std::fs::{File, TryLockError};
 use std::path::Path;
 
@@ -46,6 +46,7 @@ pub fn claim(option: &str, folder: &Path) -> Result<Option<File>, Failure> {
 pub fn words(error: &RootError) -> String {
     match error {
         RootError::InUse(_) | RootError::DeviceInUse(_) => "the folder is in use by another foxy".into(),
+        RootError::NoMedium(_) => IoError::NoMedium.to_string(),
         RootError::NotADirectory(_) => "not a folder".into(),
         RootError::LockNotAFile(_) => "there is a link or folder where its lock file should be".into(),
         RootError::Denied(_) => "the folder is read-only for this user".into(),

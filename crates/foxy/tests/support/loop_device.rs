@@ -3,10 +3,15 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use tempfile::TempDir;
+
+/// Held while the system is asked for a device that is free: it may give one that another test has detached.
+static ATTACHING: Mutex<()> = Mutex::new(());
 
 /// The device. Only root has one.
 pub struct LoopDevice {
+    attached: bool,
     folder: TempDir,
     path: PathBuf,
 }
@@ -20,11 +25,12 @@ impl LoopDevice {
         let file = std::fs::File::create(&image).expect("writable");
         file.set_len(bytes).expect("a sparse file");
         let mut attach = Command::new("losetup");
+        let _waits = ATTACHING.lock().unwrap_or_else(PoisonError::into_inner);
         let attached = attach.args(["--find", "--show"]).arg(&image).output();
         match attached {
             Ok(output) if output.status.success() => {
                 let path = String::from_utf8(output.stdout).expect("a path").trim().into();
-                Some(Self { folder, path })
+                Some(Self { attached: true, folder, path })
             }
             other => {
                 let text =
@@ -52,6 +58,14 @@ impl LoopDevice {
         set.env("PATH", "/usr/sbin:/sbin:/usr/bin:/bin").status()
     }
 
+    /// Detaches it: it has no bytes then, and stays so until what is returned is dropped.
+    pub fn detach(&mut self) -> MutexGuard<'static, ()> {
+        let nobody_attaches = ATTACHING.lock().unwrap_or_else(PoisonError::into_inner);
+        assert!(detached(&self.path).expect("losetup runs").success());
+        self.attached = false;
+        nobody_attaches
+    }
+
     /// A folder for a store, with a link to it of that name.
     pub fn linked_as(&self, name: &str) -> TempDir {
         let folder = tempfile::tempdir().expect("a folder");
@@ -73,12 +87,19 @@ impl LoopDevice {
     }
 }
 
+fn detached(device: &Path) -> std::io::Result<ExitStatus> {
+    Command::new("losetup").arg("--detach").arg(device).status()
+}
+
 impl Drop for LoopDevice {
     fn drop(&mut self) {
+        if !self.attached {
+            return;
+        }
         // It would stay so for whoever gets it next.
         let writable = self.set_read_only(false);
         // A device in use is detached when it is not any more.
-        let detached = Command::new("losetup").arg("--detach").arg(&self.path).status();
+        let detached = detached(&self.path);
         let text = format!(
             "\n{} is still attached to {} or read-only\n",
             self.path.display(),
