@@ -82,7 +82,9 @@ pub static SETTINGS: &[Setting] = &[
         ),
         doc: "Bytes of disk each store may take. \
               Where the disk does not have them, what the store has taken there already counted in, foxy does not start, \
-              unless a store of that size is there already.",
+              unless a store of that size is there already. A `webcosm` store that is given another size keeps what it holds \
+              as far as that fits; below about half of its earlier size, and beyond eight times more or less than at first, \
+              it begins anew, empty.",
     },
     Setting {
         key: "scheme",
