@@ -110,6 +110,34 @@ fn what_a_part_may_not_answer_goes_to_the_origin() {
 }
 
 #[test]
+fn a_part_of_another_range_than_the_client_asked_for_is_passed_on_as_what_it_is() {
+    let origin = TestOrigin::start(|_, _| {
+        let head = format!(
+            "HTTP/1.1 206 Partial Content\r\n{FRESH}Content-Range: bytes 4-8/10\r\nContent-Length: 5"
+        );
+        [head.as_bytes(), b"\r\n\r\n", &BODY[4..=8]].concat()
+    });
+    for memory in [1 << 20, 0] {
+        let proxy = proxy_with(|settings| {
+            (settings.memory, settings.object_limit) = (memory, 1 << 16);
+        });
+        let url = origin.url(&format!("/{memory}"));
+        for _ in 0..2 {
+            let answer = proxy.get(&url, "Range: bytes=0-4\r\n");
+            let told = (answer.status, answer.header("content-range"), &answer.body[..]);
+            assert_eq!(told, (206, "bytes 4-8/10", &b"45678"[..]), "{}", answer.head);
+            assert!(
+                !answer.cache_status().starts_with("foxy; hit"),
+                "it never answers the range that was asked for"
+            );
+        }
+        let answer = proxy.get(&url, "Range: bytes=5-6\r\n");
+        let told = (answer.status, answer.header("content-range"), &answer.body[..]);
+        assert_eq!(told, (206, "bytes 5-6/10", &b"56"[..]), "{}", answer.head);
+    }
+}
+
+#[test]
 fn a_part_of_another_length_than_it_says_is_not_stored() {
     let origin = TestOrigin::start(|_, _| {
         let head = format!(
