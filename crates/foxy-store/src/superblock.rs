@@ -184,13 +184,14 @@ impl Superblock {
             let expected = newest.map_or(least, |superblock| superblock.size.max(least));
             return Err(OpenStoreError::Truncated { found, expected });
         }
-        if let Some(superblock) = newest.filter(|_| whole) {
-            return Ok(Found::Ours(superblock));
-        }
+        // Before the other copy counts: whoever wrote this one may have changed anything else in the store.
         for copy in copies {
             if let CopyState::OtherVersion(found) = CopyState::of(copy) {
                 return Err(OpenStoreError::OtherVersion { found, expected: FORMAT_VERSION });
             }
+        }
+        if let Some(superblock) = newest.filter(|_| whole) {
+            return Ok(Found::Ours(superblock));
         }
         if copies.iter().any(|copy| copy.starts_with(MAGIC)) {
             return Ok(Found::Damaged);
@@ -289,6 +290,10 @@ mod tests {
         later[8] = 2;
         let checksum = xxh3_64(&later[..LENGTH - 8]);
         later[LENGTH - 8..LENGTH].copy_from_slice(&checksum.to_le_bytes());
-        check(&later, &later, Err(OpenStoreError::OtherVersion { found: 2, expected: 1 }));
+        let other = OpenStoreError::OtherVersion { found: 2, expected: 1 };
+        for page in [&later, &[0; PAGE], &superblock(2).encode()] {
+            check(&later, page, Err(other));
+            check(page, &later, Err(other));
+        }
     }
 }
