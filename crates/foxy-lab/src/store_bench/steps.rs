@@ -116,39 +116,31 @@ pub fn run(
     progress: &mut dyn FnMut(u64),
 ) -> Result<Longest, StoreStatus> {
     let total = turns * size;
-    let (first, records) = once(size, total, seed, length, clock, progress)?;
-    let (second, _) = once(size, total, seed, length, clock, &mut |admitted| progress(total + admitted))?;
-    Ok(Longest::of(&[first, second], records))
-}
-
-fn once(
-    size: u64,
-    total: u64,
-    seed: u64,
-    length: &dyn Fn(&mut Random) -> usize,
-    clock: Clock,
-    progress: &mut dyn FnMut(u64),
-) -> Result<(Steps, u64), StoreStatus> {
-    let observer = Observer::default();
-    let settings = StoreSettings { seed, record_limit: u32::MAX, ..StoreSettings::with_size(size) };
-    let steps = Arc::new(Mutex::new(Steps::default()));
-    let scheme = SchemeName::Webcosm.make(&settings, observer.clone());
-    let timed = Timed { scheme, clock, steps: Arc::clone(&steps) };
-    let mut store = Store::of(Box::new(timed), Memory::default(), observer)?;
-    let (mut random, mut records, mut admitted) = (Random::new(seed), 0, 0);
-    while admitted < total {
-        let content = record(records, length(&mut random));
-        store.put(records, &content);
-        admitted += content.len() as u64;
-        records += 1;
-        if records.is_multiple_of(PUTS_A_GET) {
-            store.length(random.below(records));
+    let mut once = |before: u64| {
+        let observer = Observer::default();
+        let settings = StoreSettings { seed, record_limit: u32::MAX, ..StoreSettings::with_size(size) };
+        let steps = Arc::new(Mutex::new(Steps::default()));
+        let scheme = SchemeName::Webcosm.make(&settings, observer.clone());
+        let timed = Timed { scheme, clock, steps: Arc::clone(&steps) };
+        let mut store = Store::of(Box::new(timed), Memory::default(), observer)?;
+        let (mut random, mut records, mut admitted) = (Random::new(seed), 0, 0);
+        while admitted < total {
+            let content = record(records, length(&mut random));
+            store.put(records, &content);
+            admitted += content.len() as u64;
+            records += 1;
+            if records.is_multiple_of(PUTS_A_GET) {
+                store.length(random.below(records));
+            }
+            progress(before + admitted);
         }
-        progress(admitted);
-    }
-    store.flush();
-    let counted = std::mem::take(&mut *steps.lock().unwrap_or_else(PoisonError::into_inner));
-    Ok((counted, records))
+        store.flush();
+        let counted = std::mem::take(&mut *steps.lock().unwrap_or_else(PoisonError::into_inner));
+        Ok((counted, records))
+    };
+    let (first, records) = once(0)?;
+    let (second, _) = once(total)?;
+    Ok(Longest::of(&[first, second], records))
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! `foxy store bench engine`: what the default engine costs in memory, writes, reads and processor time, and how soon it answers
 //! after it was killed, each beside its bar. Only the last needs a disk.
 
-use super::restart;
+use super::{ground, restart};
 use crate::failure::Failure;
 use crate::lab::arguments::{path, switch};
 use crate::lab::progress::Progress;
@@ -69,6 +69,7 @@ impl Row {
 
 /// Runs it.
 pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
+    ground::parent(matches)?;
     let seed = seed::of(matches);
     let scale = if matches.get_flag("quick") { 7 } else { 0 };
     let refused = |status: StoreStatus| Failure::Failed(format!("the store does not serve: {status:?}"));

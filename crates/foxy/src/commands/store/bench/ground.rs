@@ -27,8 +27,7 @@ impl Ground {
     /// # Errors
     /// When there is no such folder, or another foxy has it or measures there.
     pub fn new(matches: &ArgMatches) -> Result<Self, Failure> {
-        let parent = matches.get_one::<PathBuf>("folder").cloned().unwrap_or_else(std::env::temp_dir);
-        existing("--folder", &parent)?;
+        let parent = parent(matches)?;
         let lock = store_lock(&parent).map_err(|error| failed(&parent, &words(&error)))?;
         let claimed = claim("--folder", &parent)?;
         leftovers::remove(&parent);
@@ -71,6 +70,15 @@ impl Ground {
     pub fn failed(&self, text: &str) -> Failure {
         failed(&self.parent, text)
     }
+}
+
+/// The folder that the arguments name, or the system's for temporary files. A measure that needs it late asks for it early.
+///
+/// # Errors
+/// When there is no such folder.
+pub fn parent(matches: &ArgMatches) -> Result<PathBuf, Failure> {
+    let parent = matches.get_one::<PathBuf>("folder").cloned().unwrap_or_else(std::env::temp_dir);
+    existing("--folder", &parent).map(|()| parent)
 }
 
 fn failed(parent: &Path, text: &str) -> Failure {
