@@ -1,6 +1,7 @@
 //! How the thread that owns a device sleeps: until an operation finishes, a time passes, or somebody wakes it.
 
 use crate::io::{Device, IoDone, IoId, IoOp};
+use crate::reader::Reader;
 use foxy_base::Instant;
 use std::fmt;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -14,6 +15,11 @@ pub trait BlockingDevice: Device + Send {
 
     /// What other threads hold to end a wait.
     fn waker(&self) -> Waker;
+
+    /// What other threads hold to read what is in memory already, where that can be.
+    fn reader(&self) -> Option<Reader> {
+        None
+    }
 }
 
 impl<D: Device + ?Sized> Device for Box<D> {
@@ -41,6 +47,10 @@ impl<D: BlockingDevice + ?Sized> BlockingDevice for Box<D> {
 
     fn waker(&self) -> Waker {
         (**self).waker()
+    }
+
+    fn reader(&self) -> Option<Reader> {
+        (**self).reader()
     }
 }
 

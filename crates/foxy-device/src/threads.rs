@@ -1,13 +1,15 @@
 //! A real disk through a small pool of threads with blocking system calls. Works everywhere, containers included.
 
 use crate::buffer::IoBuffer;
+use crate::files::Files;
 use crate::io::{Device, FileId, IoDone, IoError, IoId, IoOp, IoOutput};
 use crate::park::{BlockingDevice, Parker, Waker};
+use crate::reader::Reader;
 use crate::root::Root;
 use crate::transfer;
 use crate::tree::{self, OpenFile};
 use foxy_base::Instant;
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
@@ -36,7 +38,7 @@ pub enum Writes {
 pub struct Threads {
     shared: Arc<Shared>,
     parker: Parker,
-    files: HashMap<FileId, Arc<OpenFile>>,
+    files: Arc<Files>,
     in_flight: usize,
     writes: Writes,
     threads: Vec<JoinHandle<()>>,
@@ -121,7 +123,7 @@ impl Threads {
             finished: Mutex::default(),
             owner,
         });
-        let (files, writes) = (HashMap::new(), Writes::Queued);
+        let (files, writes) = (Arc::default(), Writes::Queued);
         let mut device = Self { shared, parker, files, in_flight: 0, writes, threads: Vec::new() };
         for _ in 0..threads.max(1) {
             let shared = Arc::clone(&device.shared);
@@ -133,7 +135,7 @@ impl Threads {
 
     /// The open file of that name.
     pub(crate) fn file(&self, file: FileId) -> Option<Arc<OpenFile>> {
-        self.files.get(&file).cloned()
+        self.files.get(file)
     }
 
     /// Whether `reap` would give something.
@@ -171,7 +173,7 @@ impl Device for Threads {
         self.in_flight += 1;
         if let IoOp::Close { file } = op {
             // Jobs in flight hold the descriptor; it is closed with the last of them.
-            let result = self.files.remove(&file).map(|_| IoOutput::Done).ok_or(IoError::NotOpen);
+            let result = self.files.remove(file).map(|_| IoOutput::Done).ok_or(IoError::NotOpen);
             return self.finish(id, result, None);
         }
         match self.prepare(op) {
@@ -192,7 +194,7 @@ impl Device for Threads {
         self.in_flight -= finished.len();
         for item in finished {
             if let Some((file, open)) = item.opened {
-                self.files.insert(file, Arc::new(open));
+                self.files.insert(file, open);
             }
             done.push(item.done);
         }
@@ -216,6 +218,11 @@ impl BlockingDevice for Threads {
 
     fn waker(&self) -> Waker {
         self.parker.waker()
+    }
+
+    fn reader(&self) -> Option<Reader> {
+        // What goes past the page cache is not in it.
+        (self.shared.direct == DirectIo::Off).then(|| Reader::new(Arc::clone(&self.files)))
     }
 }
 

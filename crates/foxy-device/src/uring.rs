@@ -10,6 +10,7 @@ mod slots;
 use crate::buffer::IoBuffer;
 use crate::io::{Device, FileId, IoDone, IoError, IoId, IoOp, range_end};
 use crate::park::{BlockingDevice, Waker};
+use crate::reader::Reader;
 use crate::root::Root;
 use crate::threads::{DirectIo, Threads};
 use crate::tree::OpenFile;
@@ -263,6 +264,10 @@ impl BlockingDevice for Uring {
 
     fn waker(&self) -> Waker {
         Bell::waker(&self.bell)
+    }
+
+    fn reader(&self) -> Option<Reader> {
+        self.names.reader()
     }
 }
 

@@ -15,7 +15,7 @@ use crate::settings::{RECORD_BODY_LIMIT, RECORD_HEAD_LIMIT};
 use bytes::Bytes;
 use foxy_base::Instant;
 use foxy_base::random::split_mix;
-use foxy_device::{IoDone, IoError, IoId, IoOp};
+use foxy_device::{FileId, IoBuffer, IoDone, IoError, IoId, IoOp};
 use std::sync::Arc;
 
 /// What names a record: 128 bits of a hash the caller makes of its own key.
@@ -225,11 +225,24 @@ impl Outbox {
     }
 }
 
-/// Answers for a scheme, on any thread, what neither its own thread nor the disk is needed for.
+/// Reads so many bytes of an open file from an offset, if that needs no waiting for a disk.
+pub type ReadNow<'a> = dyn FnMut(FileId, u64, usize) -> Option<IoBuffer> + 'a;
+
+/// What a look gives.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Look {
+    /// Nothing is stored under the key, for certain.
+    Absent,
+    /// The record, verified.
+    Found(Record),
+    /// It takes more than a look: the scheme must be asked.
+    Unsure,
+}
+
+/// Answers gets for a scheme, on any thread, where neither its own thread nor waiting for a disk is needed.
 pub trait Lookup: Send + Sync {
-    /// Whether nothing is stored under a key, for certain; `false` when that takes more than a look. A put counts from when the
-    /// scheme has taken it.
-    fn is_absent(&self, key: Key) -> bool;
+    /// Looks a key up, and for its record into what `read` gives at once. A put counts from when the scheme has taken it.
+    fn look(&self, key: Key, read: &mut ReadNow<'_>) -> Look;
 }
 
 /// A storage scheme: pure, driven by the shard loop, the simulator or a torture test.

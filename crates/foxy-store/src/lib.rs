@@ -30,8 +30,8 @@ pub mod worth;
 
 pub use beginning::{AnewReason, Beginning};
 pub use contract::{
-    AbsentReason, Answer, Key, Lifetime, Lookup, Outbox, PlacementHint, Record, RefusedReason, Scheme, Site,
-    StoreReply, StoreRequest, Ticket,
+    AbsentReason, Answer, Key, Lifetime, Look, Lookup, Outbox, PlacementHint, ReadNow, Record, RefusedReason,
+    Scheme, Site, StoreReply, StoreRequest, Ticket,
 };
 pub use engine::Ask;
 pub use key_map::{KeyMap, KeySet};

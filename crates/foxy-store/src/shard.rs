@@ -1,14 +1,16 @@
 //! A store on a thread of its own behind a bounded mailbox. The thread parks when there is nothing to do; a full
 //! mailbox answers at once; a shard that dies answers everyone instead of leaving them waiting.
 
-use crate::contract::{AbsentReason, Answer, Key, Lookup, PlacementHint, Record, RefusedReason, Scheme};
+use crate::contract::{
+    AbsentReason, Answer, Key, Look, Lookup, PlacementHint, Record, RefusedReason, Scheme,
+};
 use crate::engine::{Ask, Engine, Wake};
 use crate::mailbox::{Attention, DOZE, Mailbox};
 use crate::observe::Observer;
 use crate::statistics::RequestKind;
 use crate::status::StoreStatus;
 use foxy_base::Instant;
-use foxy_device::{BlockingDevice, Waker};
+use foxy_device::{BlockingDevice, Reader, Waker};
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -54,8 +56,8 @@ impl Shard {
         settings: ShardSettings,
     ) -> std::io::Result<Self> {
         let (lookup, mailbox) = (scheme.lookup(), Mutex::new(Mailbox::new()));
-        let handle =
-            StoreHandle(Arc::new(Shared { lookup, mailbox, waker: device.waker(), observer, settings }));
+        let (reader, waker) = (device.reader(), device.waker());
+        let handle = StoreHandle(Arc::new(Shared { lookup, reader, mailbox, waker, observer, settings }));
         let shared = handle.0.clone();
         let observer = shared.observer.clone();
         let thread = std::thread::Builder::new()
@@ -87,6 +89,7 @@ pub struct StoreHandle(Arc<Shared>);
 
 struct Shared {
     lookup: Option<Arc<dyn Lookup>>,
+    reader: Option<Reader>,
     mailbox: Mutex<Mailbox>,
     waker: Waker,
     observer: Observer,
@@ -96,12 +99,15 @@ struct Shared {
 impl StoreHandle {
     /// Asks for a record.
     pub fn get(&self, key: Key, reply: Reply) {
-        if self.0.is_absent(key) {
-            let answer = Answer::Absent(AbsentReason::NotIndexed);
-            self.0.observer.statistics.count_answer(RequestKind::Get, &answer);
-            return reply(answer);
-        }
-        self.ask(Ask::Get(key), reply);
+        let answer = match self.0.look(key) {
+            Look::Absent => Answer::Absent(AbsentReason::NotIndexed),
+            Look::Found(record) => Answer::Found(record),
+            Look::Unsure => return self.ask(Ask::Get(key), reply),
+        };
+        let statistics = &self.0.observer.statistics;
+        statistics.count_answer(RequestKind::Get, &answer);
+        statistics.read_at_once.add_shared(u64::from(matches!(answer, Answer::Found(_))));
+        reply(answer);
     }
 
     /// Stores or replaces a record.
@@ -147,14 +153,17 @@ impl Shared {
         self.mailbox.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether a look suffices to know that nothing is stored under a key. It does not while a put of it is on
-    /// its way to the scheme: who asks after a put must find it.
-    fn is_absent(&self, key: Key) -> bool {
-        let Some(lookup) = &self.lookup else { return false };
+    /// What can be known without the thread. Nothing while a put of the key is on its way to the scheme: who asks after a put must
+    /// find it.
+    fn look(&self, key: Key) -> Look {
+        let Some(lookup) = &self.lookup else { return Look::Unsure };
         let mailbox = self.lock();
         let settled = mailbox.is_open() && !mailbox.awaits(key);
         drop(mailbox);
-        settled && lookup.is_absent(key)
+        if !settled {
+            return Look::Unsure;
+        }
+        lookup.look(key, &mut |file, offset, length| self.reader.as_ref()?.read(file, offset, length))
     }
 
     /// Leaves something for the thread, and wakes it where it must be.

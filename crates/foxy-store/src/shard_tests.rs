@@ -1,7 +1,7 @@
 //! The shard: answers from another thread, full mailboxes, panics, closing.
 
 use super::*;
-use crate::contract::{Outbox, StoreRequest};
+use crate::contract::{Outbox, ReadNow, StoreRequest};
 use crate::schemes::SchemeName;
 use crate::settings::StoreSettings;
 use bytes::Bytes;
@@ -135,8 +135,8 @@ struct Empty(Held);
 struct Nothing;
 
 impl Lookup for Nothing {
-    fn is_absent(&self, _: Key) -> bool {
-        true
+    fn look(&self, _: Key, _: &mut ReadNow<'_>) -> Look {
+        Look::Absent
     }
 }
 

@@ -56,6 +56,7 @@ macro_rules! statistics {
 statistics! {
     gets Counter "1" "Requests for a record that were answered.",
     hits Counter "1" "Gets answered with a verified record.",
+    read_at_once Counter "1" "Those answered on the thread that asked, from what the system had in memory, without a read operation.",
     misses_not_indexed Counter "1" "Gets of keys the index does not know.",
     misses_key_mismatch Counter "1" "Gets that found another record where the index pointed.",
     misses_checksum Counter "1" "Gets whose bytes did not have their checksum.",
@@ -175,7 +176,7 @@ impl StoreStatistics {
         }
     }
 
-    /// Counts an answer on its way to the caller; of an absent record on any thread, of all else on the shard's.
+    /// Counts an answer on its way to the caller; of a get on any thread, of all else on the shard's.
     pub fn count_answer(&self, kind: RequestKind, answer: &Answer) {
         match kind {
             RequestKind::Get => self.gets.add_shared(1),
@@ -184,7 +185,7 @@ impl StoreStatistics {
             RequestKind::Close => return,
         }
         match answer {
-            Answer::Found(_) => self.hits.add(1),
+            Answer::Found(_) => self.hits.add_shared(1),
             Answer::Stored => self.stored.add(1),
             Answer::Removed => self.removed.add(1),
             Answer::Closed => {}

@@ -51,6 +51,18 @@ impl Disk {
         self.files.bytes()
     }
 
+    /// Reads past the order of operations what a file holds now; `None` when that is less, or the disk is in a mood to fail.
+    pub fn read_now(&mut self, file: FileId, offset: u64, length: usize) -> Option<IoBuffer> {
+        if self.random.chance(f64::from(self.faults.errors) / 1000.0) {
+            return None;
+        }
+        let inode = self.inode(file).ok()?;
+        let mut buffer = IoBuffer::zeroed(length);
+        let count = self.files.read(inode, offset, buffer.as_mut());
+        self.flip(buffer.as_mut());
+        (count == length).then_some(buffer)
+    }
+
     /// The process ends: operations in flight happen, happen in part or do not happen, and no file is open any more.
     /// When the power fails too, so ends everything that was not made durable.
     pub fn die(&mut self, death: Death) {

@@ -60,9 +60,10 @@ impl Writer {
         let key = u32::try_from(self.random.below(self.mood.keys)).unwrap_or(0);
         match self.random.below(100) {
             0..34 => self.put(key),
-            34..52 => self.steps.push(Step::Get(key)),
-            52..62 => self.steps.push(Step::Remove(key)),
-            62..86 => {
+            34..48 => self.steps.push(Step::Get(key)),
+            48..58 => self.steps.push(Step::Look(key)),
+            58..66 => self.steps.push(Step::Remove(key)),
+            66..86 => {
                 let count = 1 + self.random.below(6);
                 self.steps.push(Step::Run(u32::try_from(count).unwrap_or(1)));
             }
@@ -104,6 +105,9 @@ impl Writer {
                 self.steps.push(Step::Get(key));
             }
             self.steps.push(Step::Settle);
+            for key in 0..u32::try_from(self.mood.keys).unwrap_or(0) {
+                self.steps.push(Step::Look(key));
+            }
         }
     }
 

@@ -103,7 +103,7 @@ fn report(subject: &Subject, campaign: &Campaign, findings: &Findings, seconds: 
     let tally = findings.tally;
     let last = campaign.first_seed + campaign.schedules.saturating_sub(1);
     say(&format!(
-        "\r{}: {} schedules in {seconds:.1} s, seeds {} to {last}: {} crashes, {} completions, {} hits, {} misses, \
+        "\r{}: {} schedules in {seconds:.1} s, seeds {} to {last}: {} crashes, {} completions, {} hits ({} by looks), {} misses, \
          {} done, {} refused",
         subject.name,
         findings.schedules,
@@ -111,6 +111,7 @@ fn report(subject: &Subject, campaign: &Campaign, findings: &Findings, seconds: 
         tally.crashes,
         tally.completions,
         tally.found,
+        tally.looked_up,
         tally.absent,
         tally.done,
         tally.refused,

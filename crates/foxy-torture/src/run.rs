@@ -1,9 +1,11 @@
 //! Carries a script out: production scheme, modelled disk, virtual time, one completion at a time, and the model
 //! watching. The same script gives the same run, byte for byte. It judges nothing itself but bounds and ids.
 
+mod look;
+
 use crate::content;
 use crate::disk::Disk;
-use crate::model::{Asked, Model, Verdict};
+use crate::model::{Asked, Model};
 use crate::script::{Script, Step};
 use crate::subject::Subject;
 use crate::tally::Tally;
@@ -116,6 +118,7 @@ impl<'a> Run<'a> {
         self.note(|| step.to_string());
         match step {
             Step::Get(key) => self.ask(Asked::Get(key)),
+            Step::Look(key) => self.look(key),
             Step::Put(name) => self.ask(Asked::Put(name)),
             Step::Remove(key) => self.ask(Asked::Remove(key)),
             Step::Run(count) => self.run(count),
@@ -169,8 +172,8 @@ impl<'a> Run<'a> {
         let ticket = Ticket(self.tickets);
         self.note(|| format!("  request {}: {asked:?}", ticket.0));
         self.model.ask(ticket, asked);
-        if let (Asked::Get(key), Some(lookup)) = (asked, &self.lookup)
-            && lookup.is_absent(content::key(key))
+        if let Asked::Get(key) = asked
+            && self.says_absent(key)
         {
             self.looked_absent.insert(ticket, key);
         }
@@ -213,12 +216,7 @@ impl<'a> Run<'a> {
             if let (Some(key), Answer::Found(_)) = (looked_absent, &reply.answer) {
                 return Err(Violation::LookedAbsent { key });
             }
-            match self.model.answer(&reply)? {
-                Verdict::Found => self.tally.found += 1,
-                Verdict::Absent => self.tally.absent += 1,
-                Verdict::Done => self.tally.done += 1,
-                Verdict::Refused => self.tally.refused += 1,
-            }
+            self.tally.count(self.model.answer(&reply)?);
         }
         let limits = &self.subject.limits;
         within(Bound::DiskBytes, limits.disk_bytes, self.disk.bytes())?;

@@ -28,6 +28,8 @@ pub struct Faults {
 pub enum Step {
     /// Asks for a key.
     Get(u32),
+    /// Looks a key up past the scheme, and reads from disk what is there at that moment; nothing follows from a look in vain.
+    Look(u32),
     /// Puts a record.
     Put(RecordName),
     /// Removes a key.
@@ -61,6 +63,7 @@ impl fmt::Display for Step {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Get(key) => write!(f, "get {key}"),
+            Self::Look(key) => write!(f, "look {key}"),
             Self::Put(name) => write!(f, "put {} {} {}", name.key, name.version, name.size),
             Self::Remove(key) => write!(f, "remove {key}"),
             Self::Run(count) => write!(f, "run {count}"),
@@ -103,7 +106,7 @@ impl fmt::Display for ScriptError {
             }
             Self::BadStep { line, text } => write!(
                 f,
-                "line {line}: {text:?} is no step; steps are get K, put K VERSION SIZE, remove K, run N, settle, \
+                "line {line}: {text:?} is no step; steps are get K, look K, put K VERSION SIZE, remove K, run N, settle, \
                  advance MS, crash kill|power, reopen, faults ERRORS FLIPS"
             ),
         }
@@ -138,6 +141,7 @@ fn step_of(words: &[&str]) -> Option<Step> {
     let share = |text: &str| text.parse::<u16>().ok().filter(|&share| share <= 1000);
     Some(match *words {
         ["get", key] => Step::Get(number(key)?),
+        ["look", key] => Step::Look(number(key)?),
         ["put", key, version, size] => {
             Step::Put(RecordName { key: number(key)?, version: number(version)?, size: number(size)? })
         }
@@ -164,6 +168,7 @@ mod tests {
             Step::Put(name),
             Step::Run(2),
             Step::Get(3),
+            Step::Look(4),
             Step::Remove(3),
             Step::Settle,
             Step::Advance(250),

@@ -164,6 +164,7 @@ pub const CANARIES: &[Subject] = &[
     canary("canary-serves-previous", |_| Box::new(Slots::new(Flaw::ServesPrevious))),
     canary("canary-loses-answers", |_| Box::new(Slots::new(Flaw::LosesAnswers))),
     canary("canary-looks-away", |_| Box::new(Slots::new(Flaw::LooksAway))),
+    canary("canary-looks-back", |_| Box::new(Slots::new(Flaw::LooksBack))),
     Subject {
         name: "canary-stream-packetizer-without-sync",
         scheme: |seed| {

@@ -1,5 +1,6 @@
 //! Counts of what happened in schedules, so that a run which tested nothing can be told from one which held.
 
+use crate::model::Verdict;
 use std::ops::AddAssign;
 
 /// What happened.
@@ -7,6 +8,8 @@ use std::ops::AddAssign;
 pub struct Tally {
     /// Gets that were hits, byte for byte right.
     pub found: u64,
+    /// Those of them that a look past the scheme gave.
+    pub looked_up: u64,
     /// Gets that were misses.
     pub absent: u64,
     /// Puts, removals and closes that happened.
@@ -19,9 +22,22 @@ pub struct Tally {
     pub completions: u64,
 }
 
+impl Tally {
+    /// One more answer.
+    pub const fn count(&mut self, verdict: Verdict) {
+        match verdict {
+            Verdict::Found => self.found += 1,
+            Verdict::Absent => self.absent += 1,
+            Verdict::Done => self.done += 1,
+            Verdict::Refused => self.refused += 1,
+        }
+    }
+}
+
 impl AddAssign for Tally {
     fn add_assign(&mut self, other: Self) {
         self.found += other.found;
+        self.looked_up += other.looked_up;
         self.absent += other.absent;
         self.done += other.done;
         self.refused += other.refused;

@@ -70,6 +70,11 @@ fn a_look_that_hides_a_record_is_caught() {
 }
 
 #[test]
+fn a_look_that_gives_an_older_record_is_caught() {
+    caught("canary-looks-back", 6, |violation| matches!(violation, Violation::CameBack(_)));
+}
+
+#[test]
 fn a_scheme_of_the_store_that_syncs_nothing_is_caught() {
     caught("canary-ufs-without-sync", 24, |violation| matches!(violation, Violation::CameBack(_)));
     caught("canary-stream-packetizer-without-sync", 24, |violation| {

@@ -150,6 +150,43 @@ fn a_wait_for_nothing_ends_with_its_timeout() {
 }
 
 #[test]
+fn a_reader_gives_on_any_thread_what_the_file_holds_or_nothing() {
+    let mut given = 0;
+    for mut subject in subjects() {
+        let Some(reader) = subject.device.reader() else { continue };
+        let name = subject.name;
+        assert!(!name.ends_with("direct"), "{name}: what goes past the page cache is not in it");
+        subject.create(0, "data", 1 << 20).expect(name);
+        let bytes: Vec<u8> = (0..20_000).map(|number: u32| number.to_le_bytes()[0]).collect();
+        subject.write(0, 5, &bytes).expect(name);
+        let read = |file, offset, length| {
+            let reader = reader.clone();
+            let reading = std::thread::spawn(move || reader.read(FileId(file), offset, length));
+            reading.join().expect("no panic").map(|buffer| buffer.as_ref().to_vec())
+        };
+        let found = read(0, 5, 20_000);
+        given += usize::from(found.is_some());
+        assert!(found.is_none_or(|found| found == bytes), "{name}");
+        let ends = [(7, 0, 10), (0, (1 << 20) - 3, 4096), (0, u64::MAX - 3, 10)];
+        for (file, offset, length) in ends.into_iter().cycle().take(100) {
+            assert_eq!(read(file, offset, length), None, "{name}: not open, or too few bytes");
+        }
+        assert!(subject.run(IoOp::Close { file: FileId(0) }).result.is_ok(), "{name}");
+        assert!((0..100).all(|_| read(0, 5, 10).is_none()), "{name}: not open any more");
+    }
+    assert_eq!(given > 0, can_read_without_waiting(), "this file system's files");
+}
+
+/// Whether the file system of temporary folders can say that a read would wait.
+fn can_read_without_waiting() -> bool {
+    let mut file = tempfile::tempfile().expect("a temporary file");
+    std::io::Write::write_all(&mut file, b"foxy").expect("room for four bytes");
+    let mut bytes = [0; 4];
+    let slices = &mut [rustix::io::IoSliceMut::new(&mut bytes)];
+    rustix::io::preadv2(&file, slices, 0, rustix::io::ReadWriteFlags::NOWAIT) == Ok(4)
+}
+
+#[test]
 fn what_was_submitted_is_done_when_the_device_is_dropped() {
     for mut subject in subjects() {
         let name = subject.name;

@@ -25,4 +25,6 @@ pub enum Flaw {
     LosesAnswers,
     /// Calls every key absent to who looks.
     LooksAway,
+    /// Gives who looks the first record of a key that it was told of.
+    LooksBack,
 }

@@ -6,10 +6,11 @@ use super::slot::{self, HEADER, SLOT};
 use foxy_base::Instant;
 use foxy_device::{FileId, IoBuffer, IoDone, IoError, IoId, IoOp, IoOutput, StorePath};
 use foxy_store::{
-    AbsentReason, Answer, Key, Lookup, Outbox, Record, RefusedReason, Scheme, StoreRequest, Ticket,
+    AbsentReason, Answer, Key, Look, Lookup, Outbox, ReadNow, Record, RefusedReason, Scheme, StoreRequest,
+    Ticket,
 };
 use std::collections::{HashMap, HashSet, VecDeque};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 const SLOTS: u64 = 16;
 const WAITING_LIMIT: usize = 64;
@@ -38,6 +39,7 @@ pub struct Slots {
     /// Slots whose last write failed: nobody knows what is in them.
     doubted: HashSet<u64>,
     served: HashMap<Key, Record>,
+    first: Arc<LooksBack>,
 }
 
 impl Slots {
@@ -54,6 +56,7 @@ impl Slots {
             waiting: VecDeque::new(),
             doubted: HashSet::new(),
             served: HashMap::new(),
+            first: Arc::default(),
         }
     }
 
@@ -181,6 +184,9 @@ impl Scheme for Slots {
     }
 
     fn on_request(&mut self, request: StoreRequest, _now: Instant, out: &mut Outbox) {
+        if let StoreRequest::Put { key, record, .. } = &request {
+            self.first.remember(*key, record);
+        }
         let ticket = request.ticket();
         let full = self.waiting.len() >= WAITING_LIMIT;
         let forgotten = self.flaw == Flaw::LosesAnswers && self.waiting.len() > 2;
@@ -219,15 +225,36 @@ impl Scheme for Slots {
     fn on_deadline(&mut self, _now: Instant, _out: &mut Outbox) {}
 
     fn lookup(&self) -> Option<Arc<dyn Lookup>> {
-        (self.flaw == Flaw::LooksAway).then(|| Arc::new(LooksAway) as Arc<dyn Lookup>)
+        match self.flaw {
+            Flaw::LooksAway => Some(Arc::new(LooksAway)),
+            Flaw::LooksBack => Some(Arc::clone(&self.first) as Arc<dyn Lookup>),
+            _ => None,
+        }
     }
 }
 
 struct LooksAway;
 
 impl Lookup for LooksAway {
-    fn is_absent(&self, _: Key) -> bool {
-        true
+    fn look(&self, _: Key, _: &mut ReadNow<'_>) -> Look {
+        Look::Absent
+    }
+}
+
+#[derive(Debug, Default)]
+struct LooksBack(Mutex<HashMap<Key, Record>>);
+
+impl LooksBack {
+    fn remember(&self, key: Key, record: &Record) {
+        let mut first = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        first.entry(key).or_insert_with(|| record.clone());
+    }
+}
+
+impl Lookup for LooksBack {
+    fn look(&self, key: Key, _: &mut ReadNow<'_>) -> Look {
+        let first = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        first.get(&key).map_or(Look::Unsure, |record| Look::Found(record.clone()))
     }
 }
 

@@ -3,14 +3,12 @@
 use super::Webcosm;
 use super::index::{Extent, Known, Tag};
 use super::io::Pending;
-use super::packed;
+use super::spot::Spot;
 use super::stage::Staged;
 use super::summary::Listed;
-use crate::contract::{Key, Outbox, Record};
+use crate::contract::Outbox;
 use crate::layout::PAGE;
-use crate::record::{self, Header};
 use crate::worth::Distance;
-use bytes::Bytes;
 use foxy_device::{IoBuffer, IoError};
 use std::collections::{BTreeSet, VecDeque};
 
@@ -54,8 +52,8 @@ pub struct Copies {
 
 impl Copies {
     /// A get found so many bytes on disk, which pays for copies.
-    pub const fn earn(&mut self, found: usize) {
-        self.found += found as u64;
+    pub const fn earn(&mut self, found: u64) {
+        self.found = self.found.saturating_add(found);
     }
 
     /// What may be written for a segment of so many bytes that is given up.
@@ -119,6 +117,7 @@ impl Webcosm {
     /// as what may be written goes.
     pub(super) fn begin_copies(&mut self, mut worth: Vec<(u64, Known)>) {
         let segment = i64::try_from(self.geometry.segment_bytes()).expect("segments are small");
+        self.copies.earn(self.index.take_found());
         self.copies.grant(segment);
         worth.sort_unstable_by_key(|&(worth, known)| (std::cmp::Reverse(worth), known.place));
         let mut pages = BTreeSet::new();
@@ -152,45 +151,22 @@ impl Webcosm {
         while self.copies.reading < READS && self.copies.bytes < self.settings.waiting_bytes / 2 {
             let Some(known) = self.copies.to_read.pop_front() else { break };
             self.copies.reading += 1;
-            let (offset, length) = self.reach(known);
-            self.submit_read(offset, length, Pending::Copy(known), out);
+            let spot = self.index.spot(known);
+            self.submit_read(spot.offset, spot.length, Pending::Copy(known, spot), out);
         }
     }
 
     /// What cannot be read is not carried over.
-    pub(super) fn copy_read(&mut self, known: Known, result: Result<IoBuffer, IoError>) {
+    pub(super) fn copy_read(&mut self, known: Known, spot: Spot, result: Result<IoBuffer, IoError>) {
         self.copies.reading -= 1;
         let Ok(buffer) = result else { return };
-        let (_, stamp) = self.position(known.place);
-        for (key, record) in self.records_in(buffer, known, stamp) {
+        for (key, record) in spot.records(buffer, &self.secret) {
             let tag = self.tag(key);
             let still = self.index.get(tag).filter(|other| other.place == known.place);
             if let Some(uses) = still.and_then(|known| self.uses_left(known)) {
                 self.observer.statistics.carried_over.add(1);
                 self.observer.statistics.carried_over_bytes.add(record.len() as u64);
                 self.copies.add(Copy { staged: Staged { key, record, uses }, tag, place: known.place });
-            }
-        }
-    }
-
-    fn records_in(&self, buffer: IoBuffer, known: Known, stamp: u64) -> Vec<(Key, Record)> {
-        match known.extent {
-            Extent::Packed => {
-                let page = buffer.freeze();
-                let Some(entries) = packed::entries(&page, stamp, &self.secret) else { return Vec::new() };
-                let part = |from: usize, to: usize| Bytes::copy_from_slice(&page[from..to]);
-                entries
-                    .map(|(key, start, middle, end)| {
-                        (key, Record { head: part(start, middle), body: part(middle, end) })
-                    })
-                    .collect()
-            }
-            Extent::Pages(_) => {
-                let skip = self.skip(known);
-                let header = buffer.as_ref().get(skip..).map(|bytes| Header::decode(bytes, &self.secret));
-                let Some(Ok(Header { key, .. })) = header else { return Vec::new() };
-                let record = record::decode(buffer, skip, key, stamp, &self.secret);
-                record.map_or_else(|_| Vec::new(), |record| vec![(key, record)])
             }
         }
     }
@@ -208,7 +184,7 @@ mod tests {
         copies.earn(401);
         copies.grant(3200);
         assert_eq!((copies.budget, copies.found), (300, 1));
-        copies.earn(usize::MAX / 2);
+        copies.earn(u64::MAX);
         copies.grant(3200);
         assert_eq!(copies.budget, 3200, "nothing is saved up beyond a segment");
     }

@@ -189,7 +189,7 @@ impl Webcosm {
         self.flying.forget(key);
         self.unstage(key);
         if let Some(known) = self.index.get(fact.tag)
-            && fact.reaches(self.position(known.place).0)
+            && fact.reaches(self.index.spot(known).position)
         {
             self.index.remove_at(fact.tag, known.place);
         }

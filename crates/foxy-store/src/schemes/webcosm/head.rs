@@ -195,8 +195,7 @@ impl Webcosm {
     /// What a segment without a summary was found to hold.
     pub(super) fn unsealed_summary(&mut self, segment: Segment) -> Option<Summary> {
         let (life, records) = self.finding.unsealed.remove(&segment)?;
-        self.slots[self.geometry.slot(segment) as usize] =
-            super::Written { sequence: segment.sequence, life };
+        self.take_slot(segment, life);
         Some(Summary { records, facts: Vec::new() })
     }
 }

@@ -5,6 +5,7 @@ use super::flying::Batch;
 use super::geometry::{Segment, Sequence};
 use super::index::Known;
 use super::reads::PendingRead;
+use super::spot::Spot;
 use super::state::Phase;
 use super::summaries::{LongSummary, Purpose};
 use crate::completion::{read, written};
@@ -29,7 +30,7 @@ pub enum Pending {
     /// A whole summary, which is longer than that.
     LongSummary(Purpose, LongSummary),
     /// A record in use, or a page with some, of a segment to be given up.
-    Copy(Known),
+    Copy(Known, Spot),
     /// A get.
     Read(PendingRead),
     /// A batch of records being written.
@@ -86,7 +87,7 @@ impl Webcosm {
             Pending::LookAtAll(segment) => self.looked_at_all(segment, read(done), out),
             Pending::SummaryEnd(purpose, segment) => self.summary_end_read(purpose, segment, read(done), out),
             Pending::LongSummary(purpose, whole) => self.long_summary_read(purpose, whole, read(done), out),
-            Pending::Copy(known) => self.copy_read(known, read(done)),
+            Pending::Copy(known, spot) => self.copy_read(known, spot, read(done)),
             Pending::Read(pending) => self.read_done(pending, read(done), out),
             Pending::Batch(batch) => {
                 let result = written(&done);

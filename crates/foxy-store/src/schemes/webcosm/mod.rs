@@ -33,6 +33,7 @@ mod retire;
 mod script;
 mod seal;
 mod shared;
+mod spot;
 mod stage;
 mod state;
 mod summaries;
@@ -61,7 +62,7 @@ use facts::Forgetting;
 use flying::Flying;
 use foxy_base::Instant;
 use foxy_device::{FileId, IoDone};
-use geometry::{Geometry, LogName, Position, Sequence};
+use geometry::{Geometry, LogName, Position, Segment};
 use ghost::Ghost;
 use head::Finding;
 use held::Held;
@@ -73,6 +74,7 @@ use reclaim::Reclaim;
 use retire::BadSlots;
 use script::Script;
 use shared::SharedIndex;
+use spot::Written;
 use state::Phase;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -80,13 +82,6 @@ use uses::Uses;
 
 /// The store's file within its device.
 pub const FILE_NAME: &str = "webcosm.foxy";
-
-/// The segment that a slot of the file holds.
-#[derive(Clone, Copy, Debug, Default)]
-struct Written {
-    sequence: Sequence,
-    life: u64,
-}
 
 /// The scheme. Made by [`crate::SchemeName::make`].
 pub struct Webcosm {
@@ -100,7 +95,6 @@ pub struct Webcosm {
     superblock: Superblock,
     secret: Secret,
     index: SharedIndex,
-    slots: Vec<Written>,
     bad_slots: BadSlots,
     logs: [Log; 2],
     ghost: Ghost,
@@ -138,8 +132,7 @@ impl Webcosm {
             geometry,
             superblock: Superblock::default(),
             secret: Secret::new(0),
-            index: SharedIndex::new(geometry.partition_bits),
-            slots: Vec::new(),
+            index: SharedIndex::new(geometry),
             bad_slots: BadSlots::default(),
             logs: LogName::ALL.map(|log| Log::new(log, &geometry)),
             ghost: Ghost::new(&geometry),
@@ -174,14 +167,9 @@ impl Webcosm {
         })
     }
 
-    /// The position of what begins at a place, and the stamp that it carries.
-    fn position(&self, place: u64) -> (Position, u64) {
-        let (slot, byte) = self.geometry.find(place);
-        let Written { sequence, life } = self.slots[slot as usize];
-        let log = self.geometry.log_of(slot);
-        let page = u32::try_from(byte / crate::layout::PAGE as u64).expect("segments are small");
-        let position = Position::new(geometry::Segment { log, sequence }, page);
-        (position, position.stamp(life))
+    /// The slot of a segment holds it from now on, begun in that life.
+    fn take_slot(&self, segment: Segment, life: u64) {
+        self.index.set_written(self.geometry.slot(segment), Written { sequence: segment.sequence, life });
     }
 
     /// Bytes that a record takes, on average.

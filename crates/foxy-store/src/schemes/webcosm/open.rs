@@ -96,8 +96,7 @@ impl Webcosm {
         self.secret = superblock.secret();
         self.observer.statistics.size_bytes.set(superblock.size);
         self.geometry = Geometry::in_file(&superblock);
-        self.index.begin_anew(self.geometry.partition_bits);
-        self.slots = vec![super::Written::default(); self.geometry.slots() as usize];
+        self.index.begin_anew(self.geometry);
         self.logs = LogName::ALL.map(|log| Log::new(log, &self.geometry));
         self.ghost = Ghost::new(&self.geometry);
     }

@@ -1,12 +1,10 @@
 //! Gets: from memory while the record waits or is being written, else one read, verified.
 
 use super::Webcosm;
-use super::index::{Extent, Known, Tag};
+use super::index::Tag;
 use super::io::Pending;
-use super::packed;
-use crate::contract::{AbsentReason, Answer, Key, Outbox, Record, Ticket};
-use crate::layout::PAGE;
-use crate::record;
+use super::spot::Spot;
+use crate::contract::{AbsentReason, Answer, Key, Outbox, Ticket};
 use foxy_base::Instant;
 use foxy_device::{IoBuffer, IoError};
 
@@ -17,8 +15,8 @@ pub struct PendingRead {
     pub ticket: Ticket,
     key: Key,
     tag: Tag,
-    known: Known,
-    stamp: u64,
+    place: u64,
+    spot: Spot,
 }
 
 impl Webcosm {
@@ -46,25 +44,11 @@ impl Webcosm {
         }
         self.index.touch(tag);
         self.uses.changed = true;
+        self.index.let_looks_count(true);
         self.reads_in_flight += 1;
-        let (_, stamp) = self.position(known.place);
-        let (offset, length) = self.reach(known);
-        self.submit_read(offset, length, Pending::Read(PendingRead { ticket, key, tag, known, stamp }), out);
-    }
-
-    /// The bytes of the file that hold a record, in whole pages of its segment.
-    pub(super) fn reach(&self, known: Known) -> (u64, usize) {
-        let (slot, byte) = self.geometry.find(known.place);
-        let page = byte / PAGE as u64;
-        let pages = u64::from(known.extent.pages()).min(u64::from(self.geometry.segment_pages) - page);
-        let offset = self.geometry.offset(slot, page as u32);
-        (offset, usize::try_from(pages).expect("few pages") * PAGE)
-    }
-
-    /// Where a record begins within its first page.
-    pub(super) fn skip(&self, known: Known) -> usize {
-        let (_, byte) = self.geometry.find(known.place);
-        usize::try_from(byte).expect("segments are small") % PAGE
+        let spot = self.index.spot(known);
+        let read = PendingRead { ticket, key, tag, place: known.place, spot };
+        self.submit_read(spot.offset, spot.length, Pending::Read(read), out);
     }
 
     /// A record that was replaced, removed or given up meanwhile is not returned, whatever was read. One that could not be
@@ -76,33 +60,18 @@ impl Webcosm {
         out: &mut Outbox,
     ) {
         self.reads_in_flight -= 1;
-        let PendingRead { ticket, key, tag, known, stamp } = pending;
-        let still = self.index.get(tag).is_some_and(|other| other.place == known.place);
+        let PendingRead { ticket, key, tag, place, spot } = pending;
+        let still = self.index.get(tag).is_some_and(|known| known.place == place);
         if !still || self.is_staged(key) {
             return out.reply(ticket, Answer::Absent(AbsentReason::NotIndexed));
         }
         let found = match result {
             Err(error) => Err(AbsentReason::DeviceFailed(error)),
-            Ok(buffer) => self.record_in(buffer, known, key, stamp),
+            Ok(buffer) => spot.record(key, buffer, &self.secret),
         };
         if let Ok(record) = &found {
-            self.copies.earn(record.len());
+            self.copies.earn(record.len() as u64);
         }
         out.reply(ticket, found.map_or_else(Answer::Absent, Answer::Found));
-    }
-
-    fn record_in(
-        &self,
-        buffer: IoBuffer,
-        known: Known,
-        key: Key,
-        stamp: u64,
-    ) -> Result<Record, AbsentReason> {
-        match known.extent {
-            Extent::Packed => packed::decode(buffer.as_ref(), key, stamp, &self.secret),
-            Extent::Pages(_) => {
-                record::decode(buffer, self.skip(known), key, stamp, &self.secret).map_err(AbsentReason::from)
-            }
-        }
     }
 }

@@ -182,8 +182,7 @@ impl Webcosm {
         if let Some((life, _)) = found
             && !gone
         {
-            let slot = self.geometry.slot(segment) as usize;
-            self.slots[slot] = super::Written { sequence: segment.sequence, life };
+            self.take_slot(segment, life);
         }
         self.summary_known(segment, found.map(|(_, summary)| summary));
     }

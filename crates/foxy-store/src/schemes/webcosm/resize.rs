@@ -88,7 +88,7 @@ impl Webcosm {
     pub(super) fn adopt_size(&mut self, out: &mut Outbox) {
         let Some(size) = self.finding.resizing.take() else { return };
         self.geometry = Geometry::in_file(&self.superblock);
-        self.slots = vec![super::Written::default(); self.geometry.slots() as usize];
+        self.index.divide(self.geometry);
         self.logs.iter_mut().for_each(|log| log.divide(&self.geometry));
         self.ghost = Ghost::new(&self.geometry);
         self.observer.statistics.size_bytes.set(size);

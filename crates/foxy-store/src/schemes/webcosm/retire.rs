@@ -66,8 +66,7 @@ impl Webcosm {
                 return;
             }
             log.next += 1;
-            self.slots[slot as usize] =
-                super::Written { sequence: segment.sequence, life: self.superblock.opens };
+            self.take_slot(segment, self.superblock.opens);
             self.bad_slots.skipped.insert(segment);
             self.void(segment);
         }

@@ -1,13 +1,35 @@
 //! The index as the store's thread and those who ask share it: every call takes its lock for a moment and gives values, never
-//! the lock. What a look can answer is that nothing is stored under a key; all else is the business of the store's thread.
+//! the lock. A look can answer that nothing is stored under a key, or with a small record that need not be waited for; all else is
+//! the business of the store's thread.
+//!
+//! Why a look never lies: what is read must carry what [`super::spot`] says, as for the store's thread, and after it was read the index
+//! must still say that the record is there. Who replaces or removes a record changes the index before saying so.
 
+use super::geometry::Geometry;
 use super::index::{Index, Known, Tag};
-use crate::contract::{Key, Lookup};
+use super::spot::{Slots, Spot, Written};
+use crate::contract::{Key, Look, Lookup, ReadNow};
+use crate::record::Secret;
+use foxy_device::FileId;
 use std::collections::HashSet;
 use std::ops::Range;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// The index, and what waits to get into it.
+/// Bytes that are read for a look, at most: who asks serves others too, and one that reads more does not hold them up.
+const MOST_AT_ONCE: usize = 64 << 10;
+
+/// What it takes to read a record.
+#[derive(Clone, Copy, Debug)]
+pub struct Readable {
+    /// What keys are hashed with.
+    pub salt: u64,
+    /// What records are sealed with.
+    pub secret: Secret,
+    /// The file they lie in.
+    pub file: FileId,
+}
+
+/// The index, what waits to get into it, and where in the file what it knows lies.
 pub struct SharedIndex {
     bits: u32,
     looked_at: Arc<LookedAt>,
@@ -19,23 +41,59 @@ struct Content {
     index: Index,
     /// Tags of records that wait in memory and have no entry yet.
     staged: HashSet<Tag>,
-    /// What keys are hashed with, while every record there is has an entry or waits.
-    complete: Option<u64>,
+    slots: Slots,
+    /// While every record there is has an entry or waits.
+    complete: Option<Readable>,
+    /// Whether the store's thread knows that uses are counted, so that it will write them.
+    looks_count: bool,
+    /// Bytes that looks found and the store's thread was not told of.
+    found: u64,
+}
+
+impl Content {
+    fn new(geometry: Geometry) -> Self {
+        Self {
+            index: Index::new(geometry.partition_bits),
+            staged: HashSet::new(),
+            slots: Slots::new(geometry),
+            complete: None,
+            looks_count: false,
+            found: 0,
+        }
+    }
 }
 
 impl SharedIndex {
-    /// An empty index of two to the power of `bits` partitions, which says nothing to others yet.
-    pub fn new(bits: u32) -> Self {
-        let content = Content { index: Index::new(bits), staged: HashSet::new(), complete: None };
-        Self { bits, looked_at: Arc::new(LookedAt(Mutex::new(content))) }
+    /// An empty index for a file of that division, which says nothing to others yet.
+    pub fn new(geometry: Geometry) -> Self {
+        let content = Mutex::new(Content::new(geometry));
+        Self { bits: geometry.partition_bits, looked_at: Arc::new(LookedAt(content)) }
     }
 
-    /// Begins anew with another number of partitions; who holds a [`Lookup`] of it goes on.
-    pub fn begin_anew(&mut self, bits: u32) {
-        self.bits = bits;
-        let mut content = self.lock();
-        content.index = Index::new(bits);
-        content.staged.clear();
+    /// Begins anew with another division; who holds a [`Lookup`] of it goes on, and is told nothing for now.
+    pub fn begin_anew(&mut self, geometry: Geometry) {
+        self.bits = geometry.partition_bits;
+        *self.lock() = Content::new(geometry);
+    }
+
+    /// The file is divided in another way, and what its slots hold is not known yet.
+    pub fn divide(&self, geometry: Geometry) {
+        self.lock().slots = Slots::new(geometry);
+    }
+
+    /// As [`Slots::written`].
+    pub fn written(&self, slot: u32) -> Written {
+        self.lock().slots.written(slot)
+    }
+
+    /// As [`Slots::set_written`].
+    pub fn set_written(&self, slot: u32, written: Written) {
+        self.lock().slots.set_written(slot, written);
+    }
+
+    /// As [`Slots::spot`].
+    pub fn spot(&self, known: Known) -> Spot {
+        self.lock().slots.spot(known)
     }
 
     /// What others look things up in.
@@ -43,9 +101,20 @@ impl SharedIndex {
         Arc::clone(&self.looked_at) as Arc<dyn Lookup>
     }
 
-    /// From now on what has no entry and does not wait is absent; keys are hashed with `salt`. Or, without one, not any more.
-    pub fn set_complete(&self, salt: Option<u64>) {
-        self.lock().complete = salt;
+    /// From now on what has no entry and does not wait is absent, and what has one can be read in that way; or, without one,
+    /// not any more.
+    pub fn set_complete(&self, readable: Option<Readable>) {
+        self.lock().complete = readable;
+    }
+
+    /// Whether looks may count uses. They give nothing else before, so that the first one comes to the store's thread.
+    pub fn let_looks_count(&self, count: bool) {
+        self.lock().looks_count = count;
+    }
+
+    /// Bytes that looks found since this was last called.
+    pub fn take_found(&self) -> u64 {
+        std::mem::take(&mut self.lock().found)
     }
 
     /// A record of this tag waits in memory.
@@ -126,42 +195,53 @@ impl SharedIndex {
     }
 }
 
+impl LookedAt {
+    /// Nobody waits while the index changes.
+    fn try_lock(&self) -> Option<MutexGuard<'_, Content>> {
+        self.0.try_lock().ok()
+    }
+
+    /// Where the record of a key is to be read, or what can be said without reading.
+    fn find(&self, key: Key) -> Result<(Readable, Tag, Known, Spot), Look> {
+        let content = self.try_lock().ok_or(Look::Unsure)?;
+        let readable = content.complete.ok_or(Look::Unsure)?;
+        let tag = content.index.tag(key.hash(readable.salt));
+        if content.staged.contains(&tag) {
+            return Err(Look::Unsure);
+        }
+        let known = content.index.get(tag).ok_or(Look::Absent)?;
+        let spot = content.slots.spot(known);
+        let small = spot.length <= MOST_AT_ONCE;
+        if small && content.looks_count { Ok((readable, tag, known, spot)) } else { Err(Look::Unsure) }
+    }
+
+    /// Whether a record that was read is still the one of its tag; if so, it was used once more.
+    fn is_used(&self, tag: Tag, place: u64, length: usize) -> bool {
+        let Some(mut content) = self.try_lock() else { return false };
+        let still = content.index.get(tag).is_some_and(|known| known.place == place);
+        if content.complete.is_none() || !still || content.staged.contains(&tag) {
+            return false;
+        }
+        content.index.touch(tag);
+        content.found += length as u64;
+        true
+    }
+}
+
 impl Lookup for LookedAt {
-    fn is_absent(&self, key: Key) -> bool {
-        // Nobody waits while the index changes.
-        let content = match self.0.try_lock() {
-            Ok(content) => content,
-            Err(TryLockError::Poisoned(_) | TryLockError::WouldBlock) => return false,
+    fn look(&self, key: Key, read: &mut ReadNow<'_>) -> Look {
+        let (Readable { secret, file, .. }, tag, known, spot) = match self.find(key) {
+            Ok(found) => found,
+            Err(look) => return look,
         };
-        let Some(salt) = content.complete else { return false };
-        let tag = content.index.tag(key.hash(salt));
-        content.index.get(tag).is_none() && !content.staged.contains(&tag)
+        // What cannot be read so, or is not what it should be, is for the store's thread to judge: it may be on its way to disk.
+        let buffer = read(file, spot.offset, spot.length);
+        let record = buffer.and_then(|buffer| spot.record(key, buffer, &secret).ok());
+        let record = record.filter(|record| self.is_used(tag, known.place, record.len()));
+        record.map_or(Look::Unsure, Look::Found)
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::super::index::Extent;
-    use super::*;
-
-    #[test]
-    fn a_look_finds_absent_only_what_neither_waits_nor_has_an_entry_in_a_complete_index() {
-        const SALT: u64 = 7;
-        let mut index = SharedIndex::new(4);
-        let (key, lookup) = (Key([3; 16]), index.lookup());
-        assert!(!lookup.is_absent(key));
-        index.begin_anew(5);
-        index.set_complete(Some(SALT));
-        assert!(lookup.is_absent(key));
-        let tag = index.tag(key.hash(SALT));
-        index.stage(tag);
-        assert!(!lookup.is_absent(key));
-        index.insert(tag, Known { place: 9, extent: Extent::Packed, uses: 0 });
-        assert!(!lookup.is_absent(key) && index.remove_at(tag, 9) && lookup.is_absent(key));
-        index.stage(tag);
-        index.unstage(tag);
-        assert!(lookup.is_absent(key));
-        index.set_complete(None);
-        assert!(!lookup.is_absent(key));
-    }
-}
+#[path = "shared_tests.rs"]
+mod tests;

@@ -1,6 +1,7 @@
 //! The phases of a store's life, which may follow which, and what they mean to others.
 
 use super::Webcosm;
+use super::shared::Readable;
 use crate::contract::{AbsentReason, RefusedReason};
 use crate::phases;
 use crate::status::{OpenStoreError, StoreStatus, Unable};
@@ -106,7 +107,8 @@ impl Webcosm {
     pub(super) fn enter(&mut self, next: Phase) {
         assert!(self.phase.may_become(next), "{:?} does not lead to {next:?}", self.phase);
         self.phase = next;
-        self.index.set_complete((next == Phase::Serving).then_some(self.superblock.salt));
+        let readable = Readable { salt: self.superblock.salt, secret: self.secret, file: self.file };
+        self.index.set_complete((next == Phase::Serving).then_some(readable));
         self.observer.status.set(self.status());
     }
 }

@@ -85,7 +85,7 @@ impl Webcosm {
     fn life_for(&self, purpose: Purpose, bytes: &[u8], segment: Segment) -> Option<u64> {
         match purpose {
             Purpose::Rebuild => self.life_at_end(bytes, segment).filter(|&life| self.fits(segment, life)),
-            Purpose::Reclaim => Some(self.slots[self.geometry.slot(segment) as usize].life),
+            Purpose::Reclaim => Some(self.index.written(self.geometry.slot(segment)).life),
         }
     }
 

@@ -134,6 +134,7 @@ impl Webcosm {
             Stage::Round(tag, page) => (tag, page),
             _ => {
                 self.uses.changed = false;
+                self.index.let_looks_count(false);
                 (Tag(0), 0)
             }
         };

@@ -142,8 +142,7 @@ impl Webcosm {
         let segment = log.segment(log.next);
         log.next += 1;
         log.open = Some(OpenSegment { segment, page: 0, records: Vec::new() });
-        let slot = self.geometry.slot(segment) as usize;
-        self.slots[slot] = super::Written { sequence: segment.sequence, life: self.superblock.opens };
+        self.take_slot(segment, self.superblock.opens);
         true
     }
 

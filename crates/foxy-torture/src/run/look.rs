@@ -1,0 +1,34 @@
+//! Looks: what other threads may learn of a store while its own goes about its work. They are judged like gets.
+
+use super::{Run, brief};
+use crate::content;
+use crate::model::Asked;
+use crate::violation::Violation;
+use foxy_store::{AbsentReason, Answer, Look, StoreReply, Ticket};
+
+impl Run<'_> {
+    /// Whether a look that reads nothing says that there is no record.
+    pub(super) fn says_absent(&self, key: u32) -> bool {
+        let look = self.lookup.as_ref().map(|lookup| lookup.look(content::key(key), &mut |_, _, _| None));
+        look == Some(Look::Absent)
+    }
+
+    /// Looks a key up, and reads what the disk holds at that moment, whatever is on its way there.
+    pub(super) fn look(&mut self, key: u32) -> Result<(), Violation> {
+        let Some(lookup) = &self.lookup else { return Ok(()) };
+        let disk = &mut self.disk;
+        let mut read = |file, offset, length| disk.read_now(file, offset, length);
+        let answer = match lookup.look(content::key(key), &mut read) {
+            Look::Unsure => return Ok(()),
+            Look::Absent => Answer::Absent(AbsentReason::NotIndexed),
+            Look::Found(record) => Answer::Found(record),
+        };
+        self.tickets += 1;
+        let reply = StoreReply { ticket: Ticket(self.tickets), answer };
+        self.note(|| format!("  look {}: {}", reply.ticket.0, brief(&reply.answer)));
+        self.tally.looked_up += u64::from(matches!(reply.answer, Answer::Found(_)));
+        self.model.ask(reply.ticket, Asked::Get(key));
+        self.tally.count(self.model.answer(&reply)?);
+        Ok(())
+    }
+}
