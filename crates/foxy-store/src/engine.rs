@@ -5,7 +5,8 @@ use crate::contract::{Answer, Key, Outbox, PlacementHint, Record, Scheme, StoreR
 use crate::observe::Observer;
 use crate::statistics::RequestKind;
 use foxy_base::Instant;
-use foxy_device::{Device, FileId, IoDone, IoError, IoOp};
+use foxy_device::{Device, FileId, IoDone, IoError, IoId, IoOp};
+use std::collections::BTreeMap;
 
 /// What a caller asks of a store.
 #[derive(Debug)]
@@ -39,6 +40,8 @@ pub struct Engine<D, R> {
     outbox: Outbox,
     done: Vec<IoDone>,
     waiters: Waiters<R>,
+    /// When the operations that have not ended were submitted; schemes number them in that order.
+    submitted: BTreeMap<IoId, Instant>,
     head: Option<(FileId, u64)>,
     closed: bool,
 }
@@ -54,6 +57,7 @@ impl<D: Device, R> Engine<D, R> {
             outbox: Outbox::default(),
             done: Vec::new(),
             waiters: Waiters::default(),
+            submitted: BTreeMap::new(),
             head: None,
             closed: false,
         }
@@ -79,6 +83,7 @@ impl<D: Device, R> Engine<D, R> {
                 self.scheme.on_request(request, now, &mut self.outbox);
             }
             Wake::IoDone(done) => {
+                self.submitted.remove(&done.id);
                 self.observer.statistics.no_room.add(u64::from(matches!(done.result, Err(IoError::NoSpace))));
                 self.scheme.on_io_done(done, now, &mut self.outbox);
             }
@@ -183,9 +188,16 @@ impl<D: Device, R> Engine<D, R> {
                 self.observer.statistics.seeks.add(u64::from(self.head != Some(place)));
                 self.head = Some(end);
             }
+            self.submitted.insert(id, now);
+            self.observer.owed.set(oldest(&self.submitted));
             self.device.submit(id, op, now);
         }
+        self.observer.owed.set(oldest(&self.submitted));
     }
+}
+
+fn oldest(submitted: &BTreeMap<IoId, Instant>) -> Option<Instant> {
+    submitted.first_key_value().map(|(_, &since)| since)
 }
 
 /// Where a transfer begins and ends.

@@ -15,6 +15,7 @@ mod mailbox;
 pub mod medium;
 pub mod observe;
 mod opening;
+pub mod owed;
 pub mod pages;
 mod phases;
 pub mod policy;

@@ -1,6 +1,7 @@
 //! What a scheme shows to the outside besides its answers: counters and status, shared by reference.
 
 use crate::beginning::{Beginning, BeginningCell};
+use crate::owed::Owed;
 use crate::statistics::StoreStatistics;
 use crate::status::StatusCell;
 use std::sync::Arc;
@@ -14,6 +15,8 @@ pub struct Observer {
     pub status: Arc<StatusCell>,
     /// How it came to be open.
     pub beginning: Arc<BeginningCell>,
+    /// Since when its device owes an answer.
+    pub owed: Arc<Owed>,
 }
 
 impl Observer {

@@ -5,7 +5,7 @@ mod support;
 use std::io::{Read, Write};
 use std::path::Path;
 use std::time::{Duration, Instant};
-use support::{Foxy, Origin};
+use support::{Foxy, Origin, commands};
 
 /// Fetches until a condition holds; what it waits for happens on other threads.
 fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
@@ -216,7 +216,7 @@ fn a_helper_that_is_gone_is_told_by_health_and_log_while_clients_are_served() {
     let folder = tempfile::tempdir().expect("a folder");
     let origin = Origin::start();
     let mut foxy = Foxy::start(folder.path(), &["--scheme", "diskd"]);
-    foxy.kill_children();
+    foxy.children().into_iter().for_each(|child| commands::signal(child, "KILL"));
     for page in 0..12 {
         assert_eq!(foxy.get(&origin.url(&format!("{page}"))).status, 200);
     }

@@ -1,8 +1,8 @@
-//! Whether a store's disk is full or fails: what the store counts, remembered for a while. Such a store goes on serving
+//! Whether a store's disk is full, fails or hangs: what the store counts, remembered for a while, and what its disk owes. Such a store goes on serving
 //! what it can, and the proxy goes on without the rest.
 
 use foxy_base::Instant;
-use foxy_store::StoreStatistics;
+use foxy_store::Observer;
 use std::cell::Cell;
 use std::fmt;
 use std::time::Duration;
@@ -13,6 +13,9 @@ const REMEMBERED: Duration = Duration::from_secs(60);
 /// Failed operations that make a failing disk. A bad sector costs a few, once.
 const FAILURES: u64 = 10;
 
+/// A disk that has owed an answer for so long hangs. The slowest disks that work answer within a few seconds.
+const SILENT_FOR: Duration = Duration::from_secs(10);
+
 /// What is wrong with a disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DiskTrouble {
@@ -20,6 +23,8 @@ pub enum DiskTrouble {
     Full,
     /// Operations fail on it.
     Failing,
+    /// It does not answer.
+    Silent,
 }
 
 impl fmt::Display for DiskTrouble {
@@ -31,6 +36,10 @@ impl fmt::Display for DiskTrouble {
             Self::Failing => {
                 "reads and writes fail, so little is stored or found; look at the disk and the system's log, then restart \
                  foxy"
+            }
+            Self::Silent => {
+                "its disk has not answered for more than 10 seconds, so little is stored or found; look at the disk and the \
+                 system's log"
             }
         })
     }
@@ -44,19 +53,26 @@ pub struct DiskHealth {
 
 impl DiskHealth {
     /// A sound disk, as far as its store knows once it is open: while it was opened it may have tried several sizes.
-    pub fn of(statistics: &StoreStatistics) -> Self {
+    pub fn of(Observer { statistics, .. }: &Observer) -> Self {
         Self {
             full: Lately::after(statistics.no_room.get(), 1),
             failing: Lately::after(statistics.device_errors.get(), FAILURES),
         }
     }
 
-    /// What is wrong `now`. A full disk fails as well, and is called full.
-    pub fn judge(&self, statistics: &StoreStatistics, now: Instant) -> Option<DiskTrouble> {
+    /// What is wrong `now`. A full disk fails as well, and is called full; one that hangs may be anything besides.
+    pub fn judge(&self, observer: &Observer, now: Instant) -> Option<DiskTrouble> {
+        let statistics = &observer.statistics;
         let full = self.full.judge(statistics.no_room.get(), now);
         let failing = self.failing.judge(statistics.device_errors.get(), now);
-        full.then_some(DiskTrouble::Full).or(failing.then_some(DiskTrouble::Failing))
+        let counted = full.then_some(DiskTrouble::Full).or(failing.then_some(DiskTrouble::Failing));
+        if is_silent(observer, now) { Some(DiskTrouble::Silent) } else { counted }
     }
+}
+
+/// Whether a disk has owed an answer for long.
+pub fn is_silent(observer: &Observer, now: Instant) -> bool {
+    observer.owed.since().is_some_and(|since| since + SILENT_FOR <= now)
 }
 
 /// Whether something was counted often enough, with no minute between.

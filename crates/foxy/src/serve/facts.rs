@@ -3,7 +3,7 @@
 use super::admin::{Facts, Later};
 use super::admin_explain::Asked;
 use super::admin_purge::Wanted;
-use super::disk_health::DiskHealth;
+use super::disk_health::{DiskHealth, is_silent};
 use super::exposition::{Exposition, FamilyKind};
 use super::file_watch::FileWatch;
 use super::log_queue::LogQueue;
@@ -42,7 +42,7 @@ pub struct Trouble {
 impl StoreFacts {
     /// One in that folder that was just opened.
     pub fn new(folder: String, handle: StoreHandle) -> Self {
-        let health = DiskHealth::of(&handle.observer().statistics);
+        let health = DiskHealth::of(handle.observer());
         let wear = Cell::new(Wear::after(failures(&handle)));
         Self { folder, handle, health, wear }
     }
@@ -108,6 +108,13 @@ impl RunningFacts {
         }
     }
 
+    /// The folder of a store whose disk does not answer.
+    pub fn silent(&self) -> Option<&str> {
+        let now = clock::monotonic();
+        let silent = |store: &&StoreFacts| is_silent(store.handle.observer(), now);
+        self.stores.iter().find(silent).map(|store| store.folder.as_str())
+    }
+
     /// Whether a trouble that is not there any more is over: it is not when its store is out of use.
     pub fn is_over(&self, trouble: &Trouble) -> bool {
         !trouble.store.is_some_and(|store| self.is_out(store))
@@ -144,7 +151,7 @@ impl RunningFacts {
             StoreStatus::Unusable(error) => Some(error.to_string()),
             StoreStatus::Panicked => Some("its thread failed; restart foxy".into()),
             StoreStatus::Rebuilding | StoreStatus::Serving => {
-                let disk = || health.judge(&observer.statistics, now).map(|trouble| trouble.to_string());
+                let disk = || health.judge(observer, now).map(|trouble| trouble.to_string());
                 self.files.trouble(number).map(|trouble| trouble.to_string()).or_else(disk)
             }
             StoreStatus::Opening | StoreStatus::Closed => None,

@@ -28,6 +28,7 @@ mod purge_list;
 mod purge_series;
 pub mod query;
 mod room;
+mod stopping;
 mod store_set;
 mod stores;
 pub mod token_file;
@@ -53,7 +54,6 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 use stores::RunningStore;
-use tokio::sync::oneshot;
 use tokio::task::LocalSet;
 use welcome::{OpenStore, Opened};
 
@@ -117,7 +117,7 @@ async fn operate(loaded: &Loaded, running: Running, admin: Option<TcpListener>) 
     process::notify("STOPPING=1");
     watching.abort();
     facts.stopping.set(true);
-    stop(running, &mut signals).await;
+    stopping::stop(running, &mut signals, &facts, loaded.settings.stop_after).await;
     Ok(())
 }
 
@@ -155,27 +155,5 @@ async fn report_troubles(facts: Rc<RunningFacts>) {
         }
         known = troubles;
         tokio::time::sleep(LOOK_EVERY).await;
-    }
-}
-
-/// Lets requests in progress end, then closes the stores and the log. A second signal ends it at once, which costs
-/// nothing but those requests: the stores survive any end.
-async fn stop(running: Running, signals: &mut Signals) {
-    terminal::report(
-        Level::Info,
-        "foxy: stopping when requests in progress have ended; again to stop at once",
-    );
-    let (done, ended) = oneshot::channel();
-    let closing = std::thread::Builder::new().name("stop".into()).spawn(move || {
-        running.close();
-        let _nobody_waits = done.send(());
-    });
-    if closing.is_err() {
-        return;
-    }
-    let again = async { while signals.next().await != Wish::Stop {} };
-    tokio::select! {
-        _ = ended => terminal::report(Level::Info, "foxy: stopped"),
-        () = again => terminal::report(Level::Warning, "foxy: stopped at once"),
     }
 }

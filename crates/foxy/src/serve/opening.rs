@@ -60,7 +60,7 @@ impl Running {
 }
 
 /// What a failing disk did not forget is purged: the disk may work again when the next process reads it.
-fn keep_doubts(purger: &Purger) {
+pub fn keep_doubts(purger: &Purger) {
     match purger.purge_what_is_in_doubt() {
         Ok(0) => {}
         Ok(urls) => {

@@ -74,14 +74,12 @@ impl Foxy {
         kilobytes << 10
     }
 
-    /// Ends the processes it has started, without warning.
-    pub fn kill_children(&self) {
+    /// The processes it has started.
+    pub fn children(&self) -> Vec<u32> {
         let id = self.child.id().to_string();
         let children = std::fs::read_to_string(format!("/proc/{id}/task/{id}/children")).expect("Linux");
         assert!(!children.is_empty(), "it has none");
-        for child in children.split_whitespace() {
-            commands::signal(child.parse().expect("a number"), "KILL");
-        }
+        children.split_whitespace().map(|child| child.parse().expect("a number")).collect()
     }
 
     /// Waits until it reports a line with this in it.
