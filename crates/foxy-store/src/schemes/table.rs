@@ -169,7 +169,7 @@ pub const SCHEMES: &[SchemeRow] = &[
     SchemeRow {
         name: SchemeName::Webcosm,
         text: "webcosm",
-        summary: "a log of segments, eight bytes of memory a record, written in large pieces",
+        summary: "a log of segments, about ten bytes of memory a record, written in large pieces",
         control: Some(webcosm::FILE_NAME),
         device: DeviceWish::Any,
         make: |settings, observer| Box::new(webcosm::Webcosm::new(settings, observer)),

@@ -37,7 +37,7 @@ pub enum Unsound {
     /// It is no file, or far too large.
     NotOurs,
     /// It cannot be read.
-    Unreadable(ErrorKind),
+    Unreadable(Cause),
     /// What it says may not be all.
     Unreliable(Unreliable),
 }
@@ -52,7 +52,31 @@ pub enum Unwritten {
     /// Another folder is there than when foxy started, or none. What is written there is not beside the store.
     OtherFolder,
     /// The system has something against it.
-    Failed(ErrorKind),
+    Failed(Cause),
+}
+
+/// What the system has against it, in its own words where it has some.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cause {
+    /// The system's error number.
+    Number(i32),
+    /// The kind of an error that has none.
+    Kind(ErrorKind),
+}
+
+impl Cause {
+    fn of(error: &io::Error) -> Self {
+        error.raw_os_error().map_or_else(|| Self::Kind(error.kind()), Self::Number)
+    }
+}
+
+impl fmt::Display for Cause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Number(number) => io::Error::from_raw_os_error(*number).fmt(f),
+            Self::Kind(kind) => kind.fmt(f),
+        }
+    }
 }
 
 impl Found {
@@ -71,7 +95,7 @@ impl fmt::Display for Unsound {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NotOurs => f.write_str("it is not a file of foxy's"),
-            Self::Unreadable(kind) => kind.fmt(f),
+            Self::Unreadable(cause) => cause.fmt(f),
             Self::Unreliable(why) => why.fmt(f),
         }
     }
@@ -83,14 +107,14 @@ impl fmt::Display for Unwritten {
             Self::InUse => f.write_str("in use by another foxy"),
             Self::Lost => f.write_str("removed or replaced while it was written"),
             Self::OtherFolder => f.write_str("its folder was removed, moved or unmounted while in use"),
-            Self::Failed(kind) => kind.fmt(f),
+            Self::Failed(cause) => cause.fmt(f),
         }
     }
 }
 
 impl From<io::Error> for Unwritten {
     fn from(error: io::Error) -> Self {
-        Self::Failed(error.kind())
+        Self::Failed(Cause::of(&error))
     }
 }
 
@@ -100,7 +124,7 @@ impl From<io::Error> for Unwritten {
 /// [`Unwritten::InUse`]: another process has it.
 pub fn read(folder: &Path) -> Result<Found, Unwritten> {
     let path = folder.join(NAME);
-    let unreadable = |error: &io::Error| Found::Unsound(Unsound::Unreadable(error.kind()));
+    let unreadable = |error: &io::Error| Found::Unsound(Unsound::Unreadable(Cause::of(error)));
     let metadata = match path.symlink_metadata() {
         Ok(metadata) => metadata,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Found::Nothing),

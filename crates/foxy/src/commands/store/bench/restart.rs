@@ -6,6 +6,7 @@ use super::ground::Ground;
 use crate::failure::Failure;
 use crate::lab::progress::Progress;
 use clap::ArgMatches;
+use foxy_base::ByteSize;
 use foxy_device::{Blocking, DeviceSettings, DirectIo, Root, open_device};
 use foxy_lab::store_bench::engine::{self, Store};
 use foxy_lab::store_bench::restart::{self, Hollow, Patience, Restarted};
@@ -106,6 +107,9 @@ fn fill(case: &Case, (seed, count): (u64, u64), root: &Root, stop: &AtomicBool) 
     let mut progress = Progress::new("killed store", Some(count));
     let same = engine::record(0, case.length);
     for number in 0..count {
+        if store.statistic("no_room") > 0 {
+            return Err(format!("no space left: a store of {} is filled there", ByteSize(case.size)));
+        }
         if stop.load(Relaxed) {
             break;
         }
