@@ -125,3 +125,13 @@ fn a_measure_that_is_ended_by_a_signal_removes_what_it_made_and_says_so() {
         assert_eq!(left, 0, "{measure} {signal}");
     }
 }
+
+#[test]
+fn a_folder_without_room_for_the_store_that_is_killed_is_an_error() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let name = folder.path().to_str().expect("UTF-8");
+    let bench = commands::command(&["store", "bench", "engine", "--quick", "--folder", name]);
+    let Some(mut command) = commands::on_file_system("size=20M", folder.path(), &bench) else { return };
+    let (code, _, err) = commands::ended(&mut command);
+    assert!(code == Some(3) && err.contains("no space left: a store of 256 MiB"), "{code:?} {err}");
+}

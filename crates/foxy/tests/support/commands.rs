@@ -24,6 +24,24 @@ pub fn ended(command: &mut Command) -> (Option<i32>, String, String) {
     (output.status.code(), text(output.stdout), text(output.stderr))
 }
 
+/// The same command in a namespace where `folder` is a file system of its own, in memory and with these options. `None` where
+/// this user may not mount, not even there.
+pub fn on_file_system(options: &str, folder: &Path, command: &Command) -> Option<Command> {
+    let namespace = || {
+        let mut namespace = Command::new("unshare");
+        namespace.args(["--map-root-user", "--mount", "--", "sh", "-c"]);
+        namespace
+    };
+    let mount = format!("mount -t tmpfs -o {options} none '{}'", folder.display());
+    if !namespace().arg(&mount).status().is_ok_and(|status| status.success()) {
+        return None;
+    }
+    let mut inside = namespace();
+    inside.arg(format!("{mount} && exec \"$0\" \"$@\"")).arg(command.get_program()).args(command.get_args());
+    inside.stdin(Stdio::null()).stdout(Stdio::null());
+    Some(inside)
+}
+
 /// The run records in a file.
 pub fn records(file: &Path) -> Vec<Value> {
     let text = std::fs::read_to_string(file).expect("written");

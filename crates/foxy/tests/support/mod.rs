@@ -164,20 +164,7 @@ pub fn refused_with(options: &str, folder: &Path, more: &[&str]) -> Option<(Opti
 
 /// `foxy serve` in a namespace where `folder` is a file system of its own.
 fn inside(options: &str, folder: &Path, more: &[&str]) -> Option<Command> {
-    let namespace = || {
-        let mut command = Command::new("unshare");
-        command.args(["--map-root-user", "--mount", "--", "sh", "-c"]);
-        command
-    };
-    let mount = format!("mount -t tmpfs -o {options} none '{}'", folder.display());
-    if !namespace().arg(&mount).status().is_ok_and(|status| status.success()) {
-        return None;
-    }
-    let foxy = command(folder, more);
-    let mut inside = namespace();
-    inside.arg(format!("{mount} && exec \"$0\" \"$@\"")).arg(foxy.get_program()).args(foxy.get_args());
-    inside.stdin(Stdio::null()).stdout(Stdio::null());
-    Some(inside)
+    commands::on_file_system(options, folder, &command(folder, more))
 }
 
 fn address_after(message: &str, name: &str) -> SocketAddr {
