@@ -15,7 +15,7 @@ use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Bytes that are read for a look, at most: who asks serves others too, and one that reads more does not hold them up.
+/// Bytes that are read for a look, at most: who asks serves others too, whom a longer copy would hold up.
 const MOST_AT_ONCE: usize = 64 << 10;
 
 /// What it takes to read a record.
