@@ -224,7 +224,8 @@ pub fn small_hits(
     seed: u64,
     length: &dyn Fn(&mut Random) -> usize,
 ) -> Result<SmallHits, StoreStatus> {
-    let mut store = Store::open((count * 4096).max(16 << 20), seed, Memory::default())?;
+    // None is given up, even where each takes a page of its own.
+    let mut store = Store::open((count * 8192).max(16 << 20), seed, Memory::default())?;
     let mut random = Random::new(seed);
     let lengths: Vec<_> = (0..count).map(|_| length(&mut random)).collect();
     let (mut filled, before) = (Filled::empty(), store.statistic("written_bytes"));

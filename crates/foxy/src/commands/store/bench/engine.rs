@@ -192,8 +192,9 @@ fn small_records(scale: u32, seed: u64) -> Result<Vec<Row>, StoreStatus> {
     Ok(rows)
 }
 
-fn small_rows(note: &str, found: engine::SmallHits) -> Vec<Row> {
-    let row = |name, value, unit, most| Row::new(name, value, unit, Bar::AtMost(most), note.into());
+fn small_rows(records: &str, found: engine::SmallHits) -> Vec<Row> {
+    let note = format!("{records}; {} % of the gets are hits", found.hits * 100.0);
+    let row = |name, value, unit, most| Row::new(name, value, unit, Bar::AtMost(most), note.clone());
     vec![
         row("small_object_space_ratio", found.space, "bytes", 1.05),
         row("small_object_reads_per_hit", found.reads, "reads", 1.0),
