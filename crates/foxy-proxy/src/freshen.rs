@@ -9,9 +9,9 @@ use crate::worker::Worker;
 use foxy_base::{WallTime, clock};
 use foxy_http::{Headers, ResponseHead};
 use foxy_rules::reuse::may_reuse_after;
-use foxy_rules::validate::head_describes;
 use foxy_rules::{
-    Failure, NotStoredReason, Permit, Policy, RequestControl, StoredTimes, Vary, merges_into_stored,
+    Failure, HeadSays, NotStoredReason, Permit, Policy, RequestControl, StoredTimes, Vary, head_says,
+    merges_into_stored,
 };
 use std::sync::Arc;
 
@@ -62,7 +62,8 @@ impl Described {
         permit.filter(|_| error.is_the_origins())
     }
 
-    /// Takes in the answer to a HEAD (§4.3.5): new fields, if it describes what is stored; if not, that is let go.
+    /// Takes in the answer to a HEAD (§4.3.5): new fields, if it describes what is stored; if it describes something else, that
+    /// is let go. One that does not tell changes nothing.
     pub(crate) fn seen(
         &self,
         worker: &Worker,
@@ -74,10 +75,10 @@ impl Described {
             return;
         }
         let (fields, stored) = (View(&answer.headers), View(&self.stored.head.headers));
-        if head_describes(&fields, &stored, self.stored.length) {
-            self.confirmed(worker, request, answer, times);
-        } else {
-            worker.shared.cache.forget(&self.key);
+        match head_says(&fields, &stored, self.stored.length) {
+            HeadSays::Same => drop(self.confirmed(worker, request, answer, times)),
+            HeadSays::Another => worker.shared.cache.forget(&self.key),
+            HeadSays::Nothing => {}
         }
     }
 }

@@ -161,6 +161,38 @@ fn a_head_that_describes_what_is_stored_renews_it_and_another_lets_it_go() {
 }
 
 #[test]
+fn a_head_without_a_validator_changes_nothing_of_what_is_stored_unless_it_is_of_another_body() {
+    let (tag, digest, other) =
+        ("ETag: \"a\"\r\n", "Repr-Digest: sha-256=:AA==:\r\n", "Repr-Digest: sha-256=:BB==:\r\n");
+    for (stored, seen, kept) in [
+        ("", "", true),
+        ("", "Content-Length: 3\r\n", true),
+        (tag, "Content-Length: 3\r\n", true),
+        ("", digest, true),
+        ("", "Content-Length: 4\r\n", false),
+        (digest, other, false),
+    ] {
+        let control = "Cache-Control: max-age=60\r\n";
+        let origin = TestOrigin::start(move |request, number| match number {
+            0 => ok(&format!("{control}{stored}"), b"old"),
+            _ if request.starts_with("HEAD") => {
+                format!("HTTP/1.1 200 OK\r\n{control}{seen}X-New: 1\r\n\r\n").into_bytes()
+            }
+            _ => ok(control, b"new"),
+        });
+        let proxy = forward_proxy();
+        let (url, host) = (origin.url("/x"), origin.address);
+        proxy.get(&url, "");
+        let head = format!("HEAD {url} HTTP/1.1\r\nHost: {host}\r\nCache-Control: no-cache\r\n\r\n");
+        assert_eq!(proxy.connect().ask(&head).header("x-new"), "1");
+        let answer = proxy.get(&url, "");
+        let expected = if kept { (&b"old"[..], "", 2) } else { (&b"new"[..], "", 3) };
+        let found = (&answer.body[..], answer.header("x-new"), origin.requests());
+        assert_eq!(found, expected, "{stored}{seen}: {}", answer.head);
+    }
+}
+
+#[test]
 fn a_304_that_forbids_storing_is_the_end_of_what_is_stored() {
     for (control, request, kept) in [
         ("max-age=60, private", "", false),

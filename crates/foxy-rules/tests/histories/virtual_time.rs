@@ -202,12 +202,23 @@ fn a_head_renews_what_it_describes_and_lets_go_what_it_does_not() {
     let head = "HEAD http://a.test/x";
     let same = "200\nCache-Control: max-age=20\nETag: \"a\"\nContent-Length: 1";
     play("RFC 9111 §4.3.5", &[(0, GET, says, Origin), (10, head, same, Origin), (29, GET, "", Fresh(0))]);
-    for other in ["200\nETag: \"b\"", "200\nETag: \"a\"\nContent-Length: 2"] {
+    for other in ["200\nETag: \"b\"", "200\nETag: \"a\"\nContent-Length: 2", "200\nContent-Length: 2"] {
         play("RFC 9111 §4.3.5", &[(0, GET, says, Origin), (10, head, other, Origin), (11, GET, "", Nothing)]);
     }
     play(
         "RFC 9111 §4.3.5",
         &[(0, GET, says, Origin), (10, head, "404", Origin), (11, GET, "304", Confirmed(0))],
+    );
+}
+
+#[test]
+fn a_head_without_a_validator_changes_nothing_of_what_is_stored() {
+    let (head, newer) = ("HEAD http://a.test/x", "200\nCache-Control: max-age=20\nContent-Length: 1");
+    let (says, tagged) = ("200\nCache-Control: max-age=10", "200\nCache-Control: max-age=10\nETag: \"a\"");
+    play("RFC 9111 §4.3.5", &[(0, GET, says, Origin), (10, head, newer, Origin), (11, GET, says, Origin)]);
+    play(
+        "RFC 9111 §4.3.5",
+        &[(0, GET, tagged, Origin), (10, head, newer, Origin), (11, GET, "304", Confirmed(0))],
     );
 }
 

@@ -12,10 +12,10 @@ use foxy_base::WallTime;
 use foxy_rules::invalidate::also_invalidated;
 use foxy_rules::reuse::{may_reuse_after, may_reuse_under};
 use foxy_rules::storable::Exchange;
-use foxy_rules::validate::{head_describes, is_about, must_reach_origin};
+use foxy_rules::validate::{is_about, must_reach_origin};
 use foxy_rules::{
-    Failure, Fields, NotStoredReason, Part, Permit, Policy, RequestControl, Reuse, Storability, StoredTimes,
-    UpstreamRange, invalidates, storability, upstream_range,
+    Failure, Fields, HeadSays, NotStoredReason, Part, Permit, Policy, RequestControl, Reuse, Storability,
+    StoredTimes, UpstreamRange, head_says, invalidates, storability, upstream_range,
 };
 use std::collections::HashMap;
 
@@ -166,10 +166,10 @@ impl Miniature {
         }
         let times = times(&response, now, seconds);
         if let Some(entry) = described.filter(|entry| entry.status == 200 && response.status == 200) {
-            if head_describes(&response.fields, &entry.fields, entry.body.len() as u64) {
-                self.confirmed(entry, request, &response.fields, times);
-            } else {
-                self.forget(entry);
+            match head_says(&response.fields, &entry.fields, entry.body.len() as u64) {
+                HeadSays::Same => drop(self.confirmed(entry, request, &response.fields, times)),
+                HeadSays::Another => self.forget(entry),
+                HeadSays::Nothing => {}
             }
         }
         let entry = Entry::new(request, response.clone(), times, self.policy);

@@ -1,0 +1,125 @@
+//! What a 200 to a HEAD says of the response that is stored for GET (RFC 9111 §4.3.5).
+
+use crate::fields::{Fields, members};
+
+/// What it says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HeadSays {
+    /// A GET would be answered with what is stored.
+    Same,
+    /// It would not.
+    Another,
+    /// Nothing that would tell.
+    Nothing,
+}
+
+/// Fields with digests of the whole representation, also in an answer without a body: one member an algorithm (RFC 9530 §3;
+/// RFC 3230). `Content-Digest` is not among them: of a HEAD's answer it may be that of no bytes.
+const DIGESTS: [&str; 2] = ["repr-digest", "digest"];
+
+/// What a 200 to a HEAD says of the stored response of that length. It is the same when the answer has a validator, and each
+/// one, the length and each digest are the stored ones. §4.3.5 asks for the validators that the answer has to match; where it
+/// has none it is read as saying nothing, as another body may have the same length.
+#[must_use]
+pub fn head_says(
+    answer: &(impl Fields + ?Sized),
+    stored: &(impl Fields + ?Sized),
+    stored_length: u64,
+) -> HeadSays {
+    let validators = || ["etag", "last-modified"].into_iter().filter(|name| answer.has(name));
+    let length = |text: &[u8]| std::str::from_utf8(text).ok()?.trim().parse::<u64>().ok();
+    let as_long = !answer.has("content-length")
+        || answer.single("content-length").and_then(length).is_some_and(|length| length == stored_length);
+    if !as_long
+        || !validators().all(|name| answer.values(name).eq(stored.values(name)))
+        || DIGESTS.iter().any(|name| contradict(name, answer, stored))
+    {
+        return HeadSays::Another;
+    }
+    if validators().next().is_some() { HeadSays::Same } else { HeadSays::Nothing }
+}
+
+/// Whether both have a digest by the same algorithm, and not the same one.
+fn contradict(name: &'static str, answer: &(impl Fields + ?Sized), stored: &(impl Fields + ?Sized)) -> bool {
+    let differs = |(algorithm, digest): (&[u8], &[u8])| {
+        digests(name, stored).any(|(other, stored)| other.eq_ignore_ascii_case(algorithm) && stored != digest)
+    };
+    digests(name, answer).any(differs)
+}
+
+/// Algorithms and digests. The first `=` parts them; others belong to the digest.
+fn digests<'a>(
+    name: &'static str,
+    fields: &'a (impl Fields + ?Sized),
+) -> impl Iterator<Item = (&'a [u8], &'a [u8])> {
+    members(fields.values(name)).filter_map(|member| {
+        let at = member.iter().position(|&byte| byte == b'=')?;
+        Some((member[..at].trim_ascii(), member[at + 1..].trim_ascii()))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use HeadSays::{Another, Nothing, Same};
+
+    type Lines<'a> = &'a [(&'a str, &'a str)];
+
+    fn check(stored: Lines<'_>, cases: &[(Lines<'_>, HeadSays)]) {
+        for (answer, expected) in cases {
+            assert_eq!(head_says(*answer, stored, 5), *expected, "{answer:?} {stored:?}");
+        }
+    }
+
+    #[test]
+    fn a_head_must_have_a_validator_of_what_is_stored_and_no_other() {
+        check(
+            &[("ETag", "\"a\""), ("Last-Modified", "x")],
+            &[
+                (&[("ETag", "\"a\""), ("Last-Modified", "x"), ("Content-Length", "5")], Same),
+                (&[("ETag", "\"a\"")], Same),
+                (&[("Last-Modified", "x")], Same),
+                (&[], Nothing),
+                (&[("ETag", "\"b\"")], Another),
+                (&[("ETag", "W/\"a\"")], Another),
+                (&[("ETag", "\"a\""), ("Last-Modified", "y")], Another),
+                (&[("ETag", "\"b\""), ("Last-Modified", "x")], Another),
+                (&[("ETag", "\"a\""), ("ETag", "\"a\"")], Another),
+            ],
+        );
+        check(
+            &[("ETag", "W/\"a\"")],
+            &[(&[("ETag", "W/\"a\"")], Same), (&[("Last-Modified", "x")], Another)],
+        );
+        check(&[], &[(&[("ETag", "\"a\"")], Another), (&[], Nothing)]);
+    }
+
+    #[test]
+    fn a_head_of_another_length_is_of_another_body_and_one_of_the_same_length_says_nothing() {
+        let stored: Lines<'_> = &[("ETag", "\"a\"")];
+        let cases: [(&str, HeadSays, HeadSays); 3] =
+            [("5", Nothing, Same), ("6", Another, Another), ("five", Another, Another)];
+        for (length, alone, with_tag) in cases {
+            let lines = [("ETag", "\"a\""), ("Content-Length", length)];
+            check(stored, &[(&lines[1..], alone), (&lines[..], with_tag)]);
+        }
+    }
+
+    #[test]
+    fn a_head_with_another_digest_by_the_same_algorithm_is_of_another_body() {
+        check(
+            &[("ETag", "\"a\""), ("Repr-Digest", "sha-256=:AA==:, sha-512=:BB==:"), ("Digest", "MD5=CC==")],
+            &[
+                (&[("Repr-Digest", "sha-256=:AA==:")], Nothing),
+                (&[("Repr-Digest", "sha-256=:DD==:")], Another),
+                (&[("Repr-Digest", "sha-256=:AA==:,  sha-512=:DD==:")], Another),
+                (&[("Repr-Digest", "sha-384=:DD==:")], Nothing),
+                (&[("Digest", "md5=DD==")], Another),
+                (&[("Content-Digest", "sha-256=:DD==:")], Nothing),
+                (&[("ETag", "\"a\""), ("Repr-Digest", "sha-256=:AA==:")], Same),
+                (&[("ETag", "\"a\""), ("Repr-Digest", "sha-256=:DD==:")], Another),
+            ],
+        );
+        check(&[], &[(&[("Repr-Digest", "sha-256=:DD==:")], Nothing)]);
+    }
+}
