@@ -84,7 +84,7 @@ impl Cache {
         self.random.lock().unwrap_or_else(PoisonError::into_inner).next_u64().max(1)
     }
 
-    fn lock(&self, key: &CacheKey) -> MutexGuard<'_, Group> {
+    pub(crate) fn lock(&self, key: &CacheKey) -> MutexGuard<'_, Group> {
         let group = usize::from(u16::from_le_bytes([key.hash.0[2], key.hash.0[3]])) % EPOCHS;
         self.epochs[group].lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -56,7 +56,7 @@ impl Group {
         self.invalidated == epoch.number && !self.renewed.iter().any(newer)
     }
 
-    /// Notes that what a fetch brought for a URL is kept.
+    /// Notes that what a fetch brought for a URL is kept, or would have been if it could.
     pub(crate) fn keeps(&mut self, base: Key, epoch: Epoch) {
         if epoch.renews {
             self.renewed.retain(|(key, _)| *key != base);

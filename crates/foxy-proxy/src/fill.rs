@@ -9,7 +9,7 @@ use crate::flight::{Flight, FlightHead, Outcome};
 use crate::freshen::Described;
 use crate::keeper::Keeper;
 use crate::not_kept::{NotKept, Refused};
-use crate::replaced::{forget_rejected, forget_replaced, forget_what_was};
+use crate::replaced::{forget_outdated, forget_rejected, forget_replaced, forget_what_was};
 use crate::stale::Stale;
 use crate::stored::{CacheKey, Stored, StoredBody, VaryList, strip};
 use crate::storing::why_not_storable;
@@ -177,34 +177,37 @@ pub(crate) async fn answered(
     if let (Err(_), None, Some(keeper)) = (&result, &list, &keeper) {
         body.leave_slices(keeper, initial);
     }
-    if let (Some(kept), Some(expected), Ok(_)) = (keeper, expected, &result) {
-        if kept.is_in_parts() {
+    if let (Some(expected), Ok(_)) = (expected, &result) {
+        if keeper.as_ref().is_none_or(Keeper::is_in_parts) {
+            forget_outdated(worker, &fill, &key, status);
             // Readers do not wait until the store has confirmed every part.
             flight.end(result.clone());
         }
-        match kept.complete(flight.needs_what_is_kept()).await {
-            Some((body, length)) => {
-                let stored = Arc::new(Stored { length, body, ..Stored::clone(&expected) });
-                store(worker, &fill, &key, list.as_ref(), &stored);
-                flight.keep(Keeping::All(stored));
-            }
-            None => refused(NotKept::StoreRefused),
+        if let Some(kept) = keeper
+            && !store(worker, flight, &fill, (&key, list.as_ref()), &expected, kept).await
+        {
+            refused(NotKept::StoreRefused);
         }
     }
     finish(worker, flight, &fill.base, result);
 }
 
-/// Adds what a fill brought to the cache.
-fn store(
+/// Adds what a fill brought to the cache, if all of it was kept; whether it was.
+async fn store(
     worker: &Worker,
+    flight: &Flight,
     fill: &FillRequest,
-    key: &CacheKey,
-    list: Option<&(VaryList, bool)>,
-    stored: &Arc<Stored>,
-) {
+    (key, list): (&CacheKey, Option<&(VaryList, bool)>),
+    expected: &Stored,
+    kept: Keeper,
+) -> bool {
+    let Some((body, length)) = kept.complete(flight.needs_what_is_kept()).await else { return false };
+    let stored = Arc::new(Stored { length, body, ..expected.clone() });
     let list = list.map(|(list, new)| (list, *new));
-    worker.shared.cache.add(&fill.base, key, stored, list, fill.epoch, &worker.counters);
-    forget_what_was(worker, &fill.base, stored);
+    worker.shared.cache.add(&fill.base, key, &stored, list, fill.epoch, &worker.counters);
+    forget_what_was(worker, &fill.base, &stored);
+    flight.keep(Keeping::All(stored));
+    true
 }
 
 /// The response as it will be stored, but for its body.

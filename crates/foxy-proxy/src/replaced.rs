@@ -40,7 +40,6 @@ pub(crate) async fn forget_replaced(
 /// is stored is not suitable any more). Not when that speaks of the moment rather than of the resource, or of this client's
 /// request alone.
 pub(crate) fn forget_rejected(worker: &Worker, fill: &FillRequest, status: u16, why: NotKept) {
-    let of_the_moment = matches!(status, 408 | 425 | 429 | 500..);
     let of_the_request = matches!(
         why,
         NotKept::StaleIfError
@@ -49,10 +48,27 @@ pub(crate) fn forget_rejected(worker: &Worker, fill: &FillRequest, status: u16, 
             )
     );
     if let Some(Stale { key, .. }) = &fill.stale
-        && !of_the_moment
+        && !is_of_the_moment(status)
         && !of_the_request
     {
         worker.shared.cache.forget(key);
+    }
+}
+
+const fn is_of_the_moment(status: u16) -> bool {
+    matches!(status, 408 | 425 | 429 | 500..)
+}
+
+/// Forgets what is stored in whose place a response has come whole that is not kept, or that the store has not confirmed yet.
+/// That the newer one could not be kept makes the older one no better (RFC 9111 §4.3.3).
+pub(crate) fn forget_outdated(worker: &Worker, fill: &FillRequest, key: &CacheKey, status: u16) {
+    let asked_about = fill.stale.as_ref().map(|stale| &stale.key);
+    // Another fetch may have stored one since this one, which wanted none, began.
+    let since = fill.epoch.renews.then_some(key);
+    if let Some(key) = asked_about.or(since)
+        && !is_of_the_moment(status)
+    {
+        worker.shared.cache.outdate(&fill.base, key, fill.epoch);
     }
 }
 

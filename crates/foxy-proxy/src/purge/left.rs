@@ -49,4 +49,14 @@ impl Cache {
             drop(storage.remove(key, url));
         }
     }
+
+    /// Lets go of a response in whose place a fetch that began in `epoch` has brought another one, kept or not: what was asked for
+    /// before that takes the place no more. What was asked for after it stays.
+    pub(crate) fn outdate(&self, base: &CacheKey, key: &CacheKey, epoch: Epoch) {
+        let mut group = self.lock(base);
+        if group.may_keep(base.hash, epoch) {
+            group.keeps(base.hash, epoch);
+            self.forget(key);
+        }
+    }
 }

@@ -7,11 +7,11 @@ use foxy_proxy::server::{Parts, Proxy, name_resolver};
 use foxy_proxy::settings::{Mode, ProxySettings, ReverseOrigin};
 use foxy_proxy::storage::{ObjectStore, Reply};
 use foxy_proxy::upstream::{Cidr, Scheme};
-use foxy_store::{AbsentReason, Answer, Key, PlacementHint, Record};
+use foxy_store::{AbsentReason, Answer, Key, PlacementHint, Record, RefusedReason};
 use std::collections::HashMap;
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -20,6 +20,7 @@ use std::time::Duration;
 pub struct MapStore {
     records: Mutex<HashMap<Key, Record>>,
     found: AtomicUsize,
+    refuses_parts: AtomicBool,
 }
 
 impl MapStore {
@@ -30,6 +31,11 @@ impl MapStore {
     /// Records it was asked for and had: what would be reads from a disk.
     pub fn found(&self) -> usize {
         self.found.load(Ordering::SeqCst)
+    }
+
+    /// Takes no parts of bodies any more, which are the records without a head.
+    pub fn refuse_parts(&self) {
+        self.refuses_parts.store(true, Ordering::SeqCst);
     }
 
     pub fn len(&self) -> usize {
@@ -45,6 +51,9 @@ impl ObjectStore for MapStore {
     }
 
     fn put(&self, key: Key, record: Record, _hint: PlacementHint, reply: Reply) {
+        if record.head.is_empty() && self.refuses_parts.load(Ordering::SeqCst) {
+            return reply(Answer::Refused(RefusedReason::Busy));
+        }
         self.records.lock().expect("not poisoned").insert(key, record);
         reply(Answer::Stored);
     }

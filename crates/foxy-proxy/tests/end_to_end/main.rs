@@ -22,3 +22,4 @@ mod slice_lies;
 mod slices;
 mod sparse;
 mod stale;
+mod unkept;

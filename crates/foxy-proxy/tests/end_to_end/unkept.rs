@@ -1,0 +1,128 @@
+//! Reloads that came whole and could not be kept: what they replaced answers no more, whatever kept them from being stored.
+
+use crate::bench::{TestOrigin, TestProxy, ok, proxy_with};
+use foxy_proxy::counters::Counter;
+use std::sync::Mutex;
+use std::sync::mpsc::channel;
+use std::time::Duration;
+
+const FRESH: &str = "Cache-Control: max-age=600\r\n";
+const RELOAD: &str = "Cache-Control: no-cache\r\n";
+
+/// More than one part of a body.
+const LARGE: usize = 3_000_000;
+
+fn in_chunks(lines: &str, body: &[u8]) -> Vec<u8> {
+    let head = format!("HTTP/1.1 200 OK\r\n{lines}Transfer-Encoding: chunked\r\n\r\n{:x}\r\n", body.len());
+    [head.as_bytes(), body, b"\r\n0\r\n\r\n"].concat()
+}
+
+fn until_close(lines: &str, body: &[u8]) -> Vec<u8> {
+    [format!("HTTP/1.1 200 OK\r\n{lines}Connection: close\r\n\r\n").as_bytes(), body].concat()
+}
+
+/// An origin that gives these answers one after the other.
+fn origin(answers: Vec<Vec<u8>>) -> TestOrigin {
+    TestOrigin::start(move |_, number| answers[number].clone())
+}
+
+fn limited() -> TestProxy {
+    proxy_with(|settings| settings.object_limit = 1_000_000)
+}
+
+/// Reloads what is stored, gets all of the large answer, and then something else: the second answer is known to no cache.
+fn the_next_asks_the_origin(proxy: &TestProxy, origin: &TestOrigin) {
+    let url = origin.url("/x");
+    let reload = proxy.get(&url, RELOAD);
+    assert!(
+        reload.cache_status().ends_with("; stored") && reload.body == vec![b'2'; LARGE],
+        "{}",
+        reload.head
+    );
+    let next = proxy.get(&url, "");
+    assert!(next.body == b"third", "{}", next.head);
+    assert_eq!(origin.requests(), 3);
+}
+
+#[test]
+fn a_reload_that_came_whole_and_is_too_large_to_keep_is_the_end_of_what_was_stored() {
+    for large in [in_chunks, until_close] {
+        for was in [5, 900_000] {
+            let first = ok(FRESH, &vec![b'1'; was]);
+            let origin = origin(vec![first, large(FRESH, &vec![b'2'; LARGE]), ok(FRESH, b"third")]);
+            let proxy = limited();
+            proxy.get(&origin.url("/x"), "");
+            assert!(proxy.get(&origin.url("/x"), "").cache_status().starts_with("foxy; hit"));
+            the_next_asks_the_origin(&proxy, &origin);
+        }
+    }
+}
+
+#[test]
+fn a_reload_that_came_whole_and_whose_parts_the_store_refused_is_the_end_of_what_was_stored() {
+    let large = |byte| in_chunks(FRESH, &vec![byte; LARGE]);
+    let origin = origin(vec![large(b'1'), large(b'2'), ok(FRESH, b"third")]);
+    let proxy = proxy_with(|settings| settings.store_patience = Duration::from_millis(50));
+    let url = origin.url("/x");
+    proxy.get(&url, "");
+    // What is read twice is in memory, parts too.
+    (0..3).for_each(|_| assert!(proxy.get(&url, "").body == vec![b'1'; LARGE]));
+    assert_eq!(origin.requests(), 1);
+    proxy.store.refuse_parts();
+    the_next_asks_the_origin(&proxy, &origin);
+    assert!(proxy.count(Counter::StoreRefusals) > 0);
+}
+
+#[test]
+fn a_stale_response_in_whose_place_a_whole_one_came_that_is_not_kept_answers_no_more() {
+    let stale = "Cache-Control: max-age=0, stale-while-revalidate=600\r\nETag: \"1\"\r\n";
+    let origin = origin(vec![ok(stale, b"old"), in_chunks(FRESH, &vec![b'2'; LARGE]), ok(FRESH, b"third")]);
+    let proxy = limited();
+    let url = origin.url("/x");
+    proxy.get(&url, "");
+    the_next_asks_the_origin(&proxy, &origin);
+}
+
+#[test]
+fn a_reload_that_breaks_off_leaves_what_is_stored() {
+    let broken =
+        format!("HTTP/1.1 200 OK\r\n{FRESH}Connection: close\r\nTransfer-Encoding: chunked\r\n\r\n9\r\nhalf");
+    let origin = origin(vec![ok(FRESH, b"old"), broken.into_bytes()]);
+    let proxy = limited();
+    let url = origin.url("/x");
+    proxy.get(&url, "");
+    let mut client = proxy.connect();
+    let host = origin.address;
+    client.send(format!("GET {url} HTTP/1.1\r\nHost: {host}\r\n{RELOAD}\r\n").as_bytes());
+    while client.read() > 0 {}
+    let hit = proxy.get(&url, "");
+    assert!(hit.cache_status().starts_with("foxy; hit") && hit.body == b"old", "{}", hit.head);
+    assert_eq!(origin.requests(), 2);
+}
+
+#[test]
+fn a_late_fetch_is_not_stored_after_a_reload_that_could_not_be_kept() {
+    let (go, wait) = channel();
+    let wait = Mutex::new(wait);
+    let large = in_chunks(FRESH, &vec![b'2'; LARGE]);
+    let origin = TestOrigin::start(move |_, number| match number {
+        0 => {
+            wait.lock().expect("not poisoned").recv().expect("the test goes on");
+            ok(FRESH, b"first")
+        }
+        1 => large.clone(),
+        _ => ok(FRESH, b"third"),
+    });
+    let proxy = limited();
+    let url = origin.url("/x");
+    let mut late = proxy.connect();
+    let host = origin.address;
+    late.send(format!("GET {url} HTTP/1.1\r\nHost: {host}\r\n\r\n").as_bytes());
+    while origin.requests() == 0 {
+        std::thread::yield_now();
+    }
+    assert!(proxy.get(&url, RELOAD).body == vec![b'2'; LARGE]);
+    go.send(()).expect("the origin waits");
+    assert_eq!(late.answer(false).body, b"first");
+    assert_eq!(proxy.get(&url, "").body, b"third");
+}
