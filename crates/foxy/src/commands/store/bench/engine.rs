@@ -176,8 +176,8 @@ fn stalls(scale: u32, seed: u64) -> Result<Vec<Row>, StoreStatus> {
     Ok(rows)
 }
 
-/// Lengths below a page, mixed and one at a time. Where all are somewhat longer than a half or a third of a page, no way to lay them
-/// out holds both bars: they share pages and some lie in two, or each leaves part of its page empty.
+/// Lengths below a page, mixed and one at a time. Where all are alike and no whole number of them fills a page, no way to lay them out
+/// holds both bars: some lie in two pages, or each page is left partly empty.
 fn small_records(scale: u32, seed: u64) -> Result<Vec<Row>, StoreStatus> {
     let count = 200_000 >> scale;
     let mixed = |random: &mut foxy_base::Random| 100 + usize::try_from(random.below(3_900)).expect("small");
