@@ -210,11 +210,12 @@ impl Cache {
             return;
         }
         guard.keeps(base.hash, epoch);
+        let replaces = epoch.renews.then(|| Scope::url(base));
         if let Some((list, true)) = list {
             self.memory.put(base.hash, Cached::Varies(Arc::new((base.text.clone(), list.clone()))));
             if let Some(storage) = &self.storage {
                 let record = Record { head: encode_varies(base, list), body: Bytes::new() };
-                storage.put(base.hash, record, hint, counters);
+                storage.put(base.hash, record, hint, counters, replaces);
             }
         }
         let body = match &stored.body {
@@ -227,7 +228,8 @@ impl Cache {
             self.memory.remove(key.hash);
         }
         if let Some(storage) = &self.storage {
-            storage.put(key.hash, Record { head: encode_response(&stored), body }, hint, counters);
+            let record = Record { head: encode_response(&stored), body };
+            storage.put(key.hash, record, hint, counters, replaces);
         }
     }
 

@@ -109,16 +109,27 @@ impl Storage {
         }
     }
 
-    /// Stores a record; the answer is counted when it comes.
-    pub(crate) fn put(&self, key: Key, record: Record, hint: PlacementHint, counters: &Arc<Counters>) {
-        let counted = Arc::clone(counters);
+    /// Stores a record; the answer is counted when it comes. One in the place of an older record of the URL `replaces`, and refused,
+    /// has that forgotten: it does not answer again only because the newer one could not be kept.
+    pub(crate) fn put(
+        &self,
+        key: Key,
+        record: Record,
+        hint: PlacementHint,
+        counters: &Arc<Counters>,
+        replaces: Option<Scope>,
+    ) {
+        let (storage, counted) = (self.clone(), Arc::clone(counters));
         counters.add(Counter::StorePuts, 1);
-        let (doubts, doubt) = (Arc::clone(&self.doubts), self.doubts.about(key));
+        let doubt = self.doubts.about(key);
         let reply = Box::new(move |answer| {
             if answer == Answer::Stored {
-                doubts.settle(key, doubt);
-            } else {
-                counted.add(Counter::StoreRefusals, 1);
+                storage.doubts.settle(key, doubt);
+                return;
+            }
+            counted.add(Counter::StoreRefusals, 1);
+            if let Some(url) = replaces {
+                drop(storage.remove(key, url));
             }
         });
         self.store.put(key, record, hint, reply);

@@ -21,6 +21,7 @@ pub struct MapStore {
     records: Mutex<HashMap<Key, Record>>,
     found: AtomicUsize,
     refuses_parts: AtomicBool,
+    refuses: AtomicBool,
 }
 
 impl MapStore {
@@ -38,6 +39,11 @@ impl MapStore {
         self.refuses_parts.store(true, Ordering::SeqCst);
     }
 
+    /// Takes nothing any more.
+    pub fn refuse(&self) {
+        self.refuses.store(true, Ordering::SeqCst);
+    }
+
     pub fn len(&self) -> usize {
         self.records.lock().expect("not poisoned").len()
     }
@@ -51,7 +57,8 @@ impl ObjectStore for MapStore {
     }
 
     fn put(&self, key: Key, record: Record, _hint: PlacementHint, reply: Reply) {
-        if record.head.is_empty() && self.refuses_parts.load(Ordering::SeqCst) {
+        let is_refused_part = record.head.is_empty() && self.refuses_parts.load(Ordering::SeqCst);
+        if is_refused_part || self.refuses.load(Ordering::SeqCst) {
             return reply(Answer::Refused(RefusedReason::Busy));
         }
         self.records.lock().expect("not poisoned").insert(key, record);

@@ -126,3 +126,47 @@ fn a_late_fetch_is_not_stored_after_a_reload_that_could_not_be_kept() {
     assert_eq!(late.answer(false).body, b"first");
     assert_eq!(proxy.get(&url, "").body, b"third");
 }
+
+#[test]
+fn what_an_older_fetch_stored_during_a_reload_that_the_store_then_refused_answers_no_more() {
+    let ((go_first, first), (go_second, second)) = (channel(), channel());
+    let waits = Mutex::new([first, second]);
+    let origin = TestOrigin::start(move |_, number| {
+        let body = |byte| ok(FRESH, &vec![byte; 70_000]);
+        let wait =
+            |which: usize| waits.lock().expect("not poisoned")[which].recv().expect("the test goes on");
+        match number {
+            0 => {
+                wait(0);
+                body(b'1')
+            }
+            1 => {
+                wait(1);
+                body(b'2')
+            }
+            _ => ok(FRESH, b"third"),
+        }
+    });
+    // Memory keeps nothing of that size.
+    let proxy = proxy_with(|settings| settings.memory_object_limit = 10_000);
+    let (url, host) = (origin.url("/x"), origin.address);
+    let ask = |lines: &str, asked: usize| {
+        let mut client = proxy.connect();
+        client.send(format!("GET {url} HTTP/1.1\r\nHost: {host}\r\n{lines}\r\n").as_bytes());
+        while origin.requests() < asked {
+            std::thread::yield_now();
+        }
+        client
+    };
+    let (mut older, mut reload) = (ask("", 1), ask(RELOAD, 2));
+    go_first.send(()).expect("the origin waits");
+    assert_eq!(older.answer(false).body[0], b'1');
+    assert!(proxy.get(&url, "").cache_status().starts_with("foxy; hit"));
+    proxy.store.refuse();
+    go_second.send(()).expect("the origin waits");
+    assert_eq!(reload.answer(false).body[0], b'2');
+    while proxy.count(Counter::StoreRefusals) == 0 {
+        std::thread::yield_now();
+    }
+    assert_eq!(proxy.get(&url, "").body, b"third");
+}
