@@ -184,7 +184,7 @@ impl Scheme for Slots {
     }
 
     fn on_request(&mut self, request: StoreRequest, _now: Instant, out: &mut Outbox) {
-        if let StoreRequest::Put { key, record, .. } = &request {
+        if let (Flaw::LooksBack, StoreRequest::Put { key, record, .. }) = (self.flaw, &request) {
             self.first.remember(*key, record);
         }
         let ticket = request.ticket();

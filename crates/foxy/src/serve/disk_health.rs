@@ -29,19 +29,21 @@ pub enum DiskTrouble {
 
 impl fmt::Display for DiskTrouble {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Full => {
-                "the disk is full, so new responses are not stored; free some space or give the store a smaller --size"
-            }
-            Self::Failing => {
+        match self {
+            Self::Full => f.write_str(
+                "the disk is full, so new responses are not stored; free some space or give the store a smaller --size",
+            ),
+            Self::Failing => f.write_str(
                 "reads and writes fail, so little is stored or found; look at the disk and the system's log, then restart \
-                 foxy"
-            }
-            Self::Silent => {
-                "its disk has not answered for more than 10 seconds, so little is stored or found; look at the disk and the \
-                 system's log"
-            }
-        })
+                 foxy",
+            ),
+            Self::Silent => write!(
+                f,
+                "its disk has not answered for more than {} seconds, so little is stored or found; look at the disk and the \
+                 system's log",
+                SILENT_FOR.as_secs()
+            ),
+        }
     }
 }
 
