@@ -1,7 +1,6 @@
 //! An answer that passes through to one client and is kept for later ones: to a POST whose answer is what a GET would
 //! give (RFC 9110 §9.3.3), and a part of what a GET would give (RFC 9111 §3.3). Nobody else reads it while it comes.
 
-use crate::epoch::Epoch;
 use crate::fields::View;
 use crate::fill::placed;
 use crate::keeper::{Keeper, Kept, Needed};
@@ -9,6 +8,7 @@ use crate::parts::with_stored;
 use crate::storage::PART;
 use crate::stored::{CacheKey, Stored, VaryList, strip};
 use crate::storing::why_not_storable;
+use crate::watch::Watch;
 use crate::worker::Worker;
 use bytes::Bytes;
 use foxy_base::WallTime;
@@ -25,7 +25,7 @@ pub(crate) struct Aside {
     list: Option<(VaryList, bool)>,
     head: ResponseHead,
     times: StoredTimes,
-    epoch: Epoch,
+    watch: Watch,
     keeper: Option<Keeper>,
     /// Bytes of the body that have not come, where its length is known.
     missing: Option<u64>,
@@ -41,7 +41,7 @@ enum Kind {
 
 impl Aside {
     /// Begins to keep an answer of that length, if it may be. `times` are those of the request and of the answer's head,
-    /// which is without hop-by-hop fields already. If anything was invalidated since `epoch`, it is not kept. A part is
+    /// which is without hop-by-hop fields already. If the URL was invalidated since the `watch` began, it is not kept. A part is
     /// stored as its whole would be, if its length is the one it says and no request field chose it; larger ones than a
     /// record, of which few are asked for twice, are not.
     pub(crate) fn begin(
@@ -50,7 +50,7 @@ impl Aside {
         request: &RequestHead,
         (head, length): (&ResponseHead, Option<u64>),
         times: (WallTime, WallTime),
-        epoch: Epoch,
+        watch: Watch,
     ) -> Option<Self> {
         let fields = View(&head.headers);
         let kind = if head.status == 206 { Kind::Part } else { Kind::Whole };
@@ -75,7 +75,7 @@ impl Aside {
             Kind::Part => (base.part(), None),
         };
         let keeper = Some(Keeper::new(worker, base, &key));
-        Some(Self { base: base.clone(), key, list, head, times, epoch, keeper, missing: length, kind })
+        Some(Self { base: base.clone(), key, list, head, times, watch, keeper, missing: length, kind })
     }
 
     /// Takes more of the body, before the client has it: when the client has all, so has the cache.
@@ -113,6 +113,6 @@ impl Aside {
             }
         };
         let list = self.list.as_ref().map(|(list, new)| (list, *new));
-        cache.add(&self.base, &key, &Arc::new(stored), list, self.epoch, &worker.counters);
+        cache.add(&self.base, &key, &Arc::new(stored), list, self.watch.fetched(), &worker.counters);
     }
 }

@@ -1,28 +1,25 @@
 //! Memory and store together: look-ups, additions and invalidation, in an order that lets nothing old come back.
 //!
-//! Every addition is stamped with the key's epoch at the time its fetch began; an invalidation begins a new epoch. An
-//! addition of an older epoch is dropped, so a fill in flight cannot bring back what was invalidated meanwhile; nor what was
-//! renewed meanwhile.
+//! Every fetch has a watch on its URL. An addition is dropped where the URL was invalidated since its fetch began, or where a
+//! fetch that began later has written in its place (see `epoch`).
 
 use crate::cache_status::HitSource;
 use crate::counters::{Counter, Counters};
-use crate::epoch::{Epoch, Group};
+use crate::epoch::{Epoch, Judged, Left};
 use crate::fields::View;
 use crate::memory::{Cached, MemoryTier};
 use crate::purge::{PurgeBook, Scope};
-use crate::storage::{PART, Storage};
+use crate::storage::{PART, Silent, Storage};
 use crate::stored::{CacheKey, Entry, Stored, StoredBody, VaryList};
 use crate::stored_form::{encode_response, encode_varies};
+use crate::watch::{By, Groups, Watch};
 use bytes::Bytes;
 use foxy_base::Random;
 use foxy_http::Headers;
 use foxy_rules::Vary;
 use foxy_store::{Lifetime, PlacementHint, Record, Site};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use xxhash_rust::xxh3::xxh3_64;
-
-/// Locks the epochs are divided over; keys that share one are invalidated together, which costs fills and nothing else.
-const EPOCHS: usize = 1024;
 
 /// What a look-up found.
 #[derive(Clone, Debug)]
@@ -33,6 +30,8 @@ pub(crate) enum Found {
     Varies(VaryList),
     /// Nothing.
     Nothing,
+    /// Nothing in memory; the store did not say what it has.
+    Unknown,
 }
 
 /// A look-up in memory alone.
@@ -49,7 +48,7 @@ pub(crate) struct Cache {
     pub(crate) memory_object_limit: u64,
     pub(crate) object_limit: u64,
     storage: Option<Storage>,
-    epochs: Vec<Mutex<Group>>,
+    pub(crate) groups: Arc<Groups>,
     random: Mutex<Random>,
     pub(crate) purges: Arc<PurgeBook>,
 }
@@ -63,13 +62,12 @@ impl Cache {
         seed: u64,
     ) -> Self {
         let (memory_object_limit, object_limit) = limits;
-        let epochs = (0..EPOCHS).map(|_| Mutex::default()).collect();
         Self {
             memory,
             memory_object_limit,
             object_limit,
             storage,
-            epochs,
+            groups: Arc::default(),
             random: Mutex::new(Random::new(seed)),
             purges,
         }
@@ -84,19 +82,25 @@ impl Cache {
         self.random.lock().unwrap_or_else(PoisonError::into_inner).next_u64().max(1)
     }
 
-    pub(crate) fn lock(&self, key: &CacheKey) -> MutexGuard<'_, Group> {
-        let group = usize::from(u16::from_le_bytes([key.hash.0[2], key.hash.0[3]])) % EPOCHS;
-        self.epochs[group].lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    pub(crate) fn epoch(&self, key: &CacheKey) -> Epoch {
+    /// The epoch of a request for a URL that comes now.
+    pub(crate) fn epoch(&self, base: &CacheKey) -> Epoch {
         let begun = self.purges.stamp();
-        self.lock(key).begin(begun)
+        Epoch { order: self.groups.lock(base.hash).next(), begun }
     }
 
-    /// Whether nothing was invalidated since.
-    pub(crate) fn is_of_now(&self, key: &CacheKey, epoch: Epoch) -> bool {
-        self.lock(key).invalidated == epoch.number
+    /// Watches a URL from now on.
+    pub(crate) fn watch(&self, base: &CacheKey) -> Watch {
+        self.watch_since(base, self.epoch(base))
+    }
+
+    /// Watches a URL that was looked up in memory from `since` on.
+    pub(crate) fn watch_since(&self, base: &CacheKey, since: Epoch) -> Watch {
+        Watch::begin(&self.groups, base.hash, since)
+    }
+
+    /// Whether a URL was not invalidated since.
+    pub(crate) fn is_of_now(&self, base: &CacheKey, epoch: Epoch) -> bool {
+        self.groups.lock(base.hash).is_of_now(base.hash, epoch.order)
     }
 
     /// Looks in memory.
@@ -118,40 +122,42 @@ impl Cache {
         }
     }
 
-    /// Looks in the store, after memory had nothing, and keeps in memory what it finds. `base` is the URL's own key.
+    /// Looks in the store, after memory had nothing, and keeps in memory what it finds. `base` is the URL's own key, which is
+    /// watched.
     pub(crate) async fn in_store(
         &self,
-        base: &CacheKey,
+        (base, watch): (&CacheKey, &Watch),
         mut asked: CacheKey,
         mut list: Option<VaryList>,
         request: &Headers,
         counters: &Counters,
     ) -> Found {
         let Some(storage) = &self.storage else { return Found::Nothing };
-        let epoch = self.epoch(base);
         loop {
             match storage.entry(&asked, counters).await {
-                Some(Entry::Response(stored)) => {
+                Ok(Some(Entry::Response(stored))) => {
                     let stored = Arc::new(*stored);
                     let Some(usable) = self.unpurged(&asked, Arc::clone(&stored)) else {
                         return list.map_or(Found::Nothing, Found::Varies);
                     };
-                    self.remember(base, &asked, &stored, epoch);
+                    self.remember(base, &asked, &stored, watch);
                     return Found::Response(usable, asked);
                 }
-                Some(Entry::Varies(text, found)) if list.is_none() => {
-                    let guard = self.lock(base);
-                    if guard.may_keep(base.hash, epoch) {
+                Ok(Some(Entry::Varies(text, found))) if list.is_none() => {
+                    let group = self.groups.lock(base.hash);
+                    let turn = watch.found().list(base);
+                    if group.judge(base.hash, &turn, None) == Judged::Write {
                         self.memory.put(base.hash, Cached::Varies(Arc::new((text, found.clone()))));
                     }
-                    drop(guard);
+                    drop(group);
                     if let InMemory::Found(found) = self.variant_in_memory(base, &found, request) {
                         return found;
                     }
                     asked = base.variant(&found, &found.vary.key(&View(request)));
                     list = Some(found);
                 }
-                _ => return list.map_or(Found::Nothing, Found::Varies),
+                Ok(_) => return list.map_or(Found::Nothing, Found::Varies),
+                Err(Silent) => return list.map_or(Found::Unknown, Found::Varies),
             }
         }
     }
@@ -162,56 +168,67 @@ impl Cache {
         base: &CacheKey,
         counters: &Counters,
     ) -> Option<(Arc<Stored>, HitSource)> {
-        let (key, epoch) = (base.part(), self.epoch(base));
+        let (key, watch) = (base.part(), self.watch(base));
         if let Some(found) = self.held(&key) {
             let Cached::Response(stored) = found else { return None };
             return Some((stored, HitSource::Memory));
         }
-        let Some(Entry::Response(stored)) = self.storage.as_ref()?.entry(&key, counters).await else {
+        let Ok(Some(Entry::Response(stored))) = self.storage.as_ref()?.entry(&key, counters).await else {
             return None;
         };
         let stored = Arc::new(*stored);
         let usable = self.unpurged(&key, Arc::clone(&stored))?;
-        self.remember(base, &key, &stored, epoch);
+        self.remember(base, &key, &stored, &watch);
         Some((usable, HitSource::Disk))
     }
 
-    fn remember(&self, base: &CacheKey, key: &CacheKey, stored: &Arc<Stored>, epoch: Epoch) {
+    fn remember(&self, base: &CacheKey, key: &CacheKey, stored: &Arc<Stored>, watch: &Watch) {
         let small = match &stored.body {
             StoredBody::Whole(body) => body.len() as u64 <= self.memory_object_limit,
             StoredBody::Parts { .. } => true,
         };
-        let guard = self.lock(base);
-        if small && guard.may_keep(base.hash, epoch) {
+        let turn = watch.found().turn(base, key, false);
+        let group = self.groups.lock(base.hash);
+        if small && group.judge(base.hash, &turn, Some(stored)) == Judged::Write {
             self.memory.put(key.hash, Cached::Response(Arc::clone(stored)));
         }
     }
 
-    /// Adds a response to a fetch that began in `epoch`, unless its URL was invalidated since, or has a response of a fetch that
-    /// began after it; purges since then hold for it. `list` is set for a variant, with whether it is
-    /// new and must be stored too.
+    /// Adds a response of a URL, unless that was invalidated since the fetch began, or has a response of a fetch that began after
+    /// it; purges since then hold for it. `list` is set for a variant, with whether it is new and must be stored too.
     pub(crate) fn add(
         &self,
         base: &CacheKey,
         key: &CacheKey,
         stored: &Arc<Stored>,
         list: Option<(&VaryList, bool)>,
-        epoch: Epoch,
+        by: By<'_>,
         counters: &Arc<Counters>,
     ) {
+        let Watch { epoch, renews, .. } = by.watch;
         let stored = if stored.begun == epoch.begun {
             Arc::clone(stored)
         } else {
             Arc::new(Stored::clone(stored).begun(epoch.begun))
         };
         let hint = hint(base, &stored);
-        let mut guard = self.lock(base);
-        if !guard.may_keep(base.hash, epoch) {
-            return;
+        let new_list = list.filter(|(_, new)| *new).map(|(list, _)| list);
+        let turn = by.turn(base, key, new_list.is_some());
+        let mut group = self.groups.lock(base.hash);
+        match group.judge(base.hash, &turn, Some(&stored)) {
+            Judged::Write => {}
+            Judged::WriteWithoutWhole => self.forget(base),
+            Judged::Outdated => return,
+            Judged::OutdatedAndGone => return self.forget(key),
+            Judged::Astray => {
+                group.note(base.hash, &turn.of_list(base.hash), || Left::Nothing);
+                return self.forget(base);
+            }
         }
-        guard.keeps(base.hash, epoch);
-        let replaces = epoch.renews.then(|| Scope::url(base));
-        if let Some((list, true)) = list {
+        group.note(base.hash, &turn, || Left::Response(Arc::new(stored.without_body())));
+        let replaces = renews.then(|| Scope::url(base));
+        if let Some(list) = new_list {
+            group.note(base.hash, &turn.of_list(base.hash), || Left::List);
             self.memory.put(base.hash, Cached::Varies(Arc::new((base.text.clone(), list.clone()))));
             if let Some(storage) = &self.storage {
                 let record = Record { head: encode_varies(base, list), body: Bytes::new() };
@@ -238,8 +255,8 @@ impl Cache {
         counters.add(Counter::Invalidations, 1);
         let url = Scope::url(key);
         let removed = {
-            let mut epoch = self.lock(key);
-            epoch.invalidated += 1;
+            let mut group = self.groups.lock(key.hash);
+            group.invalidate(key.hash);
             let both = [key.hash, key.part().hash];
             both.iter().for_each(|hash| self.memory.remove(*hash));
             let removals =
@@ -252,14 +269,27 @@ impl Cache {
         }
     }
 
+    /// Whether another fetch of a URL has written under a key since that URL is watched.
+    pub(crate) fn was_written(&self, base: &CacheKey, key: &CacheKey) -> bool {
+        self.groups.lock(base.hash).has_written(base.hash, key.hash)
+    }
+
     /// Forgets the stored form of a response that a newer one is about to replace, and waits until that is durable, or as
-    /// long as clients wait for the store. Memory keeps it until the newer one is whole.
-    pub(crate) async fn supersede(&self, key: &CacheKey) {
-        if let Some(storage) = &self.storage {
-            let removed = storage.remove(key.hash, Scope::url_of(key));
-            // A store that does not say so in time costs this promise, not the answer.
-            let _ = tokio::time::timeout(storage.patience(), removed).await;
-        }
+    /// long as clients wait for the store. Memory keeps it until the newer one is whole. What a fetch brings that began before
+    /// that of the newer one is not kept any more.
+    pub(crate) async fn supersede(&self, base: &CacheKey, key: &CacheKey, watch: &Watch) {
+        let Some(storage) = &self.storage else { return };
+        let turn = watch.fetched().turn(base, key, false);
+        let removed = {
+            let mut group = self.groups.lock(base.hash);
+            if !matches!(group.judge(base.hash, &turn, None), Judged::Write | Judged::WriteWithoutWhole) {
+                return;
+            }
+            group.note(base.hash, &turn, || Left::Nothing);
+            storage.remove(key.hash, Scope::url_of(key))
+        };
+        // A store that does not say so in time costs this promise, not the answer.
+        let _ = tokio::time::timeout(storage.patience(), removed).await;
     }
 
     /// The list of names for a new response: the one in force if it has the same names, else a new one.

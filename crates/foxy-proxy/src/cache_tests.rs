@@ -115,9 +115,13 @@ impl Scene {
         ))
     }
 
-    fn add(&self, body: &'static str, epoch: Epoch) {
+    fn watch(&self) -> Watch {
+        self.cache.watch(&self.url)
+    }
+
+    fn add(&self, body: &'static str, watch: &Watch) {
         let stored = Self::response(&self.url, body);
-        self.cache.add(&self.url, &self.url, &stored, None, epoch, &self.counters);
+        self.cache.add(&self.url, &self.url, &stored, None, watch.fetched(), &self.counters);
     }
 
     fn purge(&self, strength: Strength) {
@@ -134,7 +138,7 @@ impl Scene {
         let found = match self.cache.in_memory(&self.url, request) {
             InMemory::Found(found) => found,
             InMemory::Ask(key, list) => {
-                self.cache.in_store(&self.url, key, list, request, &self.counters).await
+                self.cache.in_store((&self.url, &self.watch()), key, list, request, &self.counters).await
             }
         };
         match found {
@@ -142,7 +146,7 @@ impl Scene {
                 StoredBody::Whole(body) => Some(body.clone()),
                 StoredBody::Parts { .. } => None,
             },
-            Found::Varies(_) | Found::Nothing => None,
+            Found::Varies(_) | Found::Nothing | Found::Unknown => None,
         }
     }
 
@@ -154,7 +158,7 @@ impl Scene {
 #[tokio::test]
 async fn what_is_added_is_found_in_memory_and_in_the_store() {
     let scene = Scene::new();
-    scene.add("one", scene.cache.epoch(&scene.url));
+    scene.add("one", &scene.watch());
     assert_eq!(scene.body().await.as_deref(), Some(&b"one"[..]));
     scene.forget_memory();
     assert_eq!(scene.body().await.as_deref(), Some(&b"one"[..]));
@@ -165,7 +169,7 @@ async fn what_is_added_is_found_in_memory_and_in_the_store() {
 #[tokio::test]
 async fn a_busy_or_silent_store_is_a_miss() {
     let scene = Scene::new();
-    scene.add("one", scene.cache.epoch(&scene.url));
+    scene.add("one", &scene.watch());
     scene.forget_memory();
     scene.store.set_gets(Temper::Busy);
     assert_eq!(scene.body().await, None);
@@ -179,7 +183,8 @@ async fn a_record_of_another_url_is_a_miss() {
     let scene = Scene::new();
     let other = CacheKey { text: Bytes::from_static(b"http://b/"), hash: scene.url.hash };
     let stored = Scene::response(&other, "theirs");
-    scene.cache.add(&other, &other, &stored, None, scene.cache.epoch(&other), &scene.counters);
+    let watch = scene.cache.watch(&other);
+    scene.cache.add(&other, &other, &stored, None, watch.fetched(), &scene.counters);
     assert_eq!(scene.body().await, None, "from memory");
     scene.forget_memory();
     assert_eq!(scene.body().await, None, "from the store");
@@ -188,11 +193,11 @@ async fn a_record_of_another_url_is_a_miss() {
 #[tokio::test]
 async fn a_fill_that_began_before_an_invalidation_adds_nothing() {
     let scene = Scene::new();
-    let epoch = scene.cache.epoch(&scene.url);
+    let watch = scene.watch();
     scene.cache.invalidate(&scene.url, &scene.counters).await;
-    scene.add("old", epoch);
+    scene.add("old", &watch);
     assert_eq!(scene.body().await, None);
-    scene.add("new", scene.cache.epoch(&scene.url));
+    scene.add("new", &scene.watch());
     assert_eq!(scene.body().await.as_deref(), Some(&b"new"[..]));
 }
 
@@ -200,11 +205,11 @@ async fn a_fill_that_began_before_an_invalidation_adds_nothing() {
 async fn what_the_store_would_not_forget_does_not_come_back() {
     for temper in [Temper::Busy, Temper::Silent] {
         let scene = Scene::new();
-        scene.add("old", scene.cache.epoch(&scene.url));
+        scene.add("old", &scene.watch());
         scene.store.set_removals(temper);
         scene.cache.invalidate(&scene.url, &scene.counters).await;
         assert_eq!(scene.body().await, None, "{temper:?}");
-        scene.add("new", scene.cache.epoch(&scene.url));
+        scene.add("new", &scene.watch());
         scene.forget_memory();
         assert_eq!(
             scene.body().await.as_deref(),
@@ -226,9 +231,8 @@ async fn variants_are_kept_apart_and_an_invalidation_takes_all_of_them() {
     let add = |language: &str, body: &'static str, in_force: Option<&VaryList>| {
         let (list, new) = scene.cache.list_for(vary(), in_force);
         let key = scene.url.variant(&list, &list.vary.key(&View(&request(language))));
-        let epoch = scene.cache.epoch(&scene.url);
-        let stored = Scene::response(&key, body);
-        scene.cache.add(&scene.url, &key, &stored, Some((&list, new)), epoch, &scene.counters);
+        let (watch, stored) = (scene.watch(), Scene::response(&key, body));
+        scene.cache.add(&scene.url, &key, &stored, Some((&list, new)), watch.fetched(), &scene.counters);
         list
     };
     let list = add("en", "hello", None);
@@ -246,18 +250,18 @@ async fn variants_are_kept_apart_and_an_invalidation_takes_all_of_them() {
 #[tokio::test]
 async fn a_hard_purge_holds_in_memory_and_in_the_store_and_for_a_fill_under_way() {
     let scene = Scene::new();
-    let epoch = scene.cache.epoch(&scene.url);
-    scene.add("old", epoch);
-    assert!(scene.cache.is_current(&scene.url, epoch));
+    let watch = scene.watch();
+    scene.add("old", &watch);
+    assert!(scene.cache.is_current(&scene.url, watch.epoch));
     scene.purge(Strength::Hard);
     assert_eq!(scene.body().await, None);
-    assert!(!scene.cache.is_current(&scene.url, epoch), "no request may join that fill");
-    scene.add("old too", epoch);
+    assert!(!scene.cache.is_current(&scene.url, watch.epoch), "no request may join that fill");
+    scene.add("old too", &watch);
     assert_eq!(scene.body().await, None, "from memory");
-    scene.add("old too", epoch);
+    scene.add("old too", &watch);
     scene.forget_memory();
     assert_eq!(scene.body().await, None, "from the store");
-    scene.add("new", scene.cache.epoch(&scene.url));
+    scene.add("new", &scene.watch());
     assert_eq!(scene.body().await.as_deref(), Some(&b"new"[..]));
     scene.forget_memory();
     assert_eq!(scene.body().await.as_deref(), Some(&b"new"[..]));
@@ -269,9 +273,13 @@ async fn a_soft_purge_makes_stale_and_takes_nothing() {
     let lifetime = async || match scene.cache.in_memory(&scene.url, &Headers::new()) {
         InMemory::Found(Found::Response(stored, _)) => Some(stored.lifetime),
         InMemory::Ask(key, list) => {
-            match scene.cache.in_store(&scene.url, key, list, &Headers::new(), &scene.counters).await {
+            match scene
+                .cache
+                .in_store((&scene.url, &scene.watch()), key, list, &Headers::new(), &scene.counters)
+                .await
+            {
                 Found::Response(stored, _) => Some(stored.lifetime),
-                Found::Varies(_) | Found::Nothing => None,
+                Found::Varies(_) | Found::Nothing | Found::Unknown => None,
             }
         }
         InMemory::Found(_) => None,
@@ -281,9 +289,9 @@ async fn a_soft_purge_makes_stale_and_takes_nothing() {
     let add = || {
         let times = StoredTimes { received: WallTime(2000), initial_age: 0 };
         let (key, body) = (scene.url.text.clone(), StoredBody::Whole(Bytes::new()));
-        let epoch = scene.cache.epoch(&scene.url);
-        let stored = Stored::new(key, &head, Policy::default(), times, 0, body);
-        scene.cache.add(&scene.url, &scene.url, &Arc::new(stored), None, epoch, &scene.counters);
+        let watch = scene.watch();
+        let stored = Arc::new(Stored::new(key, &head, Policy::default(), times, 0, body));
+        scene.cache.add(&scene.url, &scene.url, &stored, None, watch.fetched(), &scene.counters);
     };
     add();
     assert_eq!(lifetime().await, Some(1_000_000_000));

@@ -23,6 +23,7 @@ use crate::slices;
 use crate::stale::{Miss, Stale};
 use crate::stored::{CacheKey, Stored, VaryList};
 use crate::upstream::Origin;
+use crate::watch::Watch;
 use crate::worker::Worker;
 use foxy_base::clock;
 use foxy_http::RequestHead;
@@ -73,24 +74,26 @@ async fn attempt(
 ) -> Result<Option<Got>, Cut> {
     let cache = &worker.shared.cache;
     let control = RequestControl::of(&View(&wanted.head.headers));
-    let (found, source) = match cache.in_memory(&wanted.key, &wanted.head.headers) {
-        InMemory::Found(found) => (found, HitSource::Memory),
+    let (found, source, watch) = match cache.in_memory(&wanted.key, &wanted.head.headers) {
+        InMemory::Found(found) => (found, HitSource::Memory, None),
         InMemory::Ask(key, list) => {
-            let headers = &wanted.head.headers;
-            (cache.in_store(&wanted.key, key, list, headers, &worker.counters).await, HitSource::Disk)
+            let (headers, watch) = (&wanted.head.headers, cache.watch_since(&wanted.key, epoch));
+            let found = cache.in_store((&wanted.key, &watch), key, list, headers, &worker.counters).await;
+            (found, HitSource::Disk, Some(watch))
         }
     };
-    let now = clock::wall();
+    let watched = || watch.clone().unwrap_or_else(|| cache.watch_since(&wanted.key, epoch));
+    let (now, unsure) = (clock::wall(), matches!(found, Found::Unknown));
     let (next, list, stored) = match found {
         Found::Response(stored, key) => (decide(&control, &stored, now), None, Some((stored, key))),
         Found::Varies(list) => (decide_without(&control, true), Some(list), None),
-        Found::Nothing => (decide_without(&control, false), None, None),
+        Found::Nothing | Found::Unknown => (decide_without(&control, false), None, None),
     };
     let reason = match next {
         Next::Serve { ttl, permit } => {
             let Some((stored, key)) = stored else { return Err(Cut::Source) };
             if permit == Some(Permit::WhileRevalidate) {
-                refresh(worker, wanted, &stored, key, epoch);
+                refresh(worker, wanted, &stored, key, watched());
             }
             if let Some((after, told)) =
                 hit(worker, sender, wanted, (&stored, epoch), (source, ttl, permit), now).await?
@@ -100,7 +103,7 @@ async fn attempt(
             if control.only_if_cached {
                 return only_if_cached(worker, sender, wanted.asked).await.map(Some);
             }
-            let miss = Miss { reason: ForwardReason::UriMiss, list, stale: None, epoch };
+            let miss = Miss { reason: ForwardReason::UriMiss, list, stale: None, watch: watched() };
             return fetch(worker, sender, wanted, &control, miss, came).await;
         }
         Next::GatewayTimeout => return only_if_cached(worker, sender, wanted.asked).await.map(Some),
@@ -109,8 +112,8 @@ async fn attempt(
     let list = list.or_else(|| stored.as_ref().and_then(|(stored, key)| list_of(wanted, stored, key)));
     let validate = matches!(next, Next::Revalidate(_));
     let stale = stored.map(|(stored, key)| Stale { stored, key, validate });
-    let epoch = Epoch { renews: stale.is_some() || wants_anew(&control), ..epoch };
-    fetch(worker, sender, wanted, &control, Miss { reason, list, stale, epoch }, came).await
+    let watch = watched().renewing(stale.is_some() || unsure || wants_anew(&control));
+    fetch(worker, sender, wanted, &control, Miss { reason, list, stale, watch }, came).await
 }
 
 /// The list a stored variant was found by.
@@ -119,14 +122,14 @@ fn list_of(wanted: &Wanted<'_>, stored: &Stored, key: &CacheKey) -> Option<VaryL
 }
 
 /// Validates a stored response that is served stale meanwhile (RFC 5861 §3), unless its URL is being fetched already.
-fn refresh(worker: &Rc<Worker>, wanted: &Wanted<'_>, stored: &Arc<Stored>, key: CacheKey, epoch: Epoch) {
-    let boarding = worker.shared.board(&wanted.key, epoch, |_| true, || None);
+fn refresh(worker: &Rc<Worker>, wanted: &Wanted<'_>, stored: &Arc<Stored>, key: CacheKey, watch: Watch) {
+    let watch = watch.renewing(true);
+    let boarding = worker.shared.board(&wanted.key, watch.epoch, |_| true, || None);
     let Boarding::Leads(flight, reader) = boarding else { return };
     worker.counters.add(Counter::BackgroundRefreshes, 1);
     let list = list_of(wanted, stored, &key);
     let stale = Stale { stored: Arc::clone(stored), key, validate: can_be_validated(stored) };
-    let epoch = Epoch { renews: true, ..epoch };
-    start(worker, wanted, &Miss { reason: ForwardReason::Stale, list, stale: Some(stale), epoch }, flight);
+    start(worker, wanted, &Miss { reason: ForwardReason::Stale, list, stale: Some(stale), watch }, flight);
     tokio::task::spawn_local(async move { while let Piece::Data(_) = reader.next().await {} });
 }
 
@@ -170,6 +173,7 @@ async fn fetch(
     {
         return Ok(Some(got));
     }
+    let miss = Miss { watch: miss.watch.again(), ..miss };
     let mut left = None;
     let (mut got, leads) = loop {
         match board(worker, wanted, control, &miss, left.as_ref()) {
@@ -192,16 +196,19 @@ async fn fetch(
             }
             Boarding::Landed(stored) => {
                 worker.counters.add(Counter::Collapsed, 1);
-                break (landed(worker, sender, wanted, control, (&stored, miss.epoch)).await?, false);
+                break (
+                    landed(worker, sender, wanted, control, (&stored, miss.watch.looked())).await?,
+                    false,
+                );
             }
         }
     };
     if got.is_none() && !leads {
-        got = lead(worker, sender, wanted, &miss, worker.shared.flights.alone(miss.epoch)).await?;
+        got = lead(worker, sender, wanted, &miss, worker.shared.flights.alone(miss.watch.epoch)).await?;
     }
     if got.is_none() {
         let miss = Miss { stale: None, ..miss };
-        got = lead(worker, sender, wanted, &miss, worker.shared.flights.alone(miss.epoch)).await?;
+        got = lead(worker, sender, wanted, &miss, worker.shared.flights.alone(miss.watch.epoch)).await?;
     }
     got.map(Some).ok_or(Cut::Source)
 }
@@ -216,7 +223,7 @@ fn board(
 ) -> Boarding {
     let (cache, headers) = (&worker.shared.cache, &wanted.head.headers);
     if wants_anew(control) {
-        let (flight, reader) = worker.shared.flights.lead(wanted.key.hash, miss.epoch);
+        let (flight, reader) = worker.shared.flights.lead(wanted.key.hash, miss.watch.epoch);
         return Boarding::Leads(flight, reader);
     }
     let landed = || match cache.in_memory(&wanted.key, headers) {
@@ -226,7 +233,7 @@ fn board(
     let fits = |flight: &Flight| {
         flight.may_answer(control, clock::wall()) && !left.is_some_and(|reader| reader.is_of(flight))
     };
-    worker.shared.board(&wanted.key, miss.epoch, fits, landed)
+    worker.shared.board(&wanted.key, miss.watch.epoch, fits, landed)
 }
 
 /// Whether nothing that is stored or being fetched already would do.
@@ -278,9 +285,10 @@ fn start(worker: &Rc<Worker>, wanted: &Wanted<'_>, miss: &Miss, flight: Arc<Flig
         request: wanted.head.clone(),
         origin: wanted.origin.clone(),
         base: wanted.key.clone(),
-        list: miss.list.clone(),
+        // After another write it may not be in force any more.
+        list: miss.list.clone().filter(|_| !miss.watch.late),
         stale: miss.stale.clone(),
-        epoch: miss.epoch,
+        watch: miss.watch.again(),
         ranged: false,
     };
     tokio::task::spawn_local(fill::run(Rc::clone(worker), flight, request, exchange));

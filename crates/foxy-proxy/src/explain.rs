@@ -138,7 +138,7 @@ impl Purger {
             };
             return Some((found, HitSource::Memory));
         }
-        let found = match cache.storage()?.entry(key, &self.counters).await? {
+        let found = match cache.storage()?.entry(key, &self.counters).await.ok()?? {
             Entry::Response(stored) => Found::Response(Arc::new(*stored)),
             Entry::Varies(_, list) => Found::Varies(list),
         };

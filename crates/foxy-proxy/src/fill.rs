@@ -2,7 +2,6 @@
 
 use crate::behind::Keeping;
 use crate::cache::Cache;
-use crate::epoch::Epoch;
 use crate::fields::View;
 use crate::fill_body::Incoming;
 use crate::flight::{Flight, FlightHead, Outcome};
@@ -14,6 +13,7 @@ use crate::stale::Stale;
 use crate::stored::{CacheKey, Stored, StoredBody, VaryList, strip};
 use crate::storing::why_not_storable;
 use crate::upstream::{HeadEvent, Origin, UpstreamError, UpstreamExchange};
+use crate::watch::Watch;
 use crate::worker::Worker;
 use bytes::Bytes;
 use foxy_base::{WallTime, clock};
@@ -34,8 +34,7 @@ pub(crate) struct FillRequest {
     pub(crate) list: Option<VaryList>,
     /// What is stored, if that may not answer as it is.
     pub(crate) stale: Option<Stale>,
-    /// The URL's epoch when the request came.
-    pub(crate) epoch: Epoch,
+    pub(crate) watch: Watch,
     /// Whether the origin was asked for a range.
     pub(crate) ranged: bool,
 }
@@ -126,7 +125,7 @@ pub(crate) async fn answered(
     {
         let outcome = if is_about(&View(&head.headers), &View(&stored.head.headers)) {
             let (base, stored, key) = (fill.base.clone(), Arc::clone(stored), key.clone());
-            let described = Described { base, stored, key, epoch: fill.epoch };
+            let described = Described { base, stored, key, watch: fill.watch.clone() };
             let (fresh, not_stored) = described.confirmed(worker, &fill.request.headers, &head, times);
             Outcome::Revalidated(fresh, not_stored)
         } else {
@@ -165,9 +164,9 @@ pub(crate) async fn answered(
                 refused(why);
             }
             worker.shared.flights.land(fill.base.hash, flight);
-            forget_rejected(worker, &fill, status, why);
+            forget_rejected(worker, &fill, &key, (status, why));
         }
-        None => forget_replaced(worker, &fill, &head, times.1).await,
+        None => forget_replaced(worker, &fill, (&key, &head), times.1).await,
     }
     let keeper = not_stored.is_none().then(|| Keeper::new(worker, &fill.base, &key));
     flight.keep(keeper.as_ref().map(Keeping::of).unwrap_or_default());
@@ -204,7 +203,7 @@ async fn store(
     let Some((body, length)) = kept.complete(flight.needs_what_is_kept()).await else { return false };
     let stored = Arc::new(Stored { length, body, ..expected.clone() });
     let list = list.map(|(list, new)| (list, *new));
-    worker.shared.cache.add(&fill.base, key, &stored, list, fill.epoch, &worker.counters);
+    worker.shared.cache.add(&fill.base, key, &stored, list, fill.watch.fetched(), &worker.counters);
     forget_what_was(worker, &fill.base, &stored);
     flight.keep(Keeping::All(stored));
     true
@@ -220,7 +219,7 @@ fn expected(
 ) -> Arc<Stored> {
     let (policy, body) = (worker.settings().policy(), StoredBody::Whole(Bytes::new()));
     let stored = Stored::new(key.text.clone(), head, policy, times, 0, body);
-    Arc::new(stored.begun(fill.epoch.begun))
+    Arc::new(stored.begun(fill.watch.epoch.begun))
 }
 
 /// The key a response is stored under, and the list that leads to it, if its Vary names any field, with whether that is

@@ -150,7 +150,7 @@ impl Incoming<'_> {
         }
         let (policy, body) = (worker.settings().policy(), StoredBody::Parts { fill: number });
         let set = Stored::new(key.text.clone(), head, policy, times, length, body);
-        cache.add(&fill.base, &key, &Arc::new(set), None, fill.epoch, &worker.counters);
+        cache.add(&fill.base, &key, &Arc::new(set), None, fill.watch.fetched(), &worker.counters);
     }
 }
 

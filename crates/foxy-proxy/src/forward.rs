@@ -134,7 +134,7 @@ async fn respond(
     mut exchange: UpstreamExchange,
     broken_rule: &BrokenRule,
 ) -> Result<Forwarded, Cut> {
-    let (requested, before) = (clock::wall(), worker.shared.cache.epoch(&request.key));
+    let (requested, watch) = (clock::wall(), worker.shared.cache.watch(&request.key));
     let (mut head, length) = match final_head(sender, request.asked, &mut exchange).await? {
         Ok(found) => found,
         Err(error) => {
@@ -167,15 +167,15 @@ async fn respond(
     if !request.asked.head_only && head.status != 304 {
         head.headers.remove("content-length");
     }
-    let epoch = match (&request.head.method, head.status) {
+    let watch = match (&request.head.method, head.status) {
         // The request itself has just invalidated what was there.
-        (Method::Post, 200) => Some(worker.shared.cache.epoch(&request.key).begun_in(before)),
-        (Method::Get, 206) if request.reason != ForwardReason::Bypass => Some(before),
+        (Method::Post, 200) => Some(watch.again()),
+        (Method::Get, 206) if request.reason != ForwardReason::Bypass => Some(watch),
         _ => None,
     };
     let (key, times) = (&request.key, (requested, received));
     let mut aside =
-        epoch.and_then(|epoch| Aside::begin(worker, key, request.head, (&head, length), times, epoch));
+        watch.and_then(|watch| Aside::begin(worker, key, request.head, (&head, length), times, watch));
     let outcome = CacheStatus::Forwarded {
         reason: request.reason,
         status: Some(head.status),
@@ -215,7 +215,7 @@ async fn stand_in(
     let wanted = Wanted { head, origin: request.origin.clone(), key: request.key.clone(), asked };
     let ttl = -i64::try_from(by).unwrap_or(i64::MAX);
     let how = (HitSource::Fallback(None), ttl, Some(permit));
-    hit(worker, sender, &wanted, (&described.stored, described.epoch), how, clock::wall()).await
+    hit(worker, sender, &wanted, (&described.stored, described.watch.looked()), how, clock::wall()).await
 }
 
 /// Waits for the final head and passes on what comes before it.

@@ -1,10 +1,10 @@
 //! What an answer without a body does to what is stored: new header fields from a 304 and from a 200 to HEAD.
 
-use crate::epoch::Epoch;
 use crate::fields::View;
 use crate::stored::{CacheKey, Stored};
 use crate::storing::why_not_storable;
 use crate::upstream::UpstreamError;
+use crate::watch::Watch;
 use crate::worker::Worker;
 use foxy_base::{WallTime, clock};
 use foxy_http::{Headers, ResponseHead};
@@ -22,7 +22,7 @@ pub(crate) struct Described {
     pub(crate) base: CacheKey,
     pub(crate) stored: Arc<Stored>,
     pub(crate) key: CacheKey,
-    pub(crate) epoch: Epoch,
+    pub(crate) watch: Watch,
 }
 
 impl Described {
@@ -46,10 +46,10 @@ impl Described {
             answer.headers.contains("vary") && varies(&answer.headers) != varies(&self.stored.head.headers);
         match not_stored {
             // For which requests it is good is no longer what it is stored for.
-            None if varies_otherwise => cache.forget(&self.key),
-            None => cache.add(&self.base, &self.key, &fresh, None, self.epoch, &worker.counters),
+            None if varies_otherwise => cache.outdate(&self.base, &self.key, &self.watch),
+            None => cache.add(&self.base, &self.key, &fresh, None, self.watch.found(), &worker.counters),
             Some(NotStoredReason::Authorization | NotStoredReason::RequestNoStore) => {}
-            Some(_) => cache.forget(&self.key),
+            Some(_) => cache.outdate(&self.base, &self.key, &self.watch),
         }
         (fresh, not_stored)
     }
@@ -77,7 +77,7 @@ impl Described {
         let (fields, stored) = (View(&answer.headers), View(&self.stored.head.headers));
         match head_says(&fields, &stored, self.stored.length) {
             HeadSays::Same => drop(self.confirmed(worker, request, answer, times)),
-            HeadSays::Another => worker.shared.cache.forget(&self.key),
+            HeadSays::Another => worker.shared.cache.outdate(&self.base, &self.key, &self.watch),
             HeadSays::Nothing => {}
         }
     }

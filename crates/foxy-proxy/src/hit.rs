@@ -10,7 +10,7 @@ use crate::resume;
 use crate::sender::Sender;
 use crate::several;
 use crate::slices;
-use crate::stored::{CacheKey, Stored};
+use crate::stored::{CacheKey, Stored, StoredBody};
 use crate::worker::Worker;
 use foxy_base::WallTime;
 use foxy_rules::{Conditional, Permit, RangeAnswer, evaluate, requested_range};
@@ -54,6 +54,9 @@ pub(crate) async fn hit(
         _ => RangeAnswer::Whole,
     };
     let how = (age, outcome);
+    // What the store has lost of it may have to be written under another key.
+    let watch = matches!(stored.body, StoredBody::Parts { .. })
+        .then(|| worker.shared.cache.watch_since(&wanted.key, epoch));
     let sent = match range {
         RangeAnswer::Unsatisfiable => {
             return answer::unsatisfiable(sender, wanted.asked, stored.length, outcome).await.map(Some);
@@ -72,12 +75,13 @@ pub(crate) async fn hit(
         Err(short) => short,
     };
     worker.shared.cache.forget(&CacheKey::new(stored.key.clone()));
+    let watch = watch.unwrap_or_else(|| worker.shared.cache.watch_since(&wanted.key, epoch));
     let is_begun = matches!(short, Short::Rest(_));
-    let left = slices::left_of(worker, &wanted.key, stored, epoch, is_begun).await;
+    let left = slices::left_of(worker, &wanted.key, stored, &watch, is_begun).await;
     match (short, left) {
         (Short::Rest(rest), Some(set)) => {
             worker.counters.add(Counter::Resumed, 1);
-            Box::pin(slices::rest(worker, sender, wanted, epoch, set, rest)).await.map(Some)
+            Box::pin(slices::rest(worker, sender, wanted, watch, set, rest)).await.map(Some)
         }
         (Short::Rest(rest), None) => {
             let of = (&*stored.head, stored.length);

@@ -69,5 +69,6 @@ mod stream;
 pub mod token;
 mod tunnelling;
 pub mod upstream;
+mod watch;
 mod windows;
 mod worker;

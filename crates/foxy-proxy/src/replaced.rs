@@ -5,7 +5,6 @@ use crate::fields::View;
 use crate::fill::FillRequest;
 use crate::memory::Cached;
 use crate::not_kept::NotKept;
-use crate::stale::Stale;
 use crate::stored::{CacheKey, Stored};
 use crate::worker::Worker;
 use foxy_base::WallTime;
@@ -15,31 +14,39 @@ use foxy_rules::{NotStoredReason, RequestControl};
 
 /// What asked past a response that was still fresh sees a newer one only once the older one cannot come back: after a
 /// crash it would answer again as if nothing had happened. One that was stale would be validated again. The same goes for what
-/// is known by slices of another representation.
+/// another fetch has stored under `key` meanwhile, and for what is known by slices of another representation.
 pub(crate) async fn forget_replaced(
     worker: &Worker,
     fill: &FillRequest,
-    head: &ResponseHead,
+    (key, head): (&CacheKey, &ResponseHead),
     received: WallTime,
 ) {
     let cache = &worker.shared.cache;
-    if let Some(Stale { stored, key, .. }) = &fill.stale
-        && let Next::Serve { permit: None, .. } = decide(&RequestControl::default(), stored, received)
-    {
-        cache.supersede(key).await;
+    let is_fresh = |stored: &Stored| {
+        matches!(decide(&RequestControl::default(), stored, received), Next::Serve { permit: None, .. })
+    };
+    let found = fill.stale.as_ref().filter(|stale| is_fresh(&stale.stored)).map(|stale| &stale.key);
+    let written = Some(key).filter(|key| found != Some(*key) && cache.was_written(&fill.base, key));
+    for key in [found, written].into_iter().flatten() {
+        cache.supersede(&fill.base, key, &fill.watch).await;
     }
     if let Some((set, _)) = cache.part(&fill.base, &worker.counters).await
         && !are_of_one(&View(&set.head.headers), &View(&head.headers))
     {
         cache.memory.remove(fill.base.part().hash);
-        cache.supersede(&fill.base.part()).await;
+        cache.supersede(&fill.base, &fill.base.part(), &fill.watch).await;
     }
 }
 
 /// Forgets what is stored when the origin, asked about it, gives another response that is not stored (RFC 9111 §4.3.3: what
-/// is stored is not suitable any more). Not when that speaks of the moment rather than of the resource, or of this client's
+/// is stored is not suitable any more), and what an older fetch may still bring. Not when that speaks of the moment rather than of the resource, or of this client's
 /// request alone.
-pub(crate) fn forget_rejected(worker: &Worker, fill: &FillRequest, status: u16, why: NotKept) {
+pub(crate) fn forget_rejected(
+    worker: &Worker,
+    fill: &FillRequest,
+    key: &CacheKey,
+    (status, why): (u16, NotKept),
+) {
     let of_the_request = matches!(
         why,
         NotKept::StaleIfError
@@ -47,11 +54,13 @@ pub(crate) fn forget_rejected(worker: &Worker, fill: &FillRequest, status: u16, 
                 NotStoredReason::Authorization | NotStoredReason::RequestNoStore | NotStoredReason::Partial
             )
     );
-    if let Some(Stale { key, .. }) = &fill.stale
-        && !is_of_the_moment(status)
-        && !of_the_request
-    {
-        worker.shared.cache.forget(key);
+    if is_of_the_moment(status) || of_the_request {
+        return;
+    }
+    let cache = &worker.shared.cache;
+    match &fill.stale {
+        Some(stale) => cache.outdate(&fill.base, &stale.key, &fill.watch),
+        None => cache.outdate_others(&fill.base, key, &fill.watch),
     }
 }
 
@@ -62,13 +71,15 @@ const fn is_of_the_moment(status: u16) -> bool {
 /// Forgets what is stored in whose place a response has come whole that is not kept, or that the store has not confirmed yet.
 /// That the newer one could not be kept makes the older one no better (RFC 9111 §4.3.3).
 pub(crate) fn forget_outdated(worker: &Worker, fill: &FillRequest, key: &CacheKey, status: u16) {
-    let asked_about = fill.stale.as_ref().map(|stale| &stale.key);
-    // Another fetch may have stored one since this one, which wanted none, began.
-    let since = fill.epoch.renews.then_some(key);
-    if let Some(key) = asked_about.or(since)
-        && !is_of_the_moment(status)
-    {
-        worker.shared.cache.outdate(&fill.base, key, fill.epoch);
+    if is_of_the_moment(status) {
+        return;
+    }
+    let cache = &worker.shared.cache;
+    if let Some(stale) = &fill.stale {
+        cache.outdate(&fill.base, &stale.key, &fill.watch);
+    }
+    if fill.stale.as_ref().is_none_or(|stale| stale.key != *key) {
+        cache.outdate_others(&fill.base, key, &fill.watch);
     }
 }
 

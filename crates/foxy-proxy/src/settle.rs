@@ -31,7 +31,7 @@ pub(crate) async fn settle(
 ) -> Result<Option<Got>, Cut> {
     if let Some((stored, how)) = miss.as_hit_after(&wanted.head.headers, &outcome)
         && let Some((after, told)) =
-            hit(worker, sender, wanted, (stored, miss.epoch), how, clock::wall()).await?
+            hit(worker, sender, wanted, (stored, miss.watch.looked()), how, clock::wall()).await?
     {
         return Ok(Some(Got::Answered(after, told)));
     }
@@ -45,7 +45,7 @@ pub(crate) async fn settle(
             let ttl = i64::try_from(stored.lifetime).unwrap_or(i64::MAX)
                 - i64::try_from(stored.times.age(now)).unwrap_or(i64::MAX);
             let how = (HitSource::Revalidated(miss.reason), ttl, None);
-            match hit(worker, sender, wanted, (&stored, miss.epoch), how, now).await? {
+            match hit(worker, sender, wanted, (&stored, miss.watch.looked()), how, now).await? {
                 Some(answered) => answered,
                 None => return Ok(None),
             }

@@ -4,7 +4,6 @@
 
 use crate::cache::site;
 use crate::counters::Counter;
-use crate::epoch::Epoch;
 use crate::fields::View;
 use crate::fill::{self, Ending, FillRequest, finish, known_length, prepare};
 use crate::flight::{Flight, FlightHead, Outcome};
@@ -14,6 +13,7 @@ use crate::storage::{PART, part_key};
 use crate::stored::{CacheKey, Stored, StoredBody, strip};
 use crate::storing::why_not_storable;
 use crate::upstream::{BodyEvent, Origin, UpstreamError, UpstreamExchange};
+use crate::watch::Watch;
 use crate::windows::Collected;
 use crate::worker::Worker;
 use bytes::{Bytes, BytesMut};
@@ -41,7 +41,7 @@ pub(crate) struct SliceRequest {
     pub(crate) set: Option<Arc<Stored>>,
     /// Whether the origin was asked if that is still good.
     pub(crate) validate: bool,
-    pub(crate) epoch: Epoch,
+    pub(crate) watch: Watch,
 }
 
 /// How a slice is kept.
@@ -111,8 +111,8 @@ async fn other(
         worker.shared.flights.also(slice.base.hash, flight);
     }
     let stale = slice.set.filter(|_| slice.validate).map(|stored| Stale { stored, key, validate: true });
-    let SliceRequest { request, origin, base, epoch, .. } = slice;
-    let request = FillRequest { request, origin, base, list: None, stale, epoch, ranged: true };
+    let SliceRequest { request, origin, base, watch, .. } = slice;
+    let request = FillRequest { request, origin, base, list: None, stale, watch, ranged: true };
     fill::answered(worker, flight, request, exchange, (head, length), times).await;
 }
 
@@ -155,7 +155,7 @@ async fn take(
     match why {
         Some(_) => worker.shared.flights.land(slice.name.hash, flight),
         None if kind == Kind::Slice && begun => {
-            cache.add(&slice.base, &slice.base.part(), &set, None, slice.epoch, &worker.counters);
+            cache.add(&slice.base, &slice.base.part(), &set, None, slice.watch.fetched(), &worker.counters);
         }
         None => {}
     }
@@ -174,7 +174,7 @@ async fn take(
                 let policy = worker.settings().policy();
                 let body = StoredBody::Whole(bytes);
                 let stored = Stored::new(key.text.clone(), head, policy, initial, part.length(), body);
-                cache.add(base, &key, &Arc::new(stored), None, slice.epoch, &worker.counters);
+                cache.add(base, &key, &Arc::new(stored), None, slice.watch.fetched(), &worker.counters);
             }
         }
     }
@@ -237,7 +237,7 @@ fn put(worker: &Worker, slice: &SliceRequest, set: &Stored, part: Part, bytes: B
     let (Some(storage), StoredBody::Parts { fill }) = (worker.shared.cache.storage(), &set.body) else {
         return;
     };
-    if !worker.shared.cache.is_of_now(&slice.base, slice.epoch) {
+    if !worker.shared.cache.is_of_now(&slice.base, slice.watch.epoch) {
         return;
     }
     let key = part_key(set.object(), *fill, part.first / PART as u64);

@@ -4,7 +4,6 @@
 use crate::cache_status::CacheStatus;
 use crate::cached::Wanted;
 use crate::counters::Counter;
-use crate::epoch::Epoch;
 use crate::fields::View;
 use crate::flight::{Flight, News, Outcome, Reader};
 use crate::flights::Boarding;
@@ -13,6 +12,7 @@ use crate::outgoing;
 use crate::reason::ForwardReason;
 use crate::slice_fill::{self, SliceRequest};
 use crate::stored::{CacheKey, Stored};
+use crate::watch::Watch;
 use crate::worker::Worker;
 use foxy_base::clock;
 use foxy_rules::partial::are_of_one;
@@ -72,7 +72,8 @@ pub(crate) enum Sliced {
 }
 
 /// Gets a slice, alone or with others who want the same.
-pub(crate) async fn fetch(worker: &Rc<Worker>, wanted: &Wanted<'_>, epoch: Epoch, ask: Ask<'_>) -> Sliced {
+pub(crate) async fn fetch(worker: &Rc<Worker>, wanted: &Wanted<'_>, watch: &Watch, ask: Ask<'_>) -> Sliced {
+    let watch = &watch.again();
     if !ask.alone {
         let flights = &worker.shared.flights;
         let control = RequestControl::of(&View(&wanted.head.headers));
@@ -82,15 +83,15 @@ pub(crate) async fn fetch(worker: &Rc<Worker>, wanted: &Wanted<'_>, epoch: Epoch
             let current = worker.shared.cache.is_current(&wanted.key, flight.epoch);
             current && (goes_on || flight.may_answer(&control, clock::wall()))
         };
-        match flights.board(name(wanted, ask).hash, epoch, fits, || None) {
+        match flights.board(name(wanted, ask).hash, watch.epoch, fits, || None) {
             Boarding::Leads(flight, reader) => {
-                start(worker, wanted, epoch, ask, flight);
+                start(worker, wanted, watch, ask, flight);
                 return outcome(reader, ask, false).await;
             }
             Boarding::Follows(reader) => {
                 let News::Outcome(found) = reader.news(false).await else { return Sliced::Not };
                 let fresh = || found.may_answer(&control, clock::wall());
-                if may_follow(&found) && (goes_on || reader.began_after(epoch) || fresh()) {
+                if may_follow(&found) && (goes_on || reader.began_after(watch.looked()) || fresh()) {
                     worker.counters.add(Counter::Collapsed, 1);
                     return outcome(reader, ask, true).await;
                 }
@@ -98,8 +99,8 @@ pub(crate) async fn fetch(worker: &Rc<Worker>, wanted: &Wanted<'_>, epoch: Epoch
             Boarding::Landed(_) => {}
         }
     }
-    let (flight, reader) = worker.shared.flights.alone(epoch);
-    start(worker, wanted, epoch, ask, flight);
+    let (flight, reader) = worker.shared.flights.alone(watch.epoch);
+    start(worker, wanted, watch, ask, flight);
     outcome(reader, ask, false).await
 }
 
@@ -109,7 +110,7 @@ fn name(wanted: &Wanted<'_>, ask: Ask<'_>) -> CacheKey {
     CacheKey::new([&wanted.key.text[..], kind, &ask.asked.first.to_be_bytes()].concat())
 }
 
-fn start(worker: &Rc<Worker>, wanted: &Wanted<'_>, epoch: Epoch, ask: Ask<'_>, flight: Arc<Flight>) {
+fn start(worker: &Rc<Worker>, wanted: &Wanted<'_>, watch: &Watch, ask: Ask<'_>, flight: Arc<Flight>) {
     worker.counters.add(Counter::Forwarded, 1);
     let origin = wanted.origin.clone();
     let outgoing = match ask.set {
@@ -126,7 +127,7 @@ fn start(worker: &Rc<Worker>, wanted: &Wanted<'_>, epoch: Epoch, ask: Ask<'_>, f
         asked: ask.asked,
         set: ask.set.cloned(),
         validate: ask.validate,
-        epoch,
+        watch: watch.again(),
     };
     let exchange = worker.upstream.exchange(outgoing);
     tokio::task::spawn_local(slice_fill::run(Rc::clone(worker), flight, request, exchange));

@@ -126,7 +126,7 @@ pub(crate) async fn send(
             Err(Short::Gone) => {}
         }
         let ask = Ask { asked: slice_of(rest.at, PART as u64), set: Some(&set), validate: false, alone };
-        match fetch(worker, wanted, miss.epoch, ask).await {
+        match fetch(worker, wanted, &miss.watch, ask).await {
             Sliced::Slice(fetched) => {
                 if !rest.opened {
                     let how = (fetched.age, fetched.outcome(ForwardReason::Partial));

@@ -4,7 +4,6 @@
 use crate::answer::{self, After, Cut, Rest, Told};
 use crate::cache_status::{CacheStatus, HitSource};
 use crate::cached::{Got, Wanted};
-use crate::epoch::Epoch;
 use crate::exchange::{Next, decide};
 use crate::fields::View;
 use crate::memory::Cached;
@@ -17,6 +16,7 @@ use crate::slice_send::{Start, send};
 use crate::stale::Miss;
 use crate::storage::{PART, part_key};
 use crate::stored::{CacheKey, Stored, StoredBody};
+use crate::watch::Watch;
 use crate::worker::Worker;
 use foxy_base::clock;
 use foxy_rules::slice::{slice_of, strong_validator};
@@ -60,7 +60,7 @@ pub(crate) async fn answer(
     };
     let asked = slice_of(asked.first, PART as u64);
     let ask = Ask { asked, set: set.as_ref(), validate: set.is_some(), alone: false };
-    match fetch(worker, wanted, miss.epoch, ask).await {
+    match fetch(worker, wanted, &miss.watch, ask).await {
         Sliced::Slice(fetched) => {
             let set = Arc::clone(&fetched.set);
             ranged_answer(worker, sender, wanted, miss, set, Start::Fetched(fetched, reason)).await
@@ -124,17 +124,17 @@ pub(crate) async fn complete(
     let start = Start::Stored(HitSource::Memory, ttl, None);
     let got = send(worker, sender, wanted, miss, (Arc::clone(&set), start), None).await?;
     if got.is_some() {
-        name_anew(worker, &wanted.key, &wanted.key, &set, miss.epoch);
+        name_anew(worker, &wanted.key, &wanted.key, &set, &miss.watch);
     }
     Ok(got)
 }
 
 /// Keeps what is known of an object by slices as its whole, when each of them is stored or was handed to the store; or the
 /// other way round. The fill that its parts are named by stays the same.
-fn name_anew(worker: &Worker, base: &CacheKey, key: &CacheKey, known: &Stored, epoch: Epoch) -> Arc<Stored> {
+fn name_anew(worker: &Worker, base: &CacheKey, key: &CacheKey, known: &Stored, watch: &Watch) -> Arc<Stored> {
     let named = Arc::new(Stored { key: key.text.clone(), ..Stored::clone(known) });
-    let epoch = Epoch { begun: known.begun, ..epoch };
-    worker.shared.cache.add(base, key, &named, None, epoch, &worker.counters);
+    let watch = watch.clone().begun(known.begun);
+    worker.shared.cache.add(base, key, &named, None, watch.found(), &worker.counters);
     named
 }
 
@@ -145,7 +145,7 @@ pub(crate) async fn left_of(
     worker: &Worker,
     base: &CacheKey,
     stored: &Stored,
-    epoch: Epoch,
+    watch: &Watch,
     is_begun: bool,
 ) -> Option<Arc<Stored>> {
     let storage = worker.shared.cache.storage()?;
@@ -159,7 +159,7 @@ pub(crate) async fn left_of(
         let last = part_key(stored.object(), fill, stored.length.saturating_sub(1) / PART as u64);
         timeout(storage.patience(), storage.part(last)).await.ok()??;
     }
-    Some(name_anew(worker, base, &base.part(), stored, epoch))
+    Some(name_anew(worker, base, &base.part(), stored, watch))
 }
 
 /// Sends the rest of a whole of which that set is left, and fetches what is missing of it.
@@ -167,16 +167,16 @@ pub(crate) async fn rest(
     worker: &Rc<Worker>,
     sender: &mut Sender<'_>,
     wanted: &Wanted<'_>,
-    epoch: Epoch,
+    watch: Watch,
     set: Arc<Stored>,
     rest: Rest,
 ) -> Result<(After, Told), Cut> {
     let is_to_the_end = rest.end == set.length;
-    let miss = Miss { reason: ForwardReason::Partial, list: None, stale: None, epoch };
+    let miss = Miss { reason: ForwardReason::Partial, list: None, stale: None, watch };
     let whole = Arc::clone(&set);
     let got = send(worker, sender, wanted, &miss, (set, Start::Begun(rest)), None).await?;
     if is_to_the_end {
-        name_anew(worker, &wanted.key, &wanted.key, &whole, epoch);
+        name_anew(worker, &wanted.key, &wanted.key, &whole, &miss.watch);
     }
     match got {
         Some(Got::Answered(after, told)) => Ok((after, told)),

@@ -1,13 +1,13 @@
 //! A stored response that may not answer as it is, and when it may all the same. It fetches nothing.
 
 use crate::cache_status::HitSource;
-use crate::epoch::Epoch;
 use crate::fields::View;
 use crate::freshen::Described;
 use crate::hit::How;
 use crate::news::Outcome;
 use crate::reason::ForwardReason;
 use crate::stored::{CacheKey, Stored, VaryList};
+use crate::watch::Watch;
 use foxy_base::{WallTime, clock};
 use foxy_http::Headers;
 use foxy_rules::reuse::may_reuse_after;
@@ -42,7 +42,7 @@ pub(crate) struct Miss {
     pub(crate) list: Option<VaryList>,
     /// What is stored, if anything fits.
     pub(crate) stale: Option<Stale>,
-    pub(crate) epoch: Epoch,
+    pub(crate) watch: Watch,
 }
 
 impl Miss {
@@ -53,8 +53,8 @@ impl Miss {
 
     /// What is stored under that URL, for an answer that may describe it anew.
     pub(crate) fn described(self, base: &CacheKey) -> Option<Described> {
-        let (base, epoch) = (base.clone(), self.epoch);
-        self.stale.map(|Stale { stored, key, .. }| Described { base, stored, key, epoch })
+        let (base, watch) = (base.clone(), self.watch);
+        self.stale.map(|Stale { stored, key, .. }| Described { base, stored, key, watch })
     }
 
     /// What is stored, if it may answer `request` after a flight that came to `outcome`, and how.

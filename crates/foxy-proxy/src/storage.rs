@@ -7,7 +7,7 @@ use crate::purge::Scope;
 use crate::stored::{CacheKey, Entry};
 use crate::stored_form::decode;
 use bytes::Bytes;
-use foxy_store::{Answer, Key, PlacementHint, Record};
+use foxy_store::{AbsentReason, Answer, Key, PlacementHint, Record};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::oneshot::{self, error::TryRecvError};
@@ -43,6 +43,10 @@ pub fn part_key(object: Key, fill: u64, number: u64) -> Key {
     Key(xxh3_128(&text).to_le_bytes())
 }
 
+/// Why it is not known what a store has: it was too busy to say, or too slow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Silent;
+
 /// A store with the patience that clients have.
 #[derive(Clone)]
 pub(crate) struct Storage {
@@ -57,16 +61,19 @@ impl Storage {
         Self { store, patience, negative_lifetime, doubts: Arc::default() }
     }
 
-    /// What is stored under `key`, if the store says so in time and no removal of it is in doubt.
-    pub(crate) async fn entry(&self, key: &CacheKey, counters: &Counters) -> Option<Entry> {
+    /// What is stored under `key`, if no removal of it is in doubt.
+    ///
+    /// # Errors
+    /// [`Silent`]: the store does not say it in time.
+    pub(crate) async fn entry(&self, key: &CacheKey, counters: &Counters) -> Result<Option<Entry>, Silent> {
         if !self.doubts.believes(key.hash) {
-            return None;
+            return Ok(None);
         }
-        let record = self.record(key.hash, counters).await?;
+        let Some(record) = self.record(key.hash, counters).await? else { return Ok(None) };
         if !self.doubts.believes(key.hash) {
-            return None;
+            return Ok(None);
         }
-        decode(key, &record.head, record.body, self.negative_lifetime)
+        Ok(decode(key, &record.head, record.body, self.negative_lifetime))
     }
 
     /// One part of a body, however long that takes.
@@ -90,7 +97,7 @@ impl Storage {
         receiver
     }
 
-    async fn record(&self, key: Key, counters: &Counters) -> Option<Record> {
+    async fn record(&self, key: Key, counters: &Counters) -> Result<Option<Record>, Silent> {
         let mut answer = self.ask(key);
         // That nothing is stored is mostly said at once.
         let answer = match answer.try_recv() {
@@ -104,8 +111,9 @@ impl Storage {
             answer => answer.ok(),
         };
         match answer {
-            Some(Answer::Found(record)) => Some(record),
-            _ => None,
+            Some(Answer::Found(record)) => Ok(Some(record)),
+            Some(Answer::Absent(AbsentReason::Busy)) | None => Err(Silent),
+            Some(_) => Ok(None),
         }
     }
 

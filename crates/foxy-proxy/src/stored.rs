@@ -6,6 +6,7 @@ use crate::purge::{Cleared, Stamp};
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 use foxy_http::{Headers, ResponseHead};
 use foxy_rules::freshness::{StoredTimes, lifetime};
+use foxy_rules::partial::are_of_one;
 use foxy_rules::reuse::Stored as Facts;
 use foxy_rules::{Policy, ResponseControl, Role, Vary};
 use foxy_store::Key;
@@ -44,6 +45,12 @@ impl CacheKey {
     pub fn list_of(&self, variant: &Self, vary: Vary) -> Option<VaryList> {
         let mut rest = variant.text.strip_prefix(&self.text[..])?.strip_prefix(b"\n")?;
         Some(VaryList { vary, salt: rest.try_get_u64().ok()? })
+    }
+
+    /// Whether it is the key of a variant of that URL. A variant's key is longer than that of the part.
+    #[must_use]
+    pub(crate) fn is_variant_of(&self, base: &Self) -> bool {
+        self.text.len() > base.text.len() + PART_NAME.len()
     }
 
     /// The key of one variant under this one.
@@ -172,6 +179,20 @@ impl Stored {
     #[must_use]
     pub fn facts(&self) -> Facts<'_> {
         Facts { control: &self.control, lifetime: self.lifetime, times: self.times }
+    }
+
+    /// Whether another response is of the same representation, and fresh for as long.
+    #[must_use]
+    pub(crate) fn is_of_one_with(&self, other: &Self) -> bool {
+        self.lifetime == other.lifetime
+            && self.control == other.control
+            && are_of_one(&View(&self.head.headers), &View(&other.head.headers))
+    }
+
+    /// The same without its body.
+    #[must_use]
+    pub(crate) fn without_body(&self) -> Self {
+        Self { body: StoredBody::Whole(Bytes::new()), ..self.clone() }
     }
 
     /// Bytes it takes in memory, about.

@@ -1,10 +1,11 @@
 //! What purges leave of what the cache holds and of what is being fetched for it; and letting go of the rest.
 
 use crate::cache::Cache;
-use crate::epoch::Epoch;
+use crate::epoch::{Epoch, Judged, Left};
 use crate::memory::Cached;
 use crate::purge::{Scope, Verdict};
 use crate::stored::{CacheKey, Stored};
+use crate::watch::Watch;
 use foxy_base::clock;
 use foxy_store::Key;
 use std::sync::Arc;
@@ -50,13 +51,33 @@ impl Cache {
         }
     }
 
-    /// Lets go of a response in whose place a fetch that began in `epoch` has brought another one, kept or not: what was asked for
-    /// before that takes the place no more. What was asked for after it stays.
-    pub(crate) fn outdate(&self, base: &CacheKey, key: &CacheKey, epoch: Epoch) {
-        let mut group = self.lock(base);
-        if group.may_keep(base.hash, epoch) {
-            group.keeps(base.hash, epoch);
-            self.forget(key);
+    /// Lets go of a response in whose place a newer fetch has brought another one, kept or not: what was asked for before that
+    /// takes the place no more. What was asked for after it stays.
+    pub(crate) fn outdate(&self, base: &CacheKey, key: &CacheKey, watch: &Watch) {
+        self.leave_nothing(base, key, watch, true);
+    }
+
+    /// The same for a key under which nothing was found: only what another fetch has written there meanwhile must go.
+    pub(crate) fn outdate_others(&self, base: &CacheKey, key: &CacheKey, watch: &Watch) {
+        self.leave_nothing(base, key, watch, false);
+    }
+
+    fn leave_nothing(&self, base: &CacheKey, key: &CacheKey, watch: &Watch, found: bool) {
+        let turn = watch.fetched().turn(base, key, false);
+        let mut group = self.groups.lock(base.hash);
+        let is_there = found || group.has_written(base.hash, key.hash);
+        match group.judge(base.hash, &turn, None) {
+            Judged::Write | Judged::WriteWithoutWhole => {
+                group.note(base.hash, &turn, || Left::Nothing);
+                if is_there {
+                    self.forget(key);
+                }
+            }
+            Judged::Astray => {
+                group.note(base.hash, &turn.of_list(base.hash), || Left::Nothing);
+                self.forget(base);
+            }
+            Judged::Outdated | Judged::OutdatedAndGone => {}
         }
     }
 }

@@ -22,6 +22,7 @@ pub struct MapStore {
     found: AtomicUsize,
     refuses_parts: AtomicBool,
     refuses: AtomicBool,
+    is_busy: AtomicBool,
 }
 
 impl MapStore {
@@ -44,6 +45,11 @@ impl MapStore {
         self.refuses.store(true, Ordering::SeqCst);
     }
 
+    /// Is too busy to say what it has, or is not any more.
+    pub fn set_busy(&self, is_busy: bool) {
+        self.is_busy.store(is_busy, Ordering::SeqCst);
+    }
+
     pub fn len(&self) -> usize {
         self.records.lock().expect("not poisoned").len()
     }
@@ -51,6 +57,9 @@ impl MapStore {
 
 impl ObjectStore for MapStore {
     fn get(&self, key: Key, reply: Reply) {
+        if self.is_busy.load(Ordering::SeqCst) {
+            return reply(Answer::Absent(AbsentReason::Busy));
+        }
         let found = self.records.lock().expect("not poisoned").get(&key).cloned();
         self.found.fetch_add(usize::from(found.is_some()), Ordering::SeqCst);
         reply(found.map_or(Answer::Absent(AbsentReason::NotIndexed), Answer::Found));

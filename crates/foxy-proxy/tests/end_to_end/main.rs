@@ -15,6 +15,7 @@ mod large_bodies;
 mod multipart;
 mod origin;
 mod origin_tls;
+mod overlapping;
 mod partial;
 mod purging;
 mod renewals;

@@ -1,0 +1,185 @@
+//! Fetches of one URL that overlap: whichever ends first, what answers later is the response of the fetch that began last
+//! (RFC 9111 §4). Fetches of other URLs make no difference.
+
+use crate::bench::{TestOrigin, TestProxy, forward_proxy, ok, proxy_with};
+use crate::sparse::{SLICE, Sparse};
+use foxy_proxy::stored::CacheKey;
+use std::sync::Mutex;
+use std::sync::mpsc::{Sender, channel};
+use std::thread::{self, JoinHandle};
+
+const RELOAD: &str = "Cache-Control: no-cache\r\n";
+const VARIES: &str = "Cache-Control: max-age=600\r\nVary: Accept-Language\r\n";
+const FRESH: &str = "Cache-Control: max-age=600\r\n";
+
+/// An origin that gives these answers in turn and the last of them again and again. It gives each of the answers `held` when
+/// it is told to.
+fn origin<const HELD: usize>(answers: Vec<Vec<u8>>, held: [usize; HELD]) -> (TestOrigin, [Sender<()>; HELD]) {
+    let channels = held.map(|number| (number, channel()));
+    let go = channels.each_ref().map(|(_, (go, _))| go.clone());
+    let waits = channels.map(|(number, (_, wait))| (number, Mutex::new(wait)));
+    let origin = TestOrigin::start(move |_, number| {
+        if let Some((_, wait)) = waits.iter().find(|(held, _)| *held == number) {
+            wait.lock().expect("not poisoned").recv().expect("the test goes on");
+        }
+        answers[number.min(answers.len() - 1)].clone()
+    });
+    (origin, go)
+}
+
+/// Asks on a thread of its own, and waits until the origin has the request.
+fn slowly(proxy: &TestProxy, origin: &TestOrigin, lines: &str) -> JoinHandle<Vec<u8>> {
+    let (mut client, before) = (proxy.connect(), origin.requests());
+    let request = format!("GET {} HTTP/1.1\r\nHost: {}\r\n{lines}\r\n", origin.url("/x"), origin.address);
+    let asked = thread::spawn(move || client.ask(&request).body);
+    while origin.requests() == before {
+        thread::yield_now();
+    }
+    asked
+}
+
+fn language(name: &str) -> String {
+    format!("Accept-Language: {name}\r\n")
+}
+
+fn reload(name: &str) -> String {
+    format!("{RELOAD}{}", language(name))
+}
+
+/// Paths whose URLs share a lock of the cache with `/x`.
+fn beside(origin: &TestOrigin) -> impl Iterator<Item = String> {
+    let group = |url: &str| {
+        let key = CacheKey::new(url.to_owned()).hash.0;
+        u16::from_le_bytes([key[2], key[3]]) % 1024
+    };
+    let (base, wanted) = (origin.url("/"), group(&origin.url("/x")));
+    (0..).map(move |number: u32| format!("{base}{number}")).filter(move |url| group(url) == wanted)
+}
+
+#[test]
+fn reloads_of_two_variants_overlap_and_each_variant_is_renewed() {
+    let answers = [&b"en 1"[..], b"de 1", b"en 2", b"de 2"].map(|body| ok(VARIES, body));
+    let (origin, [go]) = origin(answers.to_vec(), [2]);
+    let proxy = forward_proxy();
+    let url = origin.url("/x");
+    for name in ["en", "de"] {
+        proxy.get(&url, &language(name));
+    }
+    let late = slowly(&proxy, &origin, &reload("en"));
+    assert_eq!(proxy.get(&url, &reload("de")).body, b"de 2");
+    go.send(()).expect("the origin waits");
+    assert_eq!(late.join().expect("answered"), b"en 2");
+    for (name, body) in [("en", b"en 2"), ("de", b"de 2")] {
+        let hit = proxy.get(&url, &language(name));
+        assert!(hit.cache_status().starts_with("foxy; hit"), "{name}: {}", hit.head);
+        assert_eq!(hit.body, body, "{name}");
+    }
+}
+
+#[test]
+fn a_slow_fetch_brings_nothing_older_back_after_many_reloads_of_other_urls() {
+    let (origin, [go]) = origin(vec![ok(FRESH, b"v1"), ok(FRESH, b"v2")], [0]);
+    let proxy = forward_proxy();
+    let url = origin.url("/x");
+    let late = slowly(&proxy, &origin, "");
+    assert_eq!(proxy.get(&url, RELOAD).body, b"v2");
+    for other in beside(&origin).take(40) {
+        proxy.get(&other, RELOAD);
+    }
+    go.send(()).expect("the origin waits");
+    assert_eq!(late.join().expect("answered"), b"v1");
+    assert_eq!(proxy.get(&url, "").body, b"v2");
+}
+
+#[test]
+fn a_slow_fetch_is_kept_after_many_reloads_of_other_urls() {
+    let (origin, [go]) = origin(vec![ok(FRESH, b"v1")], [0]);
+    let proxy = forward_proxy();
+    let late = slowly(&proxy, &origin, "");
+    for other in beside(&origin).take(40) {
+        proxy.get(&other, RELOAD);
+    }
+    go.send(()).expect("the origin waits");
+    late.join().expect("answered");
+    let hit = proxy.get(&origin.url("/x"), "");
+    assert!(hit.cache_status().starts_with("foxy; hit"), "{}", hit.head);
+}
+
+#[test]
+fn an_unsafe_request_for_another_url_costs_no_fetch_its_place() {
+    let (origin, [go]) = origin(vec![ok(FRESH, b"v1"), ok("", b"posted")], [0]);
+    let proxy = forward_proxy();
+    let late = slowly(&proxy, &origin, "");
+    let other = beside(&origin).next().expect("there are more");
+    let posted = format!("PUT {other} HTTP/1.1\r\nHost: {}\r\nContent-Length: 0\r\n\r\n", origin.address);
+    assert_eq!(proxy.connect().ask(&posted).body, b"posted");
+    go.send(()).expect("the origin waits");
+    late.join().expect("answered");
+    let hit = proxy.get(&origin.url("/x"), "");
+    assert!(hit.cache_status().starts_with("foxy; hit"), "{}", hit.head);
+}
+
+#[test]
+fn a_newer_response_that_is_not_stored_lets_no_older_one_in() {
+    let newer = ok("Cache-Control: no-store\r\n", b"v2");
+    let (origin, [go]) = origin(vec![ok(FRESH, b"v1"), newer], [0]);
+    let proxy = forward_proxy();
+    let url = origin.url("/x");
+    let late = slowly(&proxy, &origin, "");
+    assert_eq!(proxy.get(&url, RELOAD).body, b"v2");
+    go.send(()).expect("the origin waits");
+    assert_eq!(late.join().expect("answered"), b"v1");
+    assert_eq!(proxy.get(&url, "").body, b"v2");
+}
+
+#[test]
+fn a_list_that_an_older_fetch_changes_hides_no_newer_variant() {
+    let other = ok("Cache-Control: max-age=600\r\nVary: Cookie\r\n", b"older");
+    let answers = vec![ok(VARIES, b"en 1"), other, ok(VARIES, b"en 2"), ok(VARIES, b"en 3")];
+    let (origin, [older, newer]) = origin(answers, [1, 2]);
+    let proxy = forward_proxy();
+    let url = origin.url("/x");
+    proxy.get(&url, &language("en"));
+    let [one, two] = [(); 2].map(|()| slowly(&proxy, &origin, &reload("en")));
+    older.send(()).expect("the origin waits");
+    assert_eq!(one.join().expect("answered"), b"older");
+    newer.send(()).expect("the origin waits");
+    assert_eq!(two.join().expect("answered"), b"en 2");
+    let body = proxy.get(&url, &language("en")).body;
+    assert!([&b"en 2"[..], b"en 3"].contains(&&*body), "{}", String::from_utf8_lossy(&body));
+}
+
+#[test]
+fn a_whole_whose_fetch_began_before_a_newer_slice_was_fetched_is_not_kept() {
+    let (go, wait) = channel();
+    let wait = Mutex::new(wait);
+    let newer = Sparse::fresh(2 * SLICE);
+    let origin = TestOrigin::start(move |head, number| {
+        if number == 0 {
+            wait.lock().expect("not poisoned").recv().expect("the test goes on");
+            return ok("Cache-Control: max-age=600\r\nETag: \"old\"\r\n", b"old");
+        }
+        newer.answer(head)
+    });
+    let proxy = forward_proxy();
+    let url = origin.url("/x");
+    let late = slowly(&proxy, &origin, "");
+    let slice = proxy.get(&url, "Range: bytes=0-9\r\n");
+    assert_eq!(slice.status, 206, "{}", slice.head);
+    go.send(()).expect("the origin waits");
+    assert_eq!(late.join().expect("answered"), b"old");
+    assert_ne!(proxy.get(&url, "").body, b"old");
+}
+
+#[test]
+fn what_a_busy_store_had_is_gone_when_it_refuses_what_was_fetched_instead() {
+    let (origin, []) = origin(vec![ok(FRESH, b"v1"), ok(FRESH, b"v2"), ok(FRESH, b"v3")], []);
+    let proxy = proxy_with(|settings| settings.memory = 0);
+    let url = origin.url("/x");
+    proxy.get(&url, "");
+    proxy.store.set_busy(true);
+    proxy.store.refuse();
+    assert_eq!(proxy.get(&url, "").body, b"v2");
+    proxy.store.set_busy(false);
+    assert_eq!(proxy.get(&url, "").body, b"v3");
+}
