@@ -17,7 +17,7 @@ struct Tool {
     otherwise: &'static str,
 }
 
-const TOOLS: [Tool; 2] = [
+const TOOLS: [Tool; 3] = [
     Tool {
         name: "Node.js, for the suite of caching checks,",
         is_here: || ["node", "npm"].iter().all(|program| succeeds(program, &["--version"])),
@@ -35,6 +35,12 @@ const TOOLS: [Tool; 2] = [
             quiet(go.args(["install", H2SPEC]).env("GOBIN", place()));
         },
         otherwise: "install Go 1.21 or later and see that it reaches its module proxy",
+    },
+    Tool {
+        name: "faketime, for moves of the clock in the kill soak,",
+        is_here: || succeeds("faketime", &["+1 day", "true"]),
+        install: || from_the_system(&["faketime"]),
+        otherwise: "install faketime",
     },
 ];
 

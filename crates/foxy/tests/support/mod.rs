@@ -3,9 +3,11 @@
 
 #![allow(dead_code, reason = "each test program uses its part")]
 
+pub mod black_box;
 pub mod commands;
 pub mod exposition;
 pub mod loop_device;
+pub mod run_record;
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -167,7 +169,8 @@ fn inside(options: &str, folder: &Path, more: &[&str]) -> Option<Command> {
     commands::on_file_system(options, folder, &command(folder, more))
 }
 
-fn address_after(message: &str, name: &str) -> SocketAddr {
+/// The address that a line of the start-up message names.
+pub fn address_after(message: &str, name: &str) -> SocketAddr {
     let line = message.lines().find(|line| line.trim_start().starts_with(name)).expect(name);
     let address = line.split("http://").nth(1).expect("an address");
     let end = address.find(['/', ' ']).unwrap_or(address.len());

@@ -1,0 +1,129 @@
+//! A foxy that is only a binary: started with any environment, killed at any time, heard on its
+//! standard error. `FOXY_BINARY` names another binary than the one that was built with the tests.
+
+use super::address_after;
+use std::collections::VecDeque;
+use std::io::{BufRead, BufReader};
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::process::{Child, ChildStderr, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+/// Lines of its standard error that are kept.
+const KEPT: usize = 200;
+
+/// A variable of the environment, where it is set.
+#[expect(clippy::disallowed_methods, reason = "says how large a run is and where its record goes")]
+pub fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|text| !text.is_empty())
+}
+
+/// The same as a number.
+pub fn number(name: &str, otherwise: u64) -> u64 {
+    let text = variable(name);
+    text.map_or(otherwise, |text| text.parse().unwrap_or_else(|_| panic!("{name} is no number: {text}")))
+}
+
+/// The binary that is examined.
+pub fn binary() -> PathBuf {
+    variable("FOXY_BINARY").map_or_else(|| env!("CARGO_BIN_EXE_foxy").into(), PathBuf::from)
+}
+
+type Lines = Arc<Mutex<VecDeque<String>>>;
+
+/// A process that was started. It is killed when dropped.
+pub struct BlackBox {
+    child: Child,
+    said: Lines,
+    ready: Receiver<String>,
+}
+
+impl BlackBox {
+    /// Starts it, and waits for nothing.
+    pub fn spawn(command: &mut Command) -> std::io::Result<Self> {
+        let mut child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn()?;
+        let said = Lines::default();
+        let (tell, ready) = channel();
+        let (errors, lines) = (child.stderr.take().expect("piped"), Arc::clone(&said));
+        std::thread::spawn(move || listen(errors, &lines, |welcome| tell.send(welcome).is_ok()));
+        Ok(Self { child, said, ready })
+    }
+
+    /// Waits until it serves; where it serves its clients and its operator.
+    ///
+    /// # Errors
+    /// What it said, where it ended or took too long.
+    pub fn ready(&mut self, within: Duration) -> Result<(SocketAddr, SocketAddr), String> {
+        match self.ready.recv_timeout(within) {
+            Ok(welcome) => Ok((address_after(&welcome, "proxy"), address_after(&welcome, "admin"))),
+            Err(RecvTimeoutError::Timeout) => Err(format!("not ready after {within:?}: {}", self.said())),
+            Err(RecvTimeoutError::Disconnected) => {
+                Err(format!("ended with {:?}: {}", self.child.wait(), self.said()))
+            }
+        }
+    }
+
+    /// Its process.
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Whether it has not ended.
+    pub fn is_running(&mut self) -> bool {
+        matches!(self.child.try_wait(), Ok(None))
+    }
+
+    /// Sends a signal by name, as kill(1) takes it.
+    pub fn signal(&self, name: &str) {
+        super::commands::signal(self.child.id(), name);
+    }
+
+    /// Waits until it has ended; `None` when it has not within that time.
+    pub fn ended(&mut self, within: Duration) -> Option<ExitStatus> {
+        const STEP: Duration = Duration::from_millis(2);
+        for _ in 0..within.as_millis() / STEP.as_millis() {
+            if let Ok(Some(status)) = self.child.try_wait() {
+                return Some(status);
+            }
+            std::thread::sleep(STEP);
+        }
+        None
+    }
+
+    /// Ends it without warning.
+    pub fn kill(&mut self) {
+        let _ended_already = self.child.kill();
+        let _ended_already = self.child.wait();
+    }
+
+    /// The last lines that it reported.
+    pub fn said(&self) -> String {
+        let said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
+        said.iter().map(String::as_str).collect()
+    }
+}
+
+impl Drop for BlackBox {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+/// Keeps what comes, and passes on the start-up message.
+fn listen(errors: ChildStderr, said: &Lines, tell: impl Fn(String) -> bool) {
+    let (mut reader, mut welcome, mut told) = (BufReader::new(errors), String::new(), false);
+    let mut line = String::new();
+    while reader.read_line(&mut line).is_ok_and(|length| length > 0) {
+        if !told {
+            welcome.push_str(&line);
+            told = line.starts_with("  curl ") && tell(std::mem::take(&mut welcome));
+        }
+        let mut kept = said.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.push_back(std::mem::take(&mut line));
+        if kept.len() > KEPT {
+            kept.pop_front();
+        }
+    }
+}
