@@ -1,10 +1,12 @@
 //! A worker's clients: accepting them, counting them, and letting them end when the proxy stops.
 
+use crate::client_block::ClientBlock;
 use crate::client_tls::ClientTls;
 use crate::counters::{Counter, Counters};
+use crate::places::{Full, Place};
 use crate::proxy_header::{self, Said};
 use crate::reason::ErrorReason;
-use crate::serve;
+use crate::serve::{self, Doing};
 use crate::server::MakeResolver;
 use crate::upstream::{Transport, UpstreamClient};
 use crate::worker::{Shared, Worker};
@@ -12,7 +14,6 @@ use std::cell::{Cell, RefCell};
 use std::net::{SocketAddr, TcpListener};
 use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 use tokio::net::TcpStream;
 use tokio::sync::watch;
@@ -99,37 +100,51 @@ async fn accept(worker: Rc<Worker>, door: Door, clients: Rc<Clients>, mut stop: 
         // Without it answers are only slower.
         let _ = stream.set_nodelay(true);
         worker.counters.add(Counter::Connections, 1);
-        let open = Open::count(&worker.shared);
-        let idle = Rc::new(Cell::new(true));
-        if open.number > worker.settings().connections {
-            worker.counters.add(Counter::ConnectionsRefused, 1);
-            if door.tls.is_some() {
-                continue;
-            }
-            let worker = Rc::clone(&worker);
-            tokio::task::spawn_local(async move {
-                serve::turn_away(worker, stream, ErrorReason::TooManyConnections).await;
-                drop(open);
-            });
-            continue;
-        }
-        let (worker, flag) = (Rc::clone(&worker), Rc::clone(&idle));
         let address = peer.ip().to_canonical();
         let balanced = worker.settings().proxy_protocol_from.iter().any(|block| block.contains(address));
+        // A balancer stands for many clients.
+        let client = (!balanced).then(|| ClientBlock::from(address));
+        let place = match worker.shared.places.take(client) {
+            Ok((place, yielded)) => {
+                worker.counters.add(Counter::ConnectionsYielded, yielded.into());
+                place
+            }
+            Err(full) => {
+                refuse(&worker, stream, door.tls.is_some(), full);
+                continue;
+            }
+        };
+        let (activity, idle) = (place.activity().clone(), Rc::new(Cell::new(true)));
+        let doing = Doing { idle: Rc::clone(&idle), activity: activity.clone() };
+        let worker = Rc::clone(&worker);
         let task = match door.tls.clone() {
             None if !balanced => tokio::task::spawn_local(async move {
-                serve::serve(worker, Transport::Plain(stream), peer, flag).await;
-                drop(open);
+                serve::serve(worker, Transport::Plain(stream), peer, doing).await;
+                drop(place);
             }),
             tls => tokio::task::spawn_local(async move {
-                if let Some((transport, peer)) = prepared(&worker, tls, stream, (peer, balanced)).await {
-                    serve::serve(worker, transport, peer, flag).await;
+                if let Some((transport, peer)) =
+                    prepared(&worker, tls, stream, (peer, balanced), &place).await
+                {
+                    serve::serve(worker, transport, peer, doing).await;
                 }
-                drop(open);
+                drop(place);
             }),
         };
+        activity.ends(task.abort_handle());
         clients.add(idle, task);
     }
+}
+
+/// Tells a client that there is no place for it, if the client can read that and not too many are being told already.
+fn refuse(worker: &Rc<Worker>, stream: TcpStream, is_tls: bool, full: Full) {
+    worker.counters.add(Counter::ConnectionsRefused, 1);
+    let Some(refusal) = worker.shared.places.refuse().filter(|_| !is_tls) else { return };
+    let worker = Rc::clone(worker);
+    tokio::task::spawn_local(async move {
+        serve::turn_away(worker, stream, full.into()).await;
+        drop(refusal);
+    });
 }
 
 /// What comes before the first request: the word of a balancer about who the client is, and TLS.
@@ -138,11 +153,21 @@ async fn prepared(
     tls: Option<ClientTls>,
     mut stream: TcpStream,
     (mut peer, balanced): (SocketAddr, bool),
+    place: &Place,
 ) -> Option<(Transport, SocketAddr)> {
     if balanced {
         let header = proxy_header::read(&mut stream);
         match tokio::time::timeout(worker.settings().client_head, header).await {
-            Ok(Some(Said::Client(client))) => peer = client,
+            Ok(Some(Said::Client(client))) => {
+                peer = client;
+                match place.name(ClientBlock::from(client.ip())) {
+                    Ok(yielded) => worker.counters.add(Counter::ConnectionsYielded, yielded.into()),
+                    Err(full) => {
+                        refuse(worker, stream, tls.is_some(), full);
+                        return None;
+                    }
+                }
+            }
             Ok(Some(Said::Unknown)) => {}
             Ok(None) | Err(_) => {
                 worker.counters.add(Counter::BadProxyHeaders, 1);
@@ -175,23 +200,4 @@ async fn secured(worker: &Rc<Worker>, tls: &ClientTls, stream: TcpStream) -> Opt
         Ok(Err(None)) | Err(_) => worker.counters.add(Counter::TlsFailures, 1),
     }
     None
-}
-
-/// Counts a connection as open until dropped.
-struct Open {
-    shared: Arc<Shared>,
-    number: usize,
-}
-
-impl Open {
-    fn count(shared: &Arc<Shared>) -> Self {
-        let number = shared.connections.fetch_add(1, Ordering::Relaxed) + 1;
-        Self { shared: Arc::clone(shared), number }
-    }
-}
-
-impl Drop for Open {
-    fn drop(&mut self) {
-        self.shared.connections.fetch_sub(1, Ordering::Relaxed);
-    }
 }

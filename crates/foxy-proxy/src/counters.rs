@@ -33,8 +33,10 @@ macro_rules! counters {
 counters! {
     /// Client connections accepted.
     Connections = "client_connections",
-    /// Client connections refused because too many were open.
+    /// Client connections refused because too many were open, or too many of the same client.
     ConnectionsRefused = "client_connections_refused",
+    /// Client connections that gave their place up to another while no request was at work on them.
+    ConnectionsYielded = "client_connections_yielded",
     /// TLS handshakes with clients that failed or took too long.
     TlsFailures = "client_tls_failures",
     /// Connections from balancers that did not begin with a PROXY protocol header.

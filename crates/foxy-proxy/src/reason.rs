@@ -1,5 +1,6 @@
 //! Why the proxy answers for itself, and why a request went to the origin: closed lists, each with its name.
 
+use crate::places::Full;
 use crate::purge::NotPurged;
 use crate::upstream::UpstreamError;
 use foxy_http::DecodeError;
@@ -37,6 +38,8 @@ pub enum ErrorReason {
     NotPurged(NotPurged),
     /// Too many client connections.
     TooManyConnections,
+    /// One client has more connections than its share.
+    TooManyOfClient,
     /// The origin could not be reached or gave no answer.
     Upstream(UpstreamError),
 }
@@ -54,7 +57,7 @@ impl ErrorReason {
             Self::Misdirected => 421,
             Self::Loop => 508,
             Self::OnlyIfCached => 504,
-            Self::TooManyConnections | Self::NotPurged(_) => 503,
+            Self::TooManyConnections | Self::TooManyOfClient | Self::NotPurged(_) => 503,
             Self::Upstream(error) => error.status(),
         }
     }
@@ -78,6 +81,7 @@ impl ErrorReason {
             Self::PurgeNotAllowed => "purge-not-allowed",
             Self::NotPurged(reason) => reason.name(),
             Self::TooManyConnections => "too-many-connections",
+            Self::TooManyOfClient => "too-many-connections-of-client",
             Self::Upstream(error) => error.name(),
         }
     }
@@ -107,7 +111,19 @@ impl ErrorReason {
             }
             Self::NotPurged(reason) => reason.description(),
             Self::TooManyConnections => "too many clients are connected; try again later",
+            Self::TooManyOfClient => {
+                "your address has as many connections as one client may have; close some, or raise limits.connections-per-client"
+            }
             Self::Upstream(error) => error.description(),
+        }
+    }
+}
+
+impl From<Full> for ErrorReason {
+    fn from(full: Full) -> Self {
+        match full {
+            Full::All => Self::TooManyConnections,
+            Full::Client => Self::TooManyOfClient,
         }
     }
 }
@@ -173,6 +189,7 @@ mod tests {
             ErrorReason::NotPurged(NotPurged::Stopping),
             ErrorReason::NotPurged(NotPurged::Late),
             ErrorReason::TooManyConnections,
+            ErrorReason::TooManyOfClient,
         ];
         for reason in reasons {
             let row = format!("| {} | `{}` |", reason.status(), reason.name());

@@ -7,6 +7,7 @@ use crate::client_io::{ClientConnection, Http1Receiver, ReadEnd};
 use crate::counters::Counter;
 use crate::http2::{self, PREFACE};
 use crate::intercept::{self, Inside};
+use crate::places::Activity;
 use crate::reason::ErrorReason;
 use crate::recording::record;
 use crate::request::request;
@@ -22,7 +23,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
 /// How long a closing connection may still send, so that our last answer is not lost to a reset.
 const LINGER: Duration = Duration::from_secs(2);
@@ -45,20 +46,29 @@ enum Then {
     Enter(Inside),
 }
 
-/// Serves a client until the connection ends. `idle` is true while nothing of a request has come.
-pub(crate) async fn serve(worker: Rc<Worker>, stream: Transport, peer: SocketAddr, idle: Rc<Cell<bool>>) {
+/// What a connection is doing.
+pub(crate) struct Doing {
+    /// Whether nothing of a request has come.
+    pub(crate) idle: Rc<Cell<bool>>,
+    /// Whether it may have to give up its place.
+    pub(crate) activity: Activity,
+}
+
+/// Serves a client until the connection ends.
+pub(crate) async fn serve(worker: Rc<Worker>, stream: Transport, peer: SocketAddr, doing: Doing) {
     let mut connection = ClientConnection::new(stream, worker.settings().limits);
     loop {
-        idle.set(connection.buffer.is_empty());
+        doing.idle.set(connection.buffer.is_empty());
+        doing.activity.waits(Instant::now());
         match spoken(&worker, &mut connection).await {
             Spoken::Nothing => return connection.stream.say_goodbye(),
             Spoken::Http1 => {}
             Spoken::Http2 => {
-                idle.set(false);
-                return http2::serve(&worker, &mut connection, peer).await;
+                doing.idle.set(false);
+                return http2::serve(&worker, &mut connection, peer, &doing.activity).await;
             }
         }
-        let Some(inside) = requests(&worker, &mut connection, peer, &idle).await else { return };
+        let Some(inside) = requests(&worker, &mut connection, peer, &doing).await else { return };
         match intercept::enter(&worker, connection, inside).await {
             Some(entered) => connection = entered,
             None => return,
@@ -71,14 +81,14 @@ async fn requests(
     worker: &Rc<Worker>,
     connection: &mut ClientConnection,
     peer: SocketAddr,
-    idle: &Cell<bool>,
+    doing: &Doing,
 ) -> Option<Inside> {
     loop {
-        match one(worker, connection, peer, idle).await {
+        match one(worker, connection, peer, doing).await {
             Then::Ask => {}
             Then::Close => {
                 // Between requests a close is no break, and TLS says so.
-                if idle.get() {
+                if doing.idle.get() {
                     connection.stream.say_goodbye();
                 }
                 return None;
@@ -106,14 +116,14 @@ async fn spoken(worker: &Worker, connection: &mut ClientConnection) -> Spoken {
         Some(_) => return Spoken::Http1,
         None => {}
     }
-    let mut deadline = tokio::time::Instant::now() + worker.settings().client_idle;
+    let mut deadline = Instant::now() + worker.settings().client_idle;
     loop {
         let begun = &connection.buffer[..];
         match begun.len() {
             0 => {}
             _ if begun.starts_with(PREFACE) => return Spoken::Http2,
             _ if !PREFACE.starts_with(begun) => return Spoken::Http1,
-            _ => deadline = deadline.min(tokio::time::Instant::now() + worker.settings().client_head),
+            _ => deadline = deadline.min(Instant::now() + worker.settings().client_head),
         }
         let (mut receiver, _) = connection.split(LINGER);
         if receiver.read(deadline).await.is_err() {
@@ -138,11 +148,11 @@ async fn one(
     worker: &Rc<Worker>,
     connection: &mut ClientConnection,
     peer: SocketAddr,
-    idle: &Cell<bool>,
+    doing: &Doing,
 ) -> Then {
     let (mut receiver, sender) = connection.split(worker.settings().client_write);
-    idle.set(!receiver.has_begun());
-    let (mut head, body) = match read_head(worker, &mut receiver, idle).await {
+    doing.idle.set(!receiver.has_begun());
+    let (mut head, body) = match read_head(worker, &mut receiver, doing).await {
         Ok(found) => found,
         // Who speaks another protocol cannot read an answer of ours (RFC 9113 §3.4 asks for the close alone).
         Err(ReadEnd::Closed | ReadEnd::Broken | ReadEnd::Malformed(DecodeError::OtherProtocol)) => {
@@ -158,6 +168,7 @@ async fn one(
             let result = answer::error(worker, &mut sender, CLOSING, reason).await;
             let ended = result.map_or_else(Ended::Cut, |(after, told)| Ended::Answered(after, told));
             record(worker, peer, started, None, (&ended, sender.sent()));
+            doing.activity.waits(Instant::now());
             linger(connection).await;
             return Then::Close;
         }
@@ -173,7 +184,10 @@ async fn one(
     match ended {
         Ended::Answered(After::Keep, _) => return Then::Ask,
         Ended::Intercepted(inside, _) => return Then::Enter(inside),
-        Ended::Answered(After::Close, _) | Ended::Tunnelled(_) => linger(connection).await,
+        Ended::Answered(After::Close, _) | Ended::Tunnelled(_) => {
+            doing.activity.waits(Instant::now());
+            linger(connection).await;
+        }
         Ended::Cut(_) => {}
     }
     Then::Close
@@ -183,22 +197,25 @@ async fn one(
 async fn read_head(
     worker: &Worker,
     receiver: &mut Http1Receiver<'_>,
-    idle: &Cell<bool>,
+    doing: &Doing,
 ) -> Result<(RequestHead, BodyLength), ReadEnd> {
-    let now = tokio::time::Instant::now();
+    let Doing { idle, activity } = doing;
+    let now = Instant::now();
+    activity.waits(now);
     let mut deadline =
         now + if idle.get() { worker.settings().client_idle } else { worker.settings().client_head };
     loop {
         match receiver.ready()? {
             Some(RequestEvent::Head(head, body)) => {
                 idle.set(false);
-                return Ok((head, body));
+                // A connection that gave up its place is about to end.
+                return if activity.works() { Ok((head, body)) } else { Err(ReadEnd::Closed) };
             }
             Some(_) => return Err(ReadEnd::Broken),
             None => receiver.read(deadline).await?,
         }
         if idle.replace(false) {
-            deadline = tokio::time::Instant::now() + worker.settings().client_head;
+            deadline = Instant::now() + worker.settings().client_head;
         }
     }
 }

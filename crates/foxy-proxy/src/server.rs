@@ -7,6 +7,7 @@ use crate::counters::{self, Counter, Counters};
 use crate::flights::Flights;
 use crate::memory::MemoryTier;
 use crate::not_kept::Refusals;
+use crate::places::Places;
 use crate::purge::Purges;
 use crate::purger::Purger;
 use crate::settings::ProxySettings;
@@ -20,7 +21,7 @@ use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use tokio::sync::watch;
 
@@ -138,7 +139,7 @@ impl Proxy {
             parts: SharedParts::new(flight_budget(settings.memory).min(PARTS_BUDGET)),
             sink: parts.sink,
             stopping: AtomicBool::new(false),
-            connections: AtomicUsize::new(0),
+            places: Places::new(settings.connections, settings.connections_per_client),
             settings,
         });
         let (stop, _) = watch::channel(false);
@@ -232,7 +233,7 @@ impl Gauges {
     /// Client connections open now.
     #[must_use]
     pub fn connections(&self) -> usize {
-        self.shared.connections.load(Ordering::Relaxed)
+        self.shared.places.taken()
     }
 }
 

@@ -98,8 +98,11 @@ pub struct ProxySettings {
     pub tunnel_idle: Duration,
     /// For the store to answer a get; after that it is a miss. An answer that has begun waits ten times as long.
     pub store_patience: Duration,
-    /// Client connections at a time over all workers; more are answered 503 and closed.
+    /// Client connections at a time over all workers. For one more, the one that waits longest for a request ends; where
+    /// none waits, the one more is answered 503 and closed.
     pub connections: usize,
+    /// The same for the connections of one client.
+    pub connections_per_client: usize,
     /// What of a request's head, trailers and chunks is accepted.
     pub limits: foxy_http::Limits,
     /// Bytes of a request body that are read and dropped, when the answer did not need it, to keep the connection.
@@ -146,6 +149,7 @@ impl Default for ProxySettings {
             tunnel_idle: Duration::from_secs(600),
             store_patience: Duration::from_secs(1),
             connections: 8192,
+            connections_per_client: 6144,
             limits: foxy_http::Limits::default(),
             drain_limit: 256 << 10,
             via_name: "foxy".into(),

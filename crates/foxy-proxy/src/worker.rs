@@ -8,6 +8,7 @@ use crate::epoch::Epoch;
 use crate::flight::Flight;
 use crate::flights::{Boarding, Flights};
 use crate::not_kept::Refusals;
+use crate::places::Places;
 use crate::purge::Purges;
 use crate::settings::ProxySettings;
 use crate::shared_parts::SharedParts;
@@ -18,7 +19,7 @@ use foxy_http::{Headers, Version};
 use foxy_rules::date;
 use std::cell::RefCell;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize};
+use std::sync::atomic::AtomicBool;
 use tokio::sync::watch;
 
 /// What all workers share.
@@ -32,7 +33,7 @@ pub(crate) struct Shared {
     pub(crate) sink: Option<Arc<dyn AccessSink>>,
     /// Set once the proxy is to stop: no request follows the one in progress.
     pub(crate) stopping: AtomicBool,
-    pub(crate) connections: AtomicUsize,
+    pub(crate) places: Arc<Places>,
 }
 
 impl Shared {

@@ -17,6 +17,7 @@ use crate::client_io::{ClientConnection, Patience};
 use crate::counters::Counter;
 use crate::http2::io::{Stalled, WatchedIo};
 use crate::http2::resets::{Resets, Verdict};
+use crate::places::Activity;
 use crate::serve::linger;
 use crate::worker::Worker;
 use bytes::Bytes;
@@ -74,6 +75,7 @@ enum End {
 
 /// The streams of a connection, as their tasks share them.
 struct Streams {
+    activity: Activity,
     open: Cell<u32>,
     /// Bytes of their heads.
     heads: Cell<usize>,
@@ -84,8 +86,9 @@ struct Streams {
 }
 
 impl Streams {
-    fn new(now: Instant) -> Self {
+    fn new(now: Instant, activity: Activity) -> Self {
         Self {
+            activity,
             open: Cell::new(0),
             heads: Cell::new(0),
             since: Cell::new(now),
@@ -97,7 +100,7 @@ impl Streams {
     /// Whether another request with a head of so many bytes may be worked on.
     fn takes(&self, head: usize) -> bool {
         let (open, heads) = (self.open.get(), self.heads.get());
-        open < WORKED_ON && (open == 0 || heads + head <= HEADS)
+        open < WORKED_ON && (open == 0 || heads + head <= HEADS) && self.activity.works()
     }
 }
 
@@ -127,12 +130,21 @@ impl Drop for Open {
         let streams = &self.streams;
         streams.open.set(streams.open.get() - 1);
         streams.heads.set(streams.heads.get() - self.head);
-        streams.since.set(Instant::now());
+        let now = Instant::now();
+        streams.since.set(now);
+        if streams.open.get() == 0 {
+            streams.activity.waits(now);
+        }
     }
 }
 
 /// Serves a client that speaks HTTP/2, from its preface on.
-pub(crate) async fn serve(worker: &Rc<Worker>, connection: &mut ClientConnection, peer: SocketAddr) {
+pub(crate) async fn serve(
+    worker: &Rc<Worker>,
+    connection: &mut ClientConnection,
+    peer: SocketAddr,
+    activity: &Activity,
+) {
     worker.counters.add(Counter::Http2Connections, 1);
     let (scheme, inside) = (connection.stream.scheme(), connection.inside.clone().map(Rc::new));
     let stalled = Stalled::default();
@@ -140,7 +152,8 @@ pub(crate) async fn serve(worker: &Rc<Worker>, connection: &mut ClientConnection
     let handshake = builder(&worker.settings().limits).handshake::<_, Bytes>(io);
     let end = match timeout(worker.settings().client_head, handshake).await {
         Ok(Ok(frames)) => {
-            drive(worker, frames, &stalled, |request, respond, open| {
+            let streams = Rc::new(Streams::new(Instant::now(), activity.clone()));
+            drive(worker, frames, (&stalled, streams), |request, respond, open| {
                 tokio::task::spawn_local(stream::serve(
                     Rc::clone(worker),
                     (peer, scheme, inside.clone()),
@@ -183,13 +196,12 @@ type Respond = h2::server::SendResponse<Bytes>;
 async fn drive(
     worker: &Worker,
     mut frames: Connection<WatchedIo<'_>, Bytes>,
-    stalled: &Stalled,
+    (stalled, streams): (&Stalled, Rc<Streams>),
     start: impl Fn(http::Request<RecvStream>, Respond, Open),
 ) -> End {
     let (idle, write) = (worker.settings().client_idle, worker.settings().client_write);
     let mut stop = worker.stop.clone();
     let mut patience = Patience::new();
-    let streams = Rc::new(Streams::new(Instant::now()));
     let mut leaving: Option<Instant> = None;
     loop {
         let now = Instant::now();
@@ -267,10 +279,12 @@ fn fields_of(headers: &Headers) -> HeaderMap {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::places::Places;
 
     #[test]
     fn heads_of_one_connection_are_bounded_together() {
-        let streams = Rc::new(Streams::new(Instant::now()));
+        let Ok((place, _)) = Places::new(1, 1).take(None) else { panic!("a place is free") };
+        let streams = Rc::new(Streams::new(Instant::now(), place.activity().clone()));
         assert!(streams.takes(HEADS + 1), "the first is taken whatever it has");
         let first = Open::count(&streams, HEADS - 10);
         assert!(streams.takes(10) && !streams.takes(11));

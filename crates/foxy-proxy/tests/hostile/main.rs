@@ -6,6 +6,7 @@ mod bodies;
 #[expect(dead_code, reason = "shared with tests that need more of it")]
 mod certificates;
 mod clients;
+mod crowded;
 mod faulty_disk;
 mod flights;
 mod http2;

@@ -3,6 +3,7 @@
 mod admin_rows;
 mod caching_rows;
 pub mod complaint;
+mod connection_rows;
 mod contradictions;
 mod dns_rows;
 pub mod docs;

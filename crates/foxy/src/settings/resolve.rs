@@ -2,6 +2,7 @@
 //! Pure: what depends on the machine comes in as [`Machine`].
 
 use super::complaint::Complaints;
+use super::connection_rows;
 use super::contradictions;
 use super::kind::{OriginUrl, Output, Preset};
 use super::machine::Machine;
@@ -119,6 +120,8 @@ pub struct Settings {
 pub struct Limits {
     /// Client connections at a time.
     pub connections: usize,
+    /// Connections of one client at a time.
+    pub connections_per_client: usize,
     /// Bytes of a head.
     pub head_size: ByteSize,
     /// Lines of a head.
@@ -171,6 +174,8 @@ pub fn complete(written: &mut Written, machine: &Machine) {
         }
     }
     written.workers.get_or_insert(machine.cores);
+    let connections = set(&written.connections);
+    written.connections_per_client.get_or_insert(connection_rows::share(connections));
     if written.cache_dir.as_ref().is_none_or(Vec::is_empty) {
         written.store.get_or_insert_with(|| vec![StoreChoice::plain(machine.cache_folder.clone())]);
     }
@@ -267,6 +272,7 @@ fn timeouts(written: &Written) -> Timeouts {
 fn limits(written: &Written) -> Limits {
     Limits {
         connections: set(&written.connections),
+        connections_per_client: set(&written.connections_per_client),
         head_size: set(&written.head_size),
         headers: set(&written.headers),
         idle_connections: set(&written.idle_connections),

@@ -34,6 +34,18 @@ fn nothing_written_gives_safe_defaults() {
 }
 
 #[test]
+fn a_client_may_take_three_quarters_of_the_connections_unless_it_is_given_another_share() {
+    for (file, share) in [
+        ("", 6144),
+        ("[limits]\nconnections = 16", 12),
+        ("[limits]\nconnections = 1", 1),
+        ("[limits]\nconnections = 16\nconnections-per-client = 3", 3),
+    ] {
+        assert_eq!(resolved(file).expect("sound").limits.connections_per_client, share, "{file}");
+    }
+}
+
+#[test]
 fn memory_stays_within_its_range() {
     for (available, expected) in [(Some(1 << 40), 1 << 30), (Some(1 << 20), 16 << 20), (None, 128 << 20)] {
         assert_eq!(memory(available.map(ByteSize)), ByteSize(expected));

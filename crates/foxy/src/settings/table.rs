@@ -3,7 +3,9 @@
 
 use super::kind::{Area, Kind, Preset, Setting};
 use super::rows::{count, size, span, timeout};
-use super::{admin_rows, caching_rows, dns_rows, file_schemes, intercept_rows, store_rows, tls_rows};
+use super::{
+    admin_rows, caching_rows, connection_rows, dns_rows, file_schemes, intercept_rows, store_rows, tls_rows,
+};
 
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
@@ -209,14 +211,8 @@ pub static SETTINGS: &[Setting] = &[
     timeout("timeouts.origin-idle", &["60s"], |w| &mut w.origin_idle, "For a connection to stay unused."),
     timeout("timeouts.store", &["1s"], |w| &mut w.store_patience, STORE_PATIENCE),
     timeout("timeouts.tunnel-idle", &["10m"], |w| &mut w.tunnel_idle, "For a tunnel to stay silent."),
-    Setting {
-        key: "limits.connections",
-        flag: None,
-        area: Area::Limits,
-        kind: Kind::Count { slot: |w| &mut w.connections, at_least: 1, at_most: 10_000_000 },
-        default: Preset::Fixed(&["8192"]),
-        doc: "Client connections at a time. One more is answered 503 and closed.",
-    },
+    connection_rows::CONNECTIONS,
+    connection_rows::CONNECTIONS_PER_CLIENT,
     Setting {
         key: "limits.head-size",
         flag: None,

@@ -66,6 +66,7 @@ pub struct Written {
     pub store_patience: Option<Duration>,
     pub tunnel_idle: Option<Duration>,
     pub connections: Option<usize>,
+    pub connections_per_client: Option<usize>,
     pub head_size: Option<ByteSize>,
     pub headers: Option<usize>,
     pub idle_connections: Option<usize>,

@@ -2,9 +2,10 @@
 
 use bytes::BytesMut;
 use foxy_http::{DecodeError, Limits, Method, ResponseDecoder, ResponseEvent, ResponseHead};
+use std::net::SocketAddr;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
+use tokio::net::{TcpSocket, TcpStream};
 
 /// Far more than any answer takes; a test that reaches it has failed.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -47,6 +48,14 @@ impl RawClient {
     /// Connects to a port on 127.0.0.1.
     pub async fn connect(port: u16) -> Self {
         let stream = TcpStream::connect(("127.0.0.1", port)).await.expect("the proxy listens");
+        Self { stream, buffer: BytesMut::new(), decoder: ResponseDecoder::new(Limits::default()) }
+    }
+
+    /// The same from that address of the loopback.
+    pub async fn connect_from(own: &str, port: u16) -> Self {
+        let socket = TcpSocket::new_v4().expect("a socket");
+        socket.bind(SocketAddr::new(own.parse().expect("an address"), 0)).expect("bound");
+        let stream = socket.connect(([127, 0, 0, 1], port).into()).await.expect("the proxy listens");
         Self { stream, buffer: BytesMut::new(), decoder: ResponseDecoder::new(Limits::default()) }
     }
 

@@ -1,0 +1,103 @@
+//! Which connection gives its place up, and who is refused.
+
+use super::*;
+use std::net::IpAddr;
+use std::time::Duration;
+
+fn client(number: u8) -> ClientBlock {
+    IpAddr::from([192, 0, 2, number]).into()
+}
+
+fn taken(places: &Arc<Places>, number: u8) -> Place {
+    places.take(Some(client(number))).unwrap_or_else(|full| panic!("no place: {full:?}")).0
+}
+
+fn refused(places: &Arc<Places>, number: u8) -> Option<Full> {
+    places.take(Some(client(number))).err()
+}
+
+fn has_ended(place: &Place) -> bool {
+    place.activity.state.load(Ordering::Acquire) == ENDING
+}
+
+/// Lets a connection begin to wait that many seconds after all others.
+fn waits_since(place: &Place, seconds: u64) {
+    place.activity.waits(Instant::now() + Duration::from_secs(seconds));
+}
+
+#[test]
+fn the_connection_that_waits_longest_gives_its_place_up() {
+    let places = Places::new(3, 3);
+    let held: Vec<Place> = (1..=3).map(|number| taken(&places, number)).collect();
+    assert!(held[0].activity().works());
+    waits_since(&held[0], 1);
+    assert!(held[1].activity().works());
+    let _fourth = taken(&places, 4);
+    assert_eq!(held.iter().map(has_ended).collect::<Vec<_>>(), [false, false, true]);
+    assert!(!held[2].activity().works(), "no request begins where the place is gone");
+    assert_eq!(places.taken(), 3);
+}
+
+#[test]
+fn where_all_are_at_work_nobody_ends_and_whoever_waits_next_does() {
+    let places = Places::new(2, 2);
+    let held = [taken(&places, 1), taken(&places, 2)];
+    assert!(held.iter().all(|place| place.activity().works()));
+    assert_eq!(refused(&places, 3), Some(Full::All));
+    assert!(held.iter().all(|place| place.activity().works()), "a connection at work goes on");
+    waits_since(&held[1], 1);
+    let third = taken(&places, 3);
+    assert_eq!((has_ended(&held[0]), has_ended(&held[1])), (false, true));
+    drop(third);
+    assert!(refused(&places, 4).is_none(), "a place that is free is taken");
+}
+
+#[test]
+fn a_client_beyond_its_share_ends_its_own_connection_or_is_refused() {
+    let places = Places::new(8, 2);
+    let other = taken(&places, 9);
+    let held = [taken(&places, 1), taken(&places, 1)];
+    assert!(held[0].activity().works());
+    let third = taken(&places, 1);
+    assert_eq!([&other, &held[0], &held[1]].map(has_ended), [false, false, true]);
+    assert!(third.activity().works());
+    assert_eq!(refused(&places, 1), Some(Full::Client));
+    assert!(refused(&places, 2).is_none());
+    drop(held);
+    drop(third);
+    assert!(places.table().clients.len() == 1, "clients without connections are forgotten");
+}
+
+#[test]
+fn a_client_that_a_balancer_names_has_its_share_from_then_on() {
+    let places = Places::new(8, 1);
+    let unnamed: Vec<Place> =
+        (0..3).map(|_| places.take(None).unwrap_or_else(|full| panic!("{full:?}")).0).collect();
+    assert_eq!(unnamed[0].name(client(1)), Ok(false));
+    assert_eq!(unnamed[1].name(client(1)), Ok(true), "the first waits, and ends");
+    assert!(unnamed[1].activity().works());
+    assert_eq!(unnamed[2].name(client(1)), Err(Full::Client));
+    assert_eq!(unnamed[2].name(client(2)), Ok(false));
+}
+
+#[test]
+fn a_place_that_is_given_up_ends_its_task_even_before_that_is_known() {
+    let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
+    runtime.block_on(async {
+        let places = Places::new(1, 1);
+        let first = taken(&places, 1);
+        let _second = taken(&places, 2);
+        let task = tokio::spawn(std::future::pending::<()>());
+        first.activity().ends(task.abort_handle());
+        assert!(task.await.expect_err("it never ends by itself").is_cancelled());
+    });
+}
+
+#[test]
+fn refusals_at_a_time_are_bounded() {
+    let places = Places::new(1, 1);
+    let told: Vec<_> = std::iter::from_fn(|| places.refuse()).take(1000).collect();
+    assert_eq!(told.len(), 256);
+    drop(told);
+    assert!(places.refuse().is_some());
+}
