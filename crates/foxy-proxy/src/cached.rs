@@ -3,6 +3,7 @@
 use crate::answer::{self, After, Asked, Cut, Told};
 use crate::cache::{Found, InMemory};
 use crate::cache_status::HitSource;
+use crate::client_block::ClientBlock;
 use crate::counters::Counter;
 use crate::epoch::Epoch;
 use crate::exchange::{Next, can_be_validated, decide, decide_without};
@@ -37,6 +38,8 @@ pub(crate) struct Wanted<'a> {
     pub(crate) origin: Origin,
     pub(crate) key: CacheKey,
     pub(crate) asked: Asked,
+    /// Who asks.
+    pub(crate) client: ClientBlock,
 }
 
 /// How it went.
@@ -280,7 +283,7 @@ fn start(worker: &Rc<Worker>, wanted: &Wanted<'_>, miss: &Miss, flight: Arc<Flig
     worker.counters.add(Counter::Forwarded, 1);
     let validated = miss.stale.as_ref().filter(|stale| stale.validate).map(|stale| &*stale.stored);
     let outgoing = outgoing::for_cache(worker, wanted.head, wanted.origin.clone(), validated);
-    let exchange = worker.upstream.exchange(outgoing);
+    let exchange = worker.upstream.exchange(outgoing).asked_by(wanted.client);
     let request = FillRequest {
         request: wanted.head.clone(),
         origin: wanted.origin.clone(),

@@ -5,6 +5,7 @@ use crate::aside::Aside;
 use crate::cache_status::{CacheStatus, HitSource};
 use crate::cached::Wanted;
 use crate::client::Receiver;
+use crate::client_block::ClientBlock;
 use crate::client_io::ReadEnd;
 use crate::counters::Counter;
 use crate::fields::View;
@@ -40,6 +41,8 @@ pub(crate) struct Forward<'a> {
     pub(crate) key: CacheKey,
     pub(crate) reason: ForwardReason,
     pub(crate) asked: Asked,
+    /// Who asks.
+    pub(crate) client: ClientBlock,
     /// What is stored, if the answer may describe it anew.
     pub(crate) described: Option<Described>,
 }
@@ -73,7 +76,7 @@ pub(crate) async fn forward(
     worker.counters.add(Counter::Forwarded, 1);
     let (pieces, body) = RequestBody::channel(request.body);
     let outgoing = outgoing::forwarded(worker, request.head, request.origin.clone(), body);
-    let exchange = worker.upstream.exchange(outgoing);
+    let exchange = worker.upstream.exchange(outgoing).asked_by(request.client);
     let broken_rule = BrokenRule::default();
     let pump = pump(receiver, pieces, worker.settings().client_read, &broken_rule);
     let respond = respond(worker, sender, &request, exchange, &broken_rule);
@@ -211,8 +214,8 @@ async fn stand_in(
 ) -> Result<Option<(After, Told)>, Cut> {
     let Some(described) = &request.described else { return Ok(None) };
     let Some((by, permit)) = described.permit_after(error, &request.head.headers) else { return Ok(None) };
-    let (head, asked) = (request.head, request.asked);
-    let wanted = Wanted { head, origin: request.origin.clone(), key: request.key.clone(), asked };
+    let (head, asked, client) = (request.head, request.asked, request.client);
+    let wanted = Wanted { head, origin: request.origin.clone(), key: request.key.clone(), asked, client };
     let ttl = -i64::try_from(by).unwrap_or(i64::MAX);
     let how = (HitSource::Fallback(None), ttl, Some(permit));
     hit(worker, sender, &wanted, (&described.stored, described.watch.looked()), how, clock::wall()).await

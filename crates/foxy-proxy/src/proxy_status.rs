@@ -60,7 +60,11 @@ const fn connect(error: ConnectError) -> &'static str {
     match error {
         ConnectError::Resolve(ResolveError::TimedOut) => "dns_timeout",
         ConnectError::Resolve(
-            ResolveError::NoSuchHost | ResolveError::ServerFailed | ResolveError::BadAnswer,
+            ResolveError::NoSuchHost
+            | ResolveError::ServerFailed
+            | ResolveError::BadAnswer
+            | ResolveError::TooManyLookups
+            | ResolveError::TooManyOfClient,
         ) => "dns_error",
         ConnectError::Forbidden(DestinationRefusal::ConnectPort | DestinationRefusal::PortZero) => {
             "http_request_denied"
@@ -70,9 +74,7 @@ const fn connect(error: ConnectError) -> &'static str {
         ConnectError::ConnectionRefused => "connection_refused",
         ConnectError::Unreachable => "destination_ip_unroutable",
         ConnectError::Failed => "destination_unavailable",
-        ConnectError::Resolve(ResolveError::TooManyLookups) | ConnectError::OutOfResources => {
-            "proxy_internal_error"
-        }
+        ConnectError::OutOfResources => "proxy_internal_error",
         ConnectError::Tls(error) => tls(error),
     }
 }
@@ -101,6 +103,7 @@ mod tests {
             (upstream(ConnectError::ConnectionRefused.into()), "foxy; error=connection_refused"),
             (upstream(ConnectError::from(ResolveError::NoSuchHost).into()), "foxy; error=dns_error"),
             (upstream(ConnectError::from(ResolveError::BadAnswer).into()), "foxy; error=dns_error"),
+            (upstream(ConnectError::from(ResolveError::TooManyOfClient).into()), "foxy; error=dns_error"),
             (upstream(ConnectError::from(TlsError::Expired).into()), "foxy; error=tls_certificate_error"),
             (upstream(UpstreamError::HeadTimeout), "foxy; error=http_response_timeout"),
             (upstream(DecodeError::TruncatedHead.into()), "foxy; error=http_response_incomplete"),

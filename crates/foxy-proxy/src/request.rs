@@ -4,6 +4,7 @@ use crate::answer::{self, After, Asked, Cut, Told};
 use crate::cache_status::CacheStatus;
 use crate::cached::{self, Got, Wanted};
 use crate::client::{Client, Receiver};
+use crate::client_block::ClientBlock;
 use crate::exchange::{Plan, plan};
 use crate::forward::{self, Forward, Forwarded};
 use crate::purger;
@@ -35,6 +36,7 @@ pub(crate) async fn request(
         trailers: accepts_trailers(&head.headers),
     };
     let (settings, over) = (worker.settings(), client.scheme());
+    let asks = ClientBlock::from(peer.ip());
     let (mut receiver, mut sender) = client.split(settings.client_write);
     if refusal.is_none() && purger::wants_explanation(worker, head, peer) {
         let result = purger::explain(worker, &mut sender, (head, asked), (body, over)).await;
@@ -44,7 +46,7 @@ pub(crate) async fn request(
     let planned = refusal.map(Plan::Refuse);
     let planned = planned.unwrap_or_else(|| plan(head, body, over, &settings.mode, &settings.via_name));
     let forward = match planned {
-        Plan::Tunnel(origin) => return tunnel(worker, client, asked, origin).await,
+        Plan::Tunnel(origin) => return tunnel(worker, client, asked, (origin, asks)).await,
         Plan::Refuse(reason) => {
             let result = answer::error(worker, &mut sender, asked, reason).await;
             let ended = drained(&mut receiver, settings.drain_limit, settings.client_read, result).await;
@@ -66,7 +68,7 @@ pub(crate) async fn request(
         }
         Plan::Forward(origin, key, reason) => (origin, CacheKey::new(key), reason, None),
         Plan::LookUp(origin, key) => {
-            let wanted = Wanted { head, origin, key: CacheKey::new(key), asked };
+            let wanted = Wanted { head, origin, key: CacheKey::new(key), asked, client: asks };
             match cached::answer(worker, &mut sender, &wanted).await {
                 Ok(Got::Answered(after, told)) => {
                     let result = Ok((after, told));
@@ -80,7 +82,7 @@ pub(crate) async fn request(
         }
     };
     let (origin, key, reason, described) = forward;
-    let request = Forward { head, body, origin, key, reason, asked, described };
+    let request = Forward { head, body, origin, key, reason, asked, client: asks, described };
     let result = forward::forward(worker, &mut receiver, &mut sender, request).await;
     let sent = sender.sent();
     match result {

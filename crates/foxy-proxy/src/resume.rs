@@ -27,7 +27,7 @@ pub(crate) async fn rest(
     worker.counters.add(Counter::Forwarded, 1);
     let span = Span { first: rest.at, last: rest.end - 1 };
     let request = outgoing::for_range(worker, wanted.head, wanted.origin.clone(), span, Some(head));
-    let mut exchange = worker.upstream.exchange(request);
+    let mut exchange = worker.upstream.exchange(request).asked_by(wanted.client);
     let answer = loop {
         match exchange.head().await {
             Ok(HeadEvent::Final(head, _)) => break head,

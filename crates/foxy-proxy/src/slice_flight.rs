@@ -129,7 +129,7 @@ fn start(worker: &Rc<Worker>, wanted: &Wanted<'_>, watch: &Watch, ask: Ask<'_>, 
         validate: ask.validate,
         watch: watch.again(),
     };
-    let exchange = worker.upstream.exchange(outgoing);
+    let exchange = worker.upstream.exchange(outgoing).asked_by(wanted.client);
     tokio::task::spawn_local(slice_fill::run(Rc::clone(worker), flight, request, exchange));
 }
 

@@ -4,6 +4,7 @@ use crate::access::MediaType;
 use crate::answer::{self, Asked, Cut, Told};
 use crate::cache_status::CacheStatus;
 use crate::client::Client;
+use crate::client_block::ClientBlock;
 use crate::counters::Counter;
 use crate::intercept;
 use crate::reason::{ErrorReason, ForwardReason};
@@ -18,14 +19,14 @@ pub(crate) async fn tunnel(
     worker: &Rc<Worker>,
     client: &mut Client<'_>,
     asked: Asked,
-    origin: Origin,
+    (origin, asks): (Origin, ClientBlock),
 ) -> (Ended, u64) {
     if let Client::Http1(connection) = client
-        && let Some(ended) = intercept::opened(worker, connection, asked, &origin).await
+        && let Some(ended) = intercept::opened(worker, connection, asked, (&origin, asks)).await
     {
         return ended;
     }
-    let opened = worker.upstream.connect(&origin).await;
+    let opened = worker.upstream.connect(&origin, asks).await;
     let stream = match opened {
         Ok(stream) => Transport::Plain(stream),
         Err(error) => {

@@ -4,6 +4,7 @@
 use super::{Inside, Interception};
 use crate::answer::{self, Asked, Cut, Told};
 use crate::cache_status::CacheStatus;
+use crate::client_block::ClientBlock;
 use crate::client_io::ClientConnection;
 use crate::counters::Counter;
 use crate::reason::ErrorReason;
@@ -55,7 +56,7 @@ pub(crate) async fn opened(
     worker: &Rc<Worker>,
     connection: &mut ClientConnection,
     asked: Asked,
-    origin: &Origin,
+    (origin, asks): (&Origin, ClientBlock),
 ) -> Option<(Ended, u64)> {
     let interception = worker.settings().interception.as_ref()?;
     let plain = matches!(connection.stream, Transport::Plain(_));
@@ -63,7 +64,7 @@ pub(crate) async fn opened(
         return None;
     }
     // What is stored may be served while names cannot be resolved; what is forbidden is not served at all.
-    let refusal = match worker.upstream.may_connect(origin).await {
+    let refusal = match worker.upstream.may_connect(origin, asks).await {
         Err(error @ ConnectError::Forbidden(_)) => Some(error),
         Ok(()) | Err(_) => None,
     };

@@ -1,6 +1,7 @@
 //! What a worker asks for exchanges and connections: one dialler, one pool. It begins exchanges; `exchange` drives
 //! them.
 
+use crate::client_block::ClientBlock;
 use crate::upstream::body::RequestBody;
 use crate::upstream::destination::DestinationPolicy;
 use crate::upstream::dial::{Dialer, Dialled, Origin, Spoken};
@@ -8,7 +9,7 @@ use crate::upstream::error::ConnectError;
 use crate::upstream::exchange::UpstreamExchange;
 use crate::upstream::http2::{Line, Lines};
 use crate::upstream::pool::{Connection, Pool, PoolLimits};
-use crate::upstream::resolve::{Lookups, Resolve};
+use crate::upstream::resolve::{LookupLimits, Lookups, Resolve};
 use crate::upstream::settings::UpstreamSettings;
 use bytes::Bytes;
 use foxy_http::{Headers, Method};
@@ -68,7 +69,12 @@ impl UpstreamClient {
     /// too long, and ends with the last clone.
     #[must_use]
     pub fn new(settings: UpstreamSettings, resolver: Rc<dyn Resolve>, policy: Rc<DestinationPolicy>) -> Self {
-        let lookups = Lookups::new(resolver, settings.resolve_timeout, settings.lookups);
+        let limits = LookupLimits {
+            timeout: settings.resolve_timeout,
+            most: settings.lookups,
+            of_client: settings.lookups_per_client,
+        };
+        let lookups = Lookups::new(resolver, limits);
         let limits = PoolLimits {
             per_origin: settings.idle_per_origin,
             total: settings.idle_total,
@@ -91,22 +97,22 @@ impl UpstreamClient {
         UpstreamExchange::new(Rc::clone(&self.shared), request)
     }
 
-    /// A connection for a CONNECT.
+    /// A connection for a CONNECT of that client.
     ///
     /// # Errors
     /// [`ConnectError::Forbidden`] if the policy forbids the port or every address; or why connecting failed.
-    pub async fn connect(&self, origin: &Origin) -> Result<TcpStream, ConnectError> {
+    pub async fn connect(&self, origin: &Origin, client: ClientBlock) -> Result<TcpStream, ConnectError> {
         self.shared.dialer.policy().check_connect_port(origin.port)?;
-        self.shared.counted(self.shared.dialer.dial_tcp(origin).await).map(|(stream, _)| stream)
+        self.shared.counted(self.shared.dialer.dial_tcp(origin, Some(client)).await).map(|(stream, _)| stream)
     }
 
     /// Whether a CONNECT may go there at all, by its port and by the addresses the name has now. Connects to nothing.
     ///
     /// # Errors
     /// [`ConnectError::Forbidden`] if the policy forbids the port or every address; or why the name has none.
-    pub async fn may_connect(&self, origin: &Origin) -> Result<(), ConnectError> {
+    pub async fn may_connect(&self, origin: &Origin, client: ClientBlock) -> Result<(), ConnectError> {
         self.shared.dialer.policy().check_connect_port(origin.port)?;
-        self.shared.dialer.addresses(origin).await.map(drop)
+        self.shared.dialer.addresses(origin, Some(client)).await.map(drop)
     }
 
     /// What happened so far.
@@ -124,8 +130,13 @@ impl UpstreamClient {
 
 impl Shared {
     /// A new connection. What that takes lies apart, so that exchanges on kept ones do not carry room for it.
-    pub(crate) async fn dial(&self, origin: &Origin, offered: Spoken) -> Result<Dialled, ConnectError> {
-        self.counted(Box::pin(self.dialer.dial(origin, offered)).await)
+    pub(crate) async fn dial(
+        &self,
+        origin: &Origin,
+        offered: Spoken,
+        client: Option<ClientBlock>,
+    ) -> Result<Dialled, ConnectError> {
+        self.counted(Box::pin(self.dialer.dial(origin, offered, client)).await)
     }
 
     /// What is known of the HTTP/2 connections to `origin`.

@@ -19,6 +19,8 @@ pub enum ResolveError {
     BadAnswer,
     /// Too many names are being looked up.
     TooManyLookups,
+    /// Too many names are being looked up for the same client.
+    TooManyOfClient,
 }
 
 /// Why TLS with an origin did not come about.
@@ -78,6 +80,7 @@ impl ResolveError {
             Self::ServerFailed => "dns-failed",
             Self::BadAnswer => "dns-bad-answer",
             Self::TooManyLookups => "dns-busy",
+            Self::TooManyOfClient => "dns-client-busy",
         }
     }
 
@@ -87,7 +90,7 @@ impl ResolveError {
         match self {
             Self::NoSuchHost | Self::ServerFailed | Self::BadAnswer => 502,
             Self::TimedOut => 504,
-            Self::TooManyLookups => 503,
+            Self::TooManyLookups | Self::TooManyOfClient => 503,
         }
     }
 
@@ -100,6 +103,9 @@ impl ResolveError {
             Self::ServerFailed => "the name servers answered with a failure, or none is set up",
             Self::BadAnswer => "a name server's answer cannot be understood",
             Self::TooManyLookups => "too many names are being looked up",
+            Self::TooManyOfClient => {
+                "as many names are being looked up for your address as one client may have; try again"
+            }
         }
     }
 }

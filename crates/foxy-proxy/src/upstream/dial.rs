@@ -1,6 +1,7 @@
 //! Connections to origins: Happy Eyeballs (RFC 8305, without its sorting by history) over the addresses the policy
 //! allows, then TLS where it is asked for. It speaks no HTTP and keeps no connection.
 
+use crate::client_block::ClientBlock;
 use crate::upstream::connect_error::connect_failure;
 use crate::upstream::destination::{ChosenBy, DestinationPolicy};
 use crate::upstream::error::{ConnectError, ResolveError, TlsError};
@@ -79,8 +80,13 @@ impl Dialer {
 
     /// A new connection to `origin` that a request can be sent on. TCP and TLS share one time limit. Without TLS what is
     /// offered is what is spoken.
-    pub(crate) async fn dial(&self, origin: &Origin, offered: Spoken) -> Result<Dialled, ConnectError> {
-        let (stream, deadline) = self.dial_tcp(origin).await?;
+    pub(crate) async fn dial(
+        &self,
+        origin: &Origin,
+        offered: Spoken,
+        client: Option<ClientBlock>,
+    ) -> Result<Dialled, ConnectError> {
+        let (stream, deadline) = self.dial_tcp(origin, client).await?;
         match origin.scheme {
             Scheme::Http => Ok(Dialled { stream: Transport::Plain(stream), spoken: offered }),
             Scheme::Https => {
@@ -91,8 +97,12 @@ impl Dialer {
     }
 
     /// A new TCP connection to `origin`, without Nagle's delay, and until when it is to be ready for use.
-    pub(crate) async fn dial_tcp(&self, origin: &Origin) -> Result<(TcpStream, Instant), ConnectError> {
-        let addresses = self.addresses(origin).await?;
+    pub(crate) async fn dial_tcp(
+        &self,
+        origin: &Origin,
+        client: Option<ClientBlock>,
+    ) -> Result<(TcpStream, Instant), ConnectError> {
+        let addresses = self.addresses(origin, client).await?;
         let deadline = Instant::now() + self.timeout;
         let stream = timeout_at(deadline, race(&addresses)).await.unwrap_or(Err(ConnectError::TimedOut))?;
         let (local, peer) = stream
@@ -105,8 +115,12 @@ impl Dialer {
     }
 
     /// The addresses of `origin` that may be dialled, in the order to try them.
-    pub(crate) async fn addresses(&self, origin: &Origin) -> Result<Vec<SocketAddr>, ConnectError> {
-        let found = self.lookups.find(&origin.host).await?;
+    pub(crate) async fn addresses(
+        &self,
+        origin: &Origin,
+        client: Option<ClientBlock>,
+    ) -> Result<Vec<SocketAddr>, ConnectError> {
+        let found = self.lookups.find(&origin.host, client).await?;
         self.allowed(&found, origin)
     }
 

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::upstream::destination::DestinationRefusal;
-use crate::upstream::resolve::{Addresses, Resolve};
+use crate::upstream::resolve::{Addresses, LookupLimits, Resolve};
 use futures_util::future::{FutureExt, LocalBoxFuture};
 use std::cell::RefCell;
 use tokio::net::TcpListener;
@@ -18,10 +18,12 @@ impl Resolve for Scripted {
     }
 }
 
+const LIMITS: LookupLimits = LookupLimits { timeout: Duration::from_secs(5), most: 8, of_client: 8 };
+
 fn dialer(answers: &[&[&str]], allowed: &[&str]) -> Dialer {
     let answers =
         answers.iter().map(|answer| answer.iter().map(|ip| ip.parse().expect("address")).collect()).collect();
-    let lookups = Lookups::new(Rc::new(Scripted(RefCell::new(answers))), Duration::from_secs(5), 8);
+    let lookups = Lookups::new(Rc::new(Scripted(RefCell::new(answers))), LIMITS);
     let allowed = allowed.iter().map(|block| block.parse().expect("block")).collect();
     let policy = DestinationPolicy { allowed, ..DestinationPolicy::default() };
     Dialer::new(lookups, Rc::new(policy), OriginTls::default(), Duration::from_secs(5))
@@ -50,11 +52,11 @@ async fn a_name_that_turns_to_loopback_is_refused_by_the_address_dialled() {
     let dialer = dialer(&[&["127.0.0.1"], &["10.0.0.1"]], &[]);
     let refused = |reason| Err(ConnectError::Forbidden(reason));
     assert_eq!(
-        dialer.dial(&named(port), Spoken::Http1).await.map(drop),
+        dialer.dial(&named(port), Spoken::Http1, None).await.map(drop),
         refused(DestinationRefusal::Loopback)
     );
     assert_eq!(
-        dialer.dial(&named(port), Spoken::Http1).await.map(drop),
+        dialer.dial(&named(port), Spoken::Http1, None).await.map(drop),
         refused(DestinationRefusal::Private)
     );
 }
@@ -66,7 +68,7 @@ async fn literals_pass_the_same_policy() {
     for host in ["127.0.0.1", "[::ffff:127.0.0.1]", "[::1]", "::1"] {
         let origin = Origin::new(Scheme::Http, host, port, ChosenBy::Client);
         let expected = Err(ConnectError::Forbidden(DestinationRefusal::Loopback));
-        assert_eq!(dialer.dial(&origin, Spoken::Http1).await.map(drop), expected, "{host}");
+        assert_eq!(dialer.dial(&origin, Spoken::Http1, None).await.map(drop), expected, "{host}");
     }
 }
 
@@ -74,7 +76,7 @@ async fn literals_pass_the_same_policy() {
 async fn forbidden_addresses_of_a_name_are_left_out_and_others_dialled() {
     let (_listener, port) = listening().await;
     let dialer = dialer(&[&["::1", "10.0.0.1", "127.0.0.1"]], &["127.0.0.0/8"]);
-    let dialled = dialer.dial(&named(port), Spoken::Http1).await.expect("the allowed address answers");
+    let dialled = dialer.dial(&named(port), Spoken::Http1, None).await.expect("the allowed address answers");
     assert_eq!(
         dialled.stream.with_socket(TcpStream::peer_addr).expect("its peer").ip(),
         "127.0.0.1".parse::<IpAddr>().expect("address")
@@ -86,7 +88,7 @@ async fn forbidden_addresses_of_a_name_are_left_out_and_others_dialled() {
 async fn an_address_that_refuses_gives_way_to_the_next() {
     let (_listener, port) = listening().await;
     let dialer = dialer(&[&["127.0.0.2", "127.0.0.3", "127.0.0.1"]], &["127.0.0.0/8"]);
-    let dialled = dialer.dial(&named(port), Spoken::Http1).await.expect("the last address answers");
+    let dialled = dialer.dial(&named(port), Spoken::Http1, None).await.expect("the last address answers");
     assert_eq!(
         dialled.stream.with_socket(TcpStream::peer_addr).expect("its peer").ip(),
         "127.0.0.1".parse::<IpAddr>().expect("address")
@@ -99,7 +101,7 @@ async fn a_port_where_nothing_listens_is_named_refused() {
     drop(listener);
     let dialer = dialer(&[&["127.0.0.1"]], &["127.0.0.0/8"]);
     assert_eq!(
-        dialer.dial(&named(port), Spoken::Http1).await.map(drop),
+        dialer.dial(&named(port), Spoken::Http1, None).await.map(drop),
         Err(ConnectError::ConnectionRefused)
     );
 }
@@ -110,9 +112,9 @@ async fn a_proxy_that_listens_everywhere_does_not_dial_itself() {
     let own = vec![SocketAddr::new("0.0.0.0".parse().expect("address"), port)];
     let allowed = vec!["0.0.0.0/0".parse().expect("block")];
     let policy = DestinationPolicy { own, allowed, ..DestinationPolicy::default() };
-    let lookups = Lookups::new(Rc::new(Scripted(RefCell::default())), Duration::from_secs(5), 8);
+    let lookups = Lookups::new(Rc::new(Scripted(RefCell::default())), LIMITS);
     let dialer = Dialer::new(lookups, Rc::new(policy), OriginTls::default(), Duration::from_secs(5));
     let origin = Origin::new(Scheme::Http, "127.0.0.1", port, ChosenBy::Client);
     let expected = Err(ConnectError::Forbidden(DestinationRefusal::OwnAddress));
-    assert_eq!(dialer.dial(&origin, Spoken::Http1).await.map(drop), expected);
+    assert_eq!(dialer.dial(&origin, Spoken::Http1, None).await.map(drop), expected);
 }

@@ -122,6 +122,7 @@ mod tests {
             ResolveError::ServerFailed,
             ResolveError::BadAnswer,
             ResolveError::TooManyLookups,
+            ResolveError::TooManyOfClient,
         ];
         let connect = [
             ConnectError::Forbidden(DestinationRefusal::Loopback),

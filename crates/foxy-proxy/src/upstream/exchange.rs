@@ -2,6 +2,7 @@
 //! on at the same time, so an early answer is seen. It caches nothing, and never takes an incomplete response for a
 //! whole one.
 
+use crate::client_block::ClientBlock;
 use crate::upstream::client::{Shared, UpstreamRequest};
 use crate::upstream::dial::Origin;
 use crate::upstream::error::UpstreamError;
@@ -46,6 +47,7 @@ pub enum BodyEvent {
 pub struct UpstreamExchange {
     shared: Rc<Shared>,
     origin: Origin,
+    client: Option<ClientBlock>,
     request: Sending,
     link: Option<Link>,
     stage: Stage,
@@ -67,12 +69,19 @@ impl UpstreamExchange {
         Self {
             shared,
             origin,
+            client: None,
             request: Sending { method, target, headers, body, upgrade, waits_for_continue, taken: false },
             link: None,
             stage: Stage::Head,
             over_http1: upgrade,
             repeats: 0,
         }
+    }
+
+    /// The same for that client, whose share a look-up of the origin's name then is of.
+    #[must_use]
+    pub fn asked_by(self, client: ClientBlock) -> Self {
+        Self { client: Some(client), ..self }
     }
 
     /// The next of the heads. To be called until it gives [`HeadEvent::Final`]. It may be dropped while it waits, and
@@ -156,6 +165,7 @@ impl UpstreamExchange {
             let wanted = Wanted {
                 http2: head.is_some(),
                 kept: method.is_idempotent() && body.is_complete() && !self.request.upgrade,
+                client: self.client,
             };
             self.link = match (self.shared.reach(&self.origin, wanted).await?, head) {
                 (Reached::Http2(lease), Some(head)) => {

@@ -11,6 +11,7 @@ mod error;
 mod exchange;
 mod http1;
 mod http2;
+mod known_names;
 mod name_resolver;
 mod pool;
 mod reach;

@@ -2,6 +2,7 @@
 //! answers and waits. It caches; `resolve` shares lookups. Why not the C library's: `docs/decisions/`.
 
 use crate::upstream::error::ResolveError;
+use crate::upstream::known_names::KnownNames;
 use crate::upstream::resolve::{Addresses, Resolve};
 use futures_util::StreamExt;
 use futures_util::future::{FutureExt, LocalBoxFuture, ready};
@@ -11,9 +12,11 @@ use hickory_resolver::net::NetError;
 use hickory_resolver::net::runtime::TokioRuntimeProvider;
 use hickory_resolver::proto::rr::Name;
 use hickory_resolver::system_conf::read_system_conf;
-use hickory_resolver::{Resolver, TokioResolver};
+use hickory_resolver::{Hosts, Resolver, TokioResolver};
 use std::fmt;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
+use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Answers kept, each at most this long; an answer that a name does not exist is kept shorter.
@@ -25,6 +28,7 @@ const LONGEST_NEGATIVE: Duration = Duration::from_secs(60);
 pub struct NameResolver {
     /// One for each server, since a resolver of several takes the failure of one for that of all.
     resolvers: Vec<TokioResolver>,
+    known: Rc<KnownNames>,
 }
 
 /// Why there is no resolver.
@@ -60,13 +64,18 @@ impl NameResolver {
             [] => of_the_system,
             _ => servers.iter().map(|&server| asked_at(server)).collect(),
         };
+        let hosts = Arc::new(Hosts::from_system().unwrap_or_default());
         let resolver = |servers: &[NameServerConfig]| {
             let configuration = ResolverConfig::from_parts(domain.clone(), search.clone(), servers.to_vec());
             let builder = Resolver::builder_with_config(configuration, TokioRuntimeProvider::default());
-            builder.with_options(options.clone()).build().map_err(ResolverUnusable)
+            let mut resolver = builder.with_options(options.clone()).build()?;
+            resolver.set_hosts(Arc::clone(&hosts));
+            Ok(resolver)
         };
-        let each = servers.chunks(1).map(resolver).collect::<Result<Vec<_>, _>>()?;
-        Ok(Self { resolvers: if each.is_empty() { vec![resolver(&[])?] } else { each } })
+        let each =
+            servers.chunks(1).map(resolver).collect::<Result<Vec<_>, _>>().map_err(ResolverUnusable)?;
+        let resolvers = if each.is_empty() { vec![resolver(&[]).map_err(ResolverUnusable)?] } else { each };
+        Ok(Self { resolvers, known: Rc::new(KnownNames::new(hosts)) })
     }
 }
 
@@ -86,6 +95,7 @@ fn bound(options: &mut ResolverOpts) {
 
 impl Resolve for NameResolver {
     fn resolve(&self, name: &str) -> LocalBoxFuture<'static, Addresses> {
+        let (text, known) = (Box::<str>::from(name), Rc::clone(&self.known));
         let Ok(name) = Name::from_utf8(name) else {
             return ready(Err(ResolveError::NoSuchHost)).boxed_local();
         };
@@ -98,7 +108,11 @@ impl Resolve for NameResolver {
             let mut failure = ResolveError::ServerFailed;
             while let Some(answer) = asked.next().await {
                 match answer {
-                    Ok(found) => return Ok(found.iter().collect()),
+                    Ok(found) => {
+                        let addresses: Rc<[IpAddr]> = found.iter().collect();
+                        known.learn(text, &addresses, found.as_lookup().valid_until());
+                        return Ok(addresses);
+                    }
                     // Another server may do better.
                     Err(error) if error.is_the_servers() => failure = error,
                     Err(error) => return Err(error),
@@ -107,6 +121,10 @@ impl Resolve for NameResolver {
             Err(failure)
         }
         .boxed_local()
+    }
+
+    fn known(&self, name: &str) -> Option<Rc<[IpAddr]>> {
+        self.known.get(name)
     }
 }
 
@@ -124,7 +142,6 @@ fn reason(error: &NetError) -> ResolveError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::net::IpAddr;
     use tokio::net::UdpSocket;
 
     #[tokio::test]
@@ -187,6 +204,10 @@ mod tests {
         });
         let garbled = garbling(|answer| answer.truncate(14));
         let (found, garbled) = (found.await, garbled.await);
+        let resolver = NameResolver::new(&[found]).expect("a resolver");
+        assert_eq!(resolver.known("a.test"), None);
+        let addresses = resolver.resolve("a.test").await.expect("found");
+        assert_eq!(resolver.known("a.test"), Some(addresses), "an answer is known for a minute");
         for servers in [[garbled, found], [found, garbled]] {
             let addresses = asked(&servers).await.expect("found");
             assert_eq!(addresses.as_ref(), ["192.0.2.7".parse::<IpAddr>().expect("an address")]);

@@ -1,6 +1,7 @@
 //! Which connection an exchange gets: one it shares, one that was kept, or a new one; and the wait for it. What goes
 //! over the connection is not decided here.
 
+use crate::client_block::ClientBlock;
 use crate::upstream::Scheme;
 use crate::upstream::client::Shared;
 use crate::upstream::dial::{Dialled, Origin, Spoken};
@@ -25,6 +26,8 @@ pub(crate) struct Wanted {
     pub(crate) http2: bool,
     /// Whether a kept connection of HTTP/1.1 will do.
     pub(crate) kept: bool,
+    /// Whose share a look-up of the origin's name is of; none for nobody's.
+    pub(crate) client: Option<ClientBlock>,
 }
 
 /// What it gets.
@@ -49,7 +52,7 @@ impl Shared {
             if let Some(connection) = self.kept(origin, wanted) {
                 return Ok(connection);
             }
-            return Ok(self.unshared(self.dial(origin, Spoken::Http1).await?.stream));
+            return Ok(self.unshared(self.dial(origin, Spoken::Http1, wanted.client).await?.stream));
         }
         let line = self.line(origin);
         let mut limit = None;
@@ -61,14 +64,14 @@ impl Shared {
                 return Ok(connection);
             }
             if line.chose_http1() {
-                let Dialled { stream, spoken } = self.dial(origin, Spoken::Http2).await?;
+                let Dialled { stream, spoken } = self.dial(origin, Spoken::Http2, wanted.client).await?;
                 match spoken {
                     Spoken::Http1 => return Ok(self.unshared(stream)),
                     Spoken::Http2 => Box::pin(self.share(&line, stream)).await?,
                 }
             } else {
                 let limit = *limit.get_or_insert_with(|| Instant::now() + self.settings.head_timeout);
-                if let Some(connection) = Box::pin(self.wait(origin, &line, limit)).await? {
+                if let Some(connection) = Box::pin(self.wait((origin, wanted.client), &line, limit)).await? {
                     return Ok(connection);
                 }
             }
@@ -106,7 +109,7 @@ impl Shared {
     /// at once share one connection, and what the origin chooses is learnt from one.
     async fn wait(
         self: &Rc<Self>,
-        origin: &Origin,
+        (origin, client): (&Origin, Option<ClientBlock>),
         line: &Rc<Line>,
         limit: Instant,
     ) -> Result<Option<Reached>, UpstreamError> {
@@ -115,6 +118,7 @@ impl Shared {
             tokio::task::spawn_local(try_once(Attempting {
                 shared: Rc::downgrade(self),
                 origin: origin.clone(),
+                client,
                 line: Rc::clone(line),
                 attempt: Rc::clone(&attempt),
             }));
@@ -166,6 +170,7 @@ impl Shared {
 struct Attempting {
     shared: Weak<Shared>,
     origin: Origin,
+    client: Option<ClientBlock>,
     line: Rc<Line>,
     attempt: Rc<http2::Attempt>,
 }
@@ -181,7 +186,7 @@ impl Drop for Attempting {
 async fn try_once(attempting: Attempting) {
     let Some(shared) = attempting.shared.upgrade() else { return };
     let line = &attempting.line;
-    let outcome = match shared.dial(&attempting.origin, Spoken::Http2).await {
+    let outcome = match shared.dial(&attempting.origin, Spoken::Http2, attempting.client).await {
         Err(error) => Outcome::Failed(error),
         Ok(Dialled { stream, spoken: Spoken::Http1 }) => Outcome::Http1(Cell::new(Some(stream))),
         Ok(Dialled { stream, spoken: Spoken::Http2 }) => match shared.share(line, stream).await {

@@ -1,13 +1,17 @@
-//! From host names to addresses: literals at once, names through a resolver, several questions for one name asked
-//! once. It judges no address; `destination` does, right before dialling.
+//! From host names to addresses: literals and known names at once, other names through a resolver. Several questions for
+//! one name are asked once, and each client has its share of the questions. It judges no address; `destination` does,
+//! right before dialling.
 
+use crate::client_block::ClientBlock;
 use crate::upstream::error::ResolveError;
 use futures_util::future::{FutureExt, LocalBoxFuture, Shared, WeakShared};
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};
 use std::rc::Rc;
 use std::time::Duration;
+use tokio::sync::Notify;
+use tokio::time::Instant;
 
 /// The addresses of a name, in the order to try them within a family.
 pub type Addresses = Result<Rc<[IpAddr]>, ResolveError>;
@@ -16,62 +20,135 @@ pub type Addresses = Result<Rc<[IpAddr]>, ResolveError>;
 pub trait Resolve {
     /// The addresses of `name`, which is no IP literal. The future does not borrow the resolver.
     fn resolve(&self, name: &str) -> LocalBoxFuture<'static, Addresses>;
+
+    /// The same, if that is known without asking anybody.
+    fn known(&self, _name: &str) -> Option<Rc<[IpAddr]>> {
+        None
+    }
 }
 
 type Lookup = LocalBoxFuture<'static, Addresses>;
 
+/// How many look-ups there may be, and how long each may take.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LookupLimits {
+    /// For one name.
+    pub(crate) timeout: Duration,
+    /// At a time; for one more, the look-up that began first is given up.
+    pub(crate) most: usize,
+    /// At a time for one client; more are refused.
+    pub(crate) of_client: usize,
+}
+
+/// For how long a name is not looked up again after no name server answered in time (RFC 9520 §3.2).
+const SILENCE: Duration = Duration::from_secs(5);
+
+/// Names that are remembered so.
+const SILENT_NAMES: usize = 1024;
+
 /// What a worker asks for addresses.
 pub(crate) struct Lookups {
     resolver: Rc<dyn Resolve>,
-    timeout: Duration,
-    most: usize,
-    in_flight: RefCell<HashMap<Box<str>, WeakShared<Lookup>>>,
+    limits: LookupLimits,
+    in_flight: RefCell<HashMap<Box<str>, InFlight>>,
+    begun: Cell<u64>,
+    /// Names of which no name server told the addresses in time, and until when that is believed.
+    silent: RefCell<HashMap<Box<str>, Instant>>,
+}
+
+/// A look-up under way.
+struct InFlight {
+    lookup: WeakShared<Lookup>,
+    /// Look-ups that began before have lower numbers.
+    number: u64,
+    client: Option<ClientBlock>,
+    give_up: Rc<Notify>,
+}
+
+impl InFlight {
+    /// Whether somebody still waits for it.
+    fn is_pending(&self) -> bool {
+        self.lookup.upgrade().is_some_and(|lookup| lookup.peek().is_none())
+    }
 }
 
 impl Lookups {
-    /// Asks `resolver`, for at most `most` names at a time, each for at most `timeout`.
-    pub(crate) fn new(resolver: Rc<dyn Resolve>, timeout: Duration, most: usize) -> Self {
-        Self { resolver, timeout, most, in_flight: RefCell::default() }
+    pub(crate) fn new(resolver: Rc<dyn Resolve>, limits: LookupLimits) -> Self {
+        let (in_flight, begun, silent) = (RefCell::default(), Cell::new(0), RefCell::default());
+        Self { resolver, limits, in_flight, begun, silent }
     }
 
-    /// The addresses of `host`: an address, IPv6 with or without brackets, or a name.
-    pub(crate) async fn find(&self, host: &str) -> Addresses {
-        match read_host(host) {
-            Host::Address(address) => Ok(Rc::from([address])),
-            Host::Impossible => Err(ResolveError::NoSuchHost),
-            Host::Name(name) => {
-                let found = self.join(name)?.await;
-                self.in_flight.borrow_mut().retain(|_, lookup| is_pending(lookup));
-                found
-            }
+    /// The addresses of `host`, an address, IPv6 with or without brackets, or a name, for that client.
+    pub(crate) async fn find(&self, host: &str, client: Option<ClientBlock>) -> Addresses {
+        let name = match read_host(host) {
+            Host::Address(address) => return Ok(Rc::from([address])),
+            Host::Impossible => return Err(ResolveError::NoSuchHost),
+            Host::Name(name) => name,
+        };
+        if let Some(known) = self.resolver.known(name) {
+            return Ok(known);
         }
+        if self.is_silent(name) {
+            return Err(ResolveError::TimedOut);
+        }
+        let found = self.join(name, client)?.await;
+        self.in_flight.borrow_mut().retain(|_, lookup| lookup.is_pending());
+        if found == Err(ResolveError::TimedOut) {
+            self.remember_silence(name);
+        }
+        found
     }
 
-    /// The lookup of `name` that is under way, or a new one.
-    fn join(&self, name: &str) -> Result<Shared<Lookup>, ResolveError> {
+    /// The lookup of `name` that is under way, or a new one of that client.
+    fn join(&self, name: &str, client: Option<ClientBlock>) -> Result<Shared<Lookup>, ResolveError> {
         let mut in_flight = self.in_flight.borrow_mut();
-        if let Some(lookup) = in_flight.get(name).and_then(WeakShared::upgrade) {
+        if let Some(lookup) = in_flight.get(name).and_then(|known| known.lookup.upgrade()) {
             return Ok(lookup);
         }
-        if in_flight.len() >= self.most {
-            in_flight.retain(|_, lookup| is_pending(lookup));
-            if in_flight.len() >= self.most {
-                return Err(ResolveError::TooManyLookups);
-            }
+        if in_flight.len() >= self.limits.of_client.min(self.limits.most) {
+            in_flight.retain(|_, lookup| lookup.is_pending());
         }
-        let answer = tokio::time::timeout(self.timeout, self.resolver.resolve(name));
-        let lookup =
-            answer.map(|answer| answer.unwrap_or(Err(ResolveError::TimedOut))).boxed_local().shared();
+        let of_client = |lookup: &&InFlight| client.is_some() && lookup.client == client;
+        if in_flight.values().filter(of_client).count() >= self.limits.of_client {
+            return Err(ResolveError::TooManyOfClient);
+        }
+        if in_flight.len() >= self.limits.most {
+            let oldest = in_flight.iter().min_by_key(|(_, lookup)| lookup.number);
+            let oldest = oldest.map(|(name, _)| name.clone()).ok_or(ResolveError::TooManyLookups)?;
+            in_flight.remove(&oldest).inspect(|lookup| lookup.give_up.notify_one());
+        }
+        let give_up = Rc::new(Notify::new());
+        let answer = tokio::time::timeout(self.limits.timeout, self.resolver.resolve(name));
+        let given_up = Rc::clone(&give_up);
+        let lookup = async move {
+            tokio::select! {
+                biased;
+                answer = answer => answer.unwrap_or(Err(ResolveError::TimedOut)),
+                () = given_up.notified() => Err(ResolveError::TooManyLookups),
+            }
+        };
+        let lookup = lookup.boxed_local().shared();
+        let number = self.begun.get();
+        self.begun.set(number + 1);
         if let Some(weak) = lookup.downgrade() {
-            in_flight.insert(name.into(), weak);
+            in_flight.insert(name.into(), InFlight { lookup: weak, number, client, give_up });
         }
         Ok(lookup)
     }
-}
 
-/// Whether somebody still waits for a lookup.
-fn is_pending(lookup: &WeakShared<Lookup>) -> bool {
-    lookup.upgrade().is_some_and(|lookup| lookup.peek().is_none())
+    fn is_silent(&self, name: &str) -> bool {
+        self.silent.borrow().get(name).is_some_and(|until| Instant::now() < *until)
+    }
+
+    fn remember_silence(&self, name: &str) {
+        let (mut silent, now) = (self.silent.borrow_mut(), Instant::now());
+        if silent.len() >= SILENT_NAMES {
+            silent.retain(|_, until| now < *until);
+        }
+        if silent.len() < SILENT_NAMES {
+            silent.insert(name.into(), now + SILENCE);
+        }
+    }
 }
 
 /// What a host of an authority is.

@@ -28,8 +28,10 @@ pub struct UpstreamSettings {
     pub idle_per_origin: usize,
     /// Connections kept to all origins together; those of HTTP/2 are counted apart.
     pub idle_total: usize,
-    /// Names being looked up at the same time; more are refused.
+    /// Names that are looked up at the same time. For one more, the look-up that began first is given up.
     pub lookups: usize,
+    /// Names that are looked up at the same time for one client; more are refused.
+    pub lookups_per_client: usize,
     /// What of a response's head, trailers and interim responses is accepted.
     pub limits: foxy_http::Limits,
 }
@@ -48,6 +50,7 @@ impl Default for UpstreamSettings {
             idle_per_origin: 64,
             idle_total: 1024,
             lookups: 512,
+            lookups_per_client: 128,
             limits: foxy_http::Limits::default(),
         }
     }

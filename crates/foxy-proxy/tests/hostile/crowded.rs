@@ -5,6 +5,12 @@ use crate::support::wire::RawClient;
 use crate::support::{ScriptedOrigin, Step, local, send};
 use foxy_http::Method;
 use foxy_proxy::counters::Counter;
+use foxy_proxy::server::MakeResolver;
+use foxy_proxy::upstream::{Addresses, Resolve};
+use futures_util::future::{FutureExt, LocalBoxFuture};
+use std::net::IpAddr;
+use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Answered by the proxy itself; the connection stays.
@@ -12,6 +18,7 @@ const LOCAL: &str = "OPTIONS http://a.test/ HTTP/1.1\r\nHost: a.test\r\nMax-Forw
 /// The address of a client that floods, and of a client that does not.
 const FLOOD: &str = "127.0.0.1";
 const HONEST: &str = "127.0.0.2";
+const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
 
 fn proxy(places: usize, share: usize) -> Proxy {
     Proxy::start_with(|settings| {
@@ -108,6 +115,59 @@ async fn a_client_with_its_share_of_requests_is_refused_and_others_are_not() {
             let mut honest = RawClient::connect_from(HONEST, proxy.port).await;
             assert_eq!(answered(&mut honest).await, 200);
         }
+    })
+    .await;
+}
+
+/// Answers for no name that begins with `dead`; every other name is of the loopback.
+struct HalfDead;
+
+impl Resolve for HalfDead {
+    fn resolve(&self, name: &str) -> LocalBoxFuture<'static, Addresses> {
+        if name.starts_with("dead") {
+            return std::future::pending().boxed_local();
+        }
+        std::future::ready(Ok(Rc::from([IpAddr::from([127, 0, 0, 1])]))).boxed_local()
+    }
+}
+
+/// A client that asks for a page of that host.
+async fn asking(from: &str, proxy: &Proxy, host: &str) -> RawClient {
+    let mut client = RawClient::connect_from(from, proxy.port).await;
+    client.send(format!("GET http://{host}/ HTTP/1.1\r\nHost: {host}\r\n\r\n")).await;
+    client
+}
+
+#[tokio::test]
+async fn names_that_never_resolve_keep_no_other_client_from_its_names() {
+    local(async {
+        let origin = ScriptedOrigin::with(vec![Step::Head, send(OK)]).await;
+        let resolver: MakeResolver = Arc::new(|| Ok(Rc::new(HalfDead) as Rc<dyn Resolve>));
+        let proxy = Proxy::start_resolving(resolver, |settings| {
+            (settings.upstream.lookups, settings.upstream.lookups_per_client) = (8, 6);
+        });
+        let mut flood = Vec::new();
+        for number in 0..12 {
+            flood.push(asking(FLOOD, &proxy, &format!("dead{number}.test")).await);
+            while proxy.count(Counter::Requests) < flood.len() as u64 {
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+        }
+        for host in ["one", "two"] {
+            let host = format!("{host}.test:{}", origin.port);
+            let answer = asking(HONEST, &proxy, &host).await.response(&Method::Get).await;
+            assert_eq!(answer.head.status, 200, "{}", answer.text());
+        }
+        let refused = flood[11].response(&Method::Get).await;
+        assert_eq!(refused.head.status, 503);
+        assert!(refused.text().contains("dns-client-busy"), "{}", refused.text());
+        assert_eq!(refused.header("proxy-status"), "foxy; error=dns_error");
+        let mut others = Vec::new();
+        for number in 3..9 {
+            others.push(asking(&format!("127.0.0.{number}"), &proxy, &format!("dead-{number}.test")).await);
+        }
+        let first = flood[0].response(&Method::Get).await;
+        assert!(first.text().contains("dns-busy"), "the first gives way: {}", first.text());
     })
     .await;
 }

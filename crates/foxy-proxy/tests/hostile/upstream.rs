@@ -534,7 +534,8 @@ async fn destinations_are_refused_before_anything_is_sent() {
         let client = UpstreamClient::new(UpstreamSettings::default(), Rc::new(NoNames), policy);
         let refused = answer(&mut get(&client, &origin)).await;
         assert!(matches!(refused, Err(UpstreamError::Connect(ConnectError::Forbidden(_)))), "{refused:?}");
-        let tunnel = client.connect(&Origin::new(Scheme::Http, "1.1.1.1", 25, ChosenBy::Client)).await;
+        let mail = Origin::new(Scheme::Http, "1.1.1.1", 25, ChosenBy::Client);
+        let tunnel = client.connect(&mail, std::net::IpAddr::from([127, 0, 0, 1]).into()).await;
         assert!(matches!(tunnel, Err(ConnectError::Forbidden(_))));
         assert_eq!(origin.connections(), 0);
     })

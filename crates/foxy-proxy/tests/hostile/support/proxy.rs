@@ -2,7 +2,7 @@
 
 use foxy_proxy::counters::Counter;
 use foxy_proxy::purge::Purges;
-use foxy_proxy::server::{self, Parts};
+use foxy_proxy::server::{self, MakeResolver, Parts};
 use foxy_proxy::settings::ProxySettings;
 use foxy_proxy::storage::ObjectStore;
 use foxy_proxy::upstream::{Addresses, Resolve, ResolveError};
@@ -50,6 +50,19 @@ impl Proxy {
 
     /// One with a store.
     pub fn start_on(store: Option<Arc<dyn ObjectStore>>, change: impl FnOnce(&mut ProxySettings)) -> Self {
+        let resolver: MakeResolver = Arc::new(|| Ok(Rc::new(NoNames) as Rc<dyn Resolve>));
+        Self::start_of((store, resolver), change)
+    }
+
+    /// One that looks names up so.
+    pub fn start_resolving(resolver: MakeResolver, change: impl FnOnce(&mut ProxySettings)) -> Self {
+        Self::start_of((None, resolver), change)
+    }
+
+    fn start_of(
+        (store, resolver): (Option<Arc<dyn ObjectStore>>, MakeResolver),
+        change: impl FnOnce(&mut ProxySettings),
+    ) -> Self {
         let mut settings = ProxySettings {
             listen: vec![([127, 0, 0, 1], 0).into()],
             stop_after: Duration::from_millis(50),
@@ -57,7 +70,6 @@ impl Proxy {
         };
         settings.destinations.allowed = vec!["127.0.0.0/8".parse().expect("block")];
         change(&mut settings);
-        let resolver = Arc::new(|| Ok(Rc::new(NoNames) as Rc<dyn Resolve>));
         let running = server::Proxy::start(
             settings,
             Parts { store, purges: Purges::in_memory(), sink: None, resolver },
