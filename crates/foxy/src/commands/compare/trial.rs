@@ -7,7 +7,7 @@ use super::wisconsin;
 use crate::lab::fault::FaultKind;
 use crate::lab::mounts::{FileSystem, LoopMount};
 use crate::lab::peers::control_group::{ControlGroup, Limit};
-use crate::lab::peers::process::Running;
+use crate::lab::peers::start::Start;
 use crate::lab::peers::{Description, Peer, Plan, ready};
 use crate::lab::temporary::Temporary;
 use crate::terminal::{self, Level};
@@ -89,8 +89,7 @@ pub fn run(trial: &Trial, context: &Context) -> Result<Found, String> {
     let disk = small_disk(trial, context)?;
     let base = disk.as_ref().map_or(&*context.folder, LoopMount::folder);
     let folder = Temporary::new(base.join(trial.peer.name));
-    let description = describe(trial, context, folder.path())?;
-    let plan = (trial.peer.plan)(&description);
+    let mut description = describe(trial, context, folder.path());
     let mut notes = Vec::new();
     let limit = trial.scenario.limit.and_then(|limit| match ControlGroup::new(Limit::Memory(limit)) {
         Ok(limit) => Some(limit),
@@ -99,13 +98,14 @@ pub fn run(trial: &Trial, context: &Context) -> Result<Found, String> {
             None
         }
     });
-    let mut running = Running::start(&trial.peer, trial.program, &description, &plan, limit.as_ref())?;
-    let options = load_options(trial, context, description.listen);
-    let (target, place) = (description.listen, (&description, context.origin.address()));
-    let ready = ready::wait_until_ready(&mut running, trial.peer.name, place, &context.interrupted);
-    context.is_stopping(trial.peer.name);
-    ready?;
-    let result = match options {
+    let (peer, host) = (&trial.peer, context.origin.address());
+    let (name, limit, interrupted) = (peer.name, limit.as_ref(), &*context.interrupted);
+    let start = Start { peer, program: trial.program, name, host, limit, interrupted };
+    let started = start.start(&mut description, peer.plan);
+    context.is_stopping(name);
+    let (mut running, plan) = started?;
+    let target = description.listen;
+    let result = match load_options(trial, context, target) {
         Some(options) => {
             let measured = Measured { trial, context, options, cache: description.cache() };
             measured.all(&mut running, &mut notes)
@@ -133,18 +133,18 @@ fn small_disk(trial: &Trial, context: &Context) -> Result<Option<LoopMount>, Str
     mount.map(Some).map_err(|reason| format!("{}: no disk to be full: {reason}", trial.peer.name))
 }
 
-fn describe(trial: &Trial, context: &Context, folder: &Path) -> Result<Description, String> {
-    Ok(Description {
+fn describe(trial: &Trial, context: &Context, folder: &Path) -> Description {
+    Description {
         folder: folder.to_path_buf(),
         beside: Vec::new(),
-        listen: ready::free_place(trial.peer.name)?,
+        listen: ready::ANYWHERE,
         origin: context.origin.address(),
         papers: None,
         disk: trial.scenario.disk(context.quick),
         memory: trial.scenario.memory,
         holding: trial.scenario.holding,
         cores: std::thread::available_parallelism().map_or(1, usize::from),
-    })
+    }
 }
 
 /// The load that the proxy is put under; none for what is no load.

@@ -171,7 +171,7 @@ impl Ground<'_> {
         let description = Description {
             folder: self.folder.join(name),
             beside: Vec::new(),
-            listen: ready::free_place(name)?,
+            listen: ready::ANYWHERE,
             origin,
             papers: papers.clone(),
             disk: self.disk,
@@ -180,7 +180,7 @@ impl Ground<'_> {
             cores: std::thread::available_parallelism().map_or(1, usize::from),
         };
         let (whose, what) = ((peer, &**program, &**name), (self.host, self.workload));
-        Up::start(whose, &description, what, self.folder, self.interrupted)
+        Up::start(whose, description, what, self.folder, self.interrupted)
     }
 }
 

@@ -5,7 +5,7 @@ mod rows;
 
 use super::Context;
 use crate::lab::leftovers::PREFIX;
-use crate::lab::peers::process::Running;
+use crate::lab::peers::start::Start;
 use crate::lab::peers::{Description, Holding, Peer, ready};
 use crate::lab::temporary::Temporary;
 use crate::serve::process::raise_open_files;
@@ -129,10 +129,10 @@ fn point(
     let listen = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
     let origin = Origin::start(OriginOptions { listen, threads: 1 });
     let origin = origin.map_err(|error| format!("an origin cannot be started: {error}"))?;
-    let description = Description {
+    let mut description = Description {
         folder: folder.path().join(peer.name),
         beside: Vec::new(),
-        listen: ready::free_place(peer.name)?,
+        listen: ready::ANYWHERE,
         origin: origin.address(),
         papers: None,
         disk: DISK,
@@ -140,11 +140,15 @@ fn point(
         holding: Holding::Disk,
         cores: std::thread::available_parallelism().map_or(1, usize::from),
     };
-    let mut plan = (peer.plan)(&description);
-    let scheme = subject.scheme.map(|scheme| ["--scheme".to_owned(), scheme.row().text.to_owned()]);
-    plan.serve.extend(scheme.into_iter().flatten());
-    let mut running = Running::start(peer, program, &description, &plan, None)?;
-    ready::wait_until_ready(&mut running, peer.name, (&description, origin.address()), &context.watch.stop)?;
+    let plan = |description: &Description| {
+        let mut plan = (peer.plan)(description);
+        let scheme = subject.scheme.map(|scheme| ["--scheme".to_owned(), scheme.row().text.to_owned()]);
+        plan.serve.extend(scheme.into_iter().flatten());
+        plan
+    };
+    let (name, host, interrupted) = (peer.name, origin.address(), &context.watch.stop);
+    let start = Start { peer, program, name, host, limit: None, interrupted };
+    let (mut running, _) = start.start(&mut description, plan)?;
     let workload = Workload::find("table3").expect("a workload of ours");
     let Model::Table3(knobs) = &workload.model else { unreachable!("table3 is of that model") };
     let (clients, think) = (knobs.clients as usize, knobs.think_time);

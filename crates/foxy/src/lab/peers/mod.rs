@@ -7,6 +7,7 @@ pub mod control_group;
 mod foxy;
 mod helper;
 mod nginx;
+mod port;
 pub mod process;
 pub mod ready;
 pub mod secured;
@@ -14,6 +15,7 @@ pub mod set_up;
 pub mod single;
 pub mod spent;
 mod squid;
+pub mod start;
 pub mod system_calls;
 mod trafficserver;
 pub mod up;
@@ -43,7 +45,7 @@ pub struct Description {
     pub folder: PathBuf,
     /// Further ones, on other disks: each gets an equal part of the cache.
     pub beside: Vec<PathBuf>,
-    /// Where it listens.
+    /// Where it listens; what starts it chooses the port.
     pub listen: SocketAddr,
     /// The only origin that it answers for.
     pub origin: SocketAddr,

@@ -1,12 +1,12 @@
 //! Where a proxy that is started listens, and when it is up: when it gives an object of the origin.
 
-use super::Description;
 use super::process::Running;
 use super::secured::Papers;
+use super::{Description, port};
 use foxy_base::clock;
 use foxy_lab::load::{self, LoadOptions, Mode, Pace, Stop};
 use foxy_workload::{Object, Objects, Popularity, Workload};
-use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, TcpListener};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
@@ -20,51 +20,74 @@ pub fn probed() -> String {
     Object { id: PROBE, size: 1, version: 1 }.to_string()
 }
 
+/// A port of this machine that is not chosen yet.
+pub const ANYWHERE: SocketAddr = SocketAddr::V4(SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0));
+
+/// Why a proxy is not up.
+#[derive(Debug, PartialEq, Eq)]
+pub enum NotReady {
+    /// Another program has its port.
+    PortTaken,
+    /// Anything else, in one line.
+    Failed(String),
+}
+
 /// A port of this machine that nobody listens on.
 ///
 /// # Errors
 /// When there is none, in one line.
 pub fn free_place(name: &str) -> Result<SocketAddr, String> {
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).and_then(|listener| listener.local_addr());
+    let listener = TcpListener::bind(ANYWHERE).and_then(|listener| listener.local_addr());
     listener.map_err(|error| format!("no free port for {name}: {error}"))
 }
 
 /// Asks for an object of the origin `host` until it comes, over TLS where that is what the proxy is to speak.
 ///
 /// # Errors
-/// Why it does not, with what the proxy said last.
+/// Why it does not, with what the proxy said last. An answer of another program that has the port is none.
 pub fn wait_until_ready(
     running: &mut Running,
     name: &str,
     (description, host): (&Description, SocketAddr),
     interrupted: &AtomicBool,
-) -> Result<(), String> {
+) -> Result<(), NotReady> {
+    let failed = |why: String| Err(NotReady::Failed(why));
     let popularity = Popularity::Window { first: PROBE };
     let probe = Objects { popularity, objects: 1, size: 1, warm_up: false };
     let workload = Workload::find("zipf").expect("it is one of ours").with_objects(|_| probe);
-    let trust = description.papers.as_ref().map(Papers::trust).transpose();
+    let tls = match description.papers.as_ref().map(Papers::trust).transpose() {
+        Ok(trust) => trust,
+        Err(error) => return failed(format!("{name}: no authority: {error}")),
+    };
     let probe = LoadOptions {
         pace: Pace::Closed,
         clients: 1,
         stop: Stop::Requests(1),
         time_limit: Duration::from_secs(2),
-        tls: trust.map_err(|error| format!("{name}: no authority: {error}"))?,
+        tls,
         ..LoadOptions::new(description.listen, Mode::Reverse { host: host.to_string() }, workload)
     };
     let begun = clock::monotonic();
     while clock::monotonic().since(begun) < UNTIL_READY {
         if interrupted.load(Relaxed) {
-            return Err(format!("{name}: stopped while it came up"));
+            return failed(format!("{name}: stopped while it came up"));
+        }
+        if port::is_anothers(description.listen, running) {
+            return Err(NotReady::PortTaken);
         }
         if let Some(status) = running.ended() {
-            return Err(format!("{name} did not come up ({status}): {}", running.last_words()));
+            return failed(format!("{name} did not come up ({status}): {}", running.last_words()));
         }
-        let report = load::run(&probe, &mut |_| {}).map_err(|error| format!("{name}: no load: {error}"))?;
-        if report.answers == 1 {
-            return Ok(());
+        match load::run(&probe, &mut |_| {}) {
+            Err(error) => return failed(format!("{name}: no load: {error}")),
+            Ok(report) if report.answers == 1 && port::is_anothers(description.listen, running) => {
+                return Err(NotReady::PortTaken);
+            }
+            Ok(report) if report.answers == 1 => return Ok(()),
+            Ok(_) => {}
         }
         std::thread::sleep(Duration::from_millis(50));
     }
     let waited = UNTIL_READY.as_secs();
-    Err(format!("{name} gave nothing within {waited} s: {}", running.last_words()))
+    failed(format!("{name} gave nothing within {waited} s: {}", running.last_words()))
 }

@@ -103,7 +103,7 @@ impl Single {
         let description = Description {
             folder: folders[0].path().join(name),
             beside: (2..).zip(&folders[1..]).map(beside).collect(),
-            listen: ready::free_place(name).map_err(failed)?,
+            listen: ready::ANYWHERE,
             origin,
             papers: None,
             disk,
@@ -112,7 +112,7 @@ impl Single {
             cores: std::thread::available_parallelism().map_or(1, usize::from),
         };
         let what = (origin, workload);
-        let started = Up::start((&peer, &program, name), &description, what, folders[0].path(), interrupted);
+        let started = Up::start((&peer, &program, name), description, what, folders[0].path(), interrupted);
         let (mut up, mut set_up) = started.map_err(failed)?;
         let group = match matches.get_one("cores") {
             Some(&cores) => Some(

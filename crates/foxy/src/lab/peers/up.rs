@@ -3,7 +3,8 @@
 use super::control_group::ControlGroup;
 use super::process::Running;
 use super::spent::Moment;
-use super::{Description, Peer, ready, set_up};
+use super::start::Start;
+use super::{Description, Peer, set_up};
 use foxy_report::{Measure, Record};
 use rustix::io::Errno;
 use std::net::SocketAddr;
@@ -47,20 +48,19 @@ pub struct Used {
 }
 
 impl Up {
-    /// Starts a proxy called `name` as described and waits until it gives an object of the origin `host`; the record is how it was set up.
+    /// Starts a proxy called `name` as described at a free port and waits until it gives an object of the origin `host`; the record is how it was set up.
     ///
     /// # Errors
     /// Why it does not come up, in one line.
     pub fn start(
         (peer, program, name): (&Peer, &Path, &str),
-        description: &Description,
+        mut description: Description,
         (host, workload): (SocketAddr, &str),
         folder: &Path,
         interrupted: &AtomicBool,
     ) -> Result<(Self, Record), String> {
-        let plan = (peer.plan)(description);
-        let mut running = Running::start(peer, program, description, &plan, None)?;
-        ready::wait_until_ready(&mut running, name, (description, host), interrupted)?;
+        let start = Start { peer, program, name, host, limit: None, interrupted };
+        let (running, plan) = start.start(&mut description, peer.plan)?;
         let beside = description.beside.iter().filter_map(|folder| folder.parent());
         let folders: Vec<&Path> = [&*description.folder, folder].into_iter().chain(beside).collect();
         let subject = set_up::record((peer, program), (name, workload), &plan, &folders);

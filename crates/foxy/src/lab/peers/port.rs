@@ -1,0 +1,103 @@
+//! Whose a port is: between the choice of a free port and a proxy's own listening another program may take the port.
+
+use super::process::Running;
+use std::io;
+use std::net::{IpAddr, SocketAddr, TcpListener};
+
+/// The state of a listening socket in `/proc/net/tcp`.
+const LISTENING: &str = "0A";
+
+/// Whether another program has the port of a proxy, which has ended for it or lives without it.
+pub fn is_anothers(place: SocketAddr, running: &mut Running) -> bool {
+    if running.ended().is_some() {
+        return is_in_use(place) || says_in_use(&running.last_words());
+    }
+    let Some(own) = sockets(&running.processes()) else { return false };
+    listeners(place).iter().any(|socket| !own.contains(socket))
+}
+
+fn is_in_use(place: SocketAddr) -> bool {
+    TcpListener::bind(place).is_err_and(|error| error.kind() == io::ErrorKind::AddrInUse)
+}
+
+/// Whether a program's last words are those of an address in use: by now the port may be free again.
+fn says_in_use(words: &str) -> bool {
+    words.to_lowercase().contains("address already in use")
+}
+
+/// The numbers of the sockets that listen at a place, as the system names them.
+fn listeners(place: SocketAddr) -> Vec<String> {
+    let table = std::fs::read_to_string("/proc/net/tcp").unwrap_or_default();
+    listeners_in(&table, place)
+}
+
+fn listeners_in(table: &str, place: SocketAddr) -> Vec<String> {
+    let IpAddr::V4(ip) = place.ip() else { return Vec::new() };
+    let local = format!("{:08X}:{:04X}", u32::from_le_bytes(ip.octets()), place.port());
+    let number = |line: &str| {
+        let mut fields = line.split_whitespace().skip(1);
+        let (found, state) = (fields.next()?, fields.nth(1)?);
+        (found == local && state == LISTENING).then(|| fields.nth(5).map(str::to_owned))?
+    };
+    table.lines().skip(1).filter_map(number).collect()
+}
+
+/// The numbers of the sockets that these processes hold. None where this user may not look at one of the processes.
+fn sockets(processes: &[u32]) -> Option<Vec<String>> {
+    let mut found = Vec::new();
+    for process in processes {
+        for entry in std::fs::read_dir(format!("/proc/{process}/fd")).ok()?.flatten() {
+            let target = match std::fs::read_link(entry.path()) {
+                Ok(target) => target,
+                // It was closed meanwhile.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+                Err(_) => return None,
+            };
+            let number =
+                target.to_str().and_then(|target| target.strip_prefix("socket:[")?.strip_suffix(']'));
+            found.extend(number.map(str::to_owned));
+        }
+    }
+    Some(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_socket_that_listens_at_a_place_is_held_by_its_process() {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("bound");
+        let place = listener.local_addr().expect("an address");
+        let own = sockets(&[std::process::id()]).expect("its own may be looked at");
+        let found = listeners(place);
+        assert_eq!(found.len(), 1, "{place}");
+        assert!(own.contains(&found[0]), "{found:?}");
+        assert!(is_in_use(place));
+        drop(listener);
+        assert_eq!(listeners(place), Vec::<String>::new());
+    }
+
+    #[test]
+    fn only_listening_sockets_of_the_place_count() {
+        let table = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n\
+            0: 0100007F:1F90 00000000:0000 0A 00000000:00000000 00:00000000 00000000  1000 0 4711 1 0 100 0 0 10 0\n\
+            1: 0100007F:1F90 0100007F:9C40 01 00000000:00000000 00:00000000 00000000  1000 0 4712 1 0 20 4 30 10 -1\n\
+            2: 0100007F:1F91 00000000:0000 0A 00000000:00000000 00:00000000 00000000  1000 0 4713 1 0 100 0 0 10 0\n";
+        let place = |text: &str| text.parse().expect("an address");
+        assert_eq!(listeners_in(table, place("127.0.0.1:8080")), ["4711"]);
+        assert_eq!(listeners_in(table, place("127.0.0.1:8082")), Vec::<String>::new());
+    }
+
+    #[test]
+    fn each_proxys_words_for_an_address_in_use_are_known() {
+        for words in [
+            "nginx: [emerg] bind() to 127.0.0.1:80 failed (98: Address already in use)",
+            "cannot listen on 127.0.0.1:80 (--listen): Address already in use (os error 98)",
+            "(98)Address already in use: AH00072: make_sock: could not bind to address 127.0.0.1:80",
+        ] {
+            assert!(says_in_use(words), "{words}");
+        }
+        assert!(!says_in_use("unknown directive"));
+    }
+}
