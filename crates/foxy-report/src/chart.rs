@@ -13,7 +13,8 @@ pub mod ticks;
 mod usable;
 
 use crate::Summary;
-use crate::figure::{Place, scale_text};
+use crate::figure::{Place, extent_text};
+use crate::record::Setup;
 pub use axis::{Axis, Spacing};
 pub use distribution::shares_over_times;
 pub(crate) use svg::escape;
@@ -27,14 +28,26 @@ pub struct Provenance {
     pub place: Place,
     /// By what factor sizes and durations were scaled; 1 is full scale.
     pub scale: f64,
+    /// Whether `--quick` made the run do less than the full work.
+    pub quick: bool,
     /// How many seeds each value is the mean of.
     pub seeds: u32,
 }
 
 impl Provenance {
+    /// Values that a run of this setup measured, after the table or figure `source`.
+    #[must_use]
+    pub fn of_run(source: &str, setup: &Setup) -> Self {
+        let Setup { scale, quick, .. } = *setup;
+        Self { source: source.into(), place: Place::Measured, scale, quick, seeds: 1 }
+    }
+
     fn text(&self) -> String {
-        let scale =
-            if self.scale == 1.0 { "full scale".into() } else { format!("scale {}", scale_text(self.scale)) };
+        let scale = match (self.scale == 1.0, self.quick) {
+            (true, false) => "full scale".into(),
+            (true, true) => "quick run".into(),
+            (false, _) => format!("scale {}", extent_text(self.scale, self.quick)),
+        };
         let seeds = if self.seeds == 1 { "1 seed".into() } else { format!("{} seeds", self.seeds) };
         let mut text = format!("{} · {scale} · {seeds}", self.place);
         if !self.source.is_empty() {

@@ -206,6 +206,16 @@ pub fn scale_text(scale: f64) -> String {
     }
 }
 
+/// The scale of a run as people say it. A quick run does less than the full work, so its scale is never `full`.
+#[must_use]
+pub fn extent_text(scale: f64, quick: bool) -> String {
+    match (scale == 1.0, quick) {
+        (_, false) => scale_text(scale),
+        (true, true) => "quick".into(),
+        (false, true) => format!("{}, quick", scale_text(scale)),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

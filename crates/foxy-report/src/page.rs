@@ -4,7 +4,7 @@
 mod records;
 
 use crate::chart::{Chart, escape, map::Map};
-use crate::figure::scale_text;
+use crate::figure::extent_text;
 use crate::record::Setup;
 use crate::table::Table;
 use foxy_base::ByteSize;
@@ -78,7 +78,7 @@ impl Page {
             ("program", format!("{} {}", setup.program, setup.version)),
             ("machine", format!("{}, {cores}, {memory} of memory, {}", machine.cpu, machine.kernel)),
             ("seed", setup.seed.to_string()),
-            ("scale", scale_text(setup.scale)),
+            ("scale", extent_text(setup.scale, setup.quick)),
             ("started", httpdate::fmt_http_date(started)),
         ]);
     }

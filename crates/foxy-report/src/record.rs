@@ -33,6 +33,9 @@ pub struct Setup {
     pub seed: u64,
     /// By what factor durations and sizes were scaled; 1 is full scale.
     pub scale: f64,
+    /// Whether `--quick` made the run do less than the full work.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub quick: bool,
     /// When it started, in seconds since the Unix epoch.
     pub started: u64,
 }

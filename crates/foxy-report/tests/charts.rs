@@ -6,8 +6,13 @@ use foxy_report::chart::{
 };
 
 fn chart(plot: Plot) -> Chart {
-    let provenance =
-        Provenance { source: "001 Fig 10".into(), place: Place::Simulated, scale: 0.1, seeds: 3 };
+    let provenance = Provenance {
+        source: "001 Fig 10".into(),
+        place: Place::Simulated,
+        scale: 0.1,
+        quick: false,
+        seeds: 3,
+    };
     let (x, y) = (Axis::linear("utilisation", "%"), Axis::linear("throughput", "1/s"));
     Chart { title: "Two".into(), provenance, x, y, plot }
 }
@@ -60,7 +65,8 @@ fn a_distribution_runs_from_no_share_to_all_and_a_time_of_zero_has_its_place() {
     let points = shares_over_times([(0.0, 0.0), (0.5, 40.0), (1.0, 900.0)]);
     assert_eq!(points[0], (1.0, Value::exact(0.0)));
     let lines = vec![Line { name: "foxy".into(), look: Look::Solid, points }];
-    let provenance = Provenance { source: String::new(), place: Place::Measured, scale: 1.0, seeds: 1 };
+    let provenance =
+        Provenance { source: String::new(), place: Place::Measured, scale: 1.0, quick: false, seeds: 1 };
     let svg = Chart::distribution("How long".into(), "latency", provenance, lines).svg();
     assert_eq!(count(&svg, "class=\"fx-mark fx-c0\""), 3);
     assert!(svg.contains("<title>foxy: 40 µs, 0.5</title>") && !svg.contains("left out"), "{svg}");

@@ -11,6 +11,7 @@ fn setup() -> Setup {
         machine,
         seed: 7,
         scale: 0.1,
+        quick: false,
         started: 1_763_713_360,
     }
 }
@@ -65,6 +66,25 @@ fn a_page_of_a_run_says_first_what_its_figures_are_worth() {
     let places: Vec<_> = words.iter().chain(&more).map(|part| html.find(part).expect(part)).collect();
     assert!(places.is_sorted(), "{html}");
     assert!(!Page::of_run("A run", &setup(), "", None, &[]).html().contains("Incomplete"));
+}
+
+#[test]
+fn a_page_of_a_quick_run_never_says_that_its_scale_is_full() {
+    let timeline =
+        || Record::Timeline(Timeline::new("hit_ratio", "foxy", "share", &[(0.0, 0.1), (1.0, 0.5)]));
+    for (scale, fact, below) in
+        [(1.0, "<dd>quick</dd>", "measured · quick run"), (0.1, "<dd>1/10, quick</dd>", "scale 1/10, quick")]
+    {
+        let setup = Setup { scale, quick: true, ..setup() };
+        let html = Page::of_records("A run", &[Record::Setup(setup), timeline()], Place::Measured).html();
+        assert!(html.contains(fact) && html.contains(below) && !html.contains("full"), "{html}");
+    }
+}
+
+#[test]
+fn bytes_on_a_page_have_a_unit() {
+    let html = Page::of_records("A run", &records(), Place::Measured).html();
+    assert!(html.contains(">4 KiB</td>") && !html.contains("4,096"), "{html}");
 }
 
 #[test]

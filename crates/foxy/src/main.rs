@@ -21,6 +21,7 @@ use terminal::Level;
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
+    lab::records::note_start();
     let matches = match commands::command_line().try_get_matches() {
         Ok(matches) => matches,
         Err(message) => {

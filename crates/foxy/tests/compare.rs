@@ -38,7 +38,7 @@ fn a_comparison_leaves_records_and_reports_that_can_be_made_again() {
     let (code, out, err) = ended(command(folder.path(), &more).env("PATH", folder.path()));
     assert_eq!(code, Some(0), "{out}{err}");
     assert!(err.contains("trafficserver: not installed; `apt-get install trafficserver` brings"), "{err}");
-    assert!(out.contains("[1/1] memory-hit 1 foxy: "), "{out}");
+    assert!(out.contains("[1/1] memory-hit 1 foxy: ") && out.contains(", hit ratio 1, "), "{out}");
     let records = records(folder.path());
     assert_eq!((&records[0]["kind"], &records[records.len() - 1]["held"]), (&"setup".into(), &true.into()));
     let value = |name: &str| {
@@ -59,6 +59,7 @@ fn a_comparison_leaves_records_and_reports_that_can_be_made_again() {
     {
         assert!(text.contains(left_out), "{text}");
     }
+    assert!(before[0].contains("<dd>quick</dd>") && !before[0].contains("full scale"), "{}", before[0]);
     for name in ["report.html", "summary.md", "junit.xml"] {
         std::fs::remove_file(out.join(name)).expect(name);
     }

@@ -2,6 +2,7 @@
 
 mod support;
 
+use foxy_base::clock;
 use support::commands::{command, ended, records, run_workload, value};
 
 /// A search whose cache is 16 MiB and whose samples are short.
@@ -25,6 +26,32 @@ fn a_peak_is_searched_of_a_proxy_that_is_started_for_it() {
     assert_eq!(set_up["subject"], "foxy");
     let left: Vec<_> = std::fs::read_dir(folder.path()).expect("a folder").flatten().collect();
     assert_eq!(left.len(), 2, "{left:?}");
+}
+
+#[test]
+fn the_page_says_when_the_search_began_and_every_warning() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let [workload, file, page] = ["mine.toml", "run.jsonl", "page.html"].map(|name| folder.path().join(name));
+    // All robots are active from the first sample on.
+    std::fs::write(&workload, PEAK.replace("fill-rate = 300", "fill-rate = 500")).expect("written");
+    let mut command = command(&["peak", "--start", "foxy", "--sample", "0.3", "--limit", "3"]);
+    command
+        .args(["--low", "5", "--high", "6", "--workload"])
+        .arg(&workload)
+        .arg("--folder")
+        .arg(folder.path());
+    command.arg("--json").arg(&file).arg("--html").arg(&page);
+    let now = || clock::wall().seconds();
+    let begun = now();
+    let (_, _, err) = ended(&mut command);
+    let started = records(&file)[0]["started"].as_u64().expect("a time");
+    assert!((begun..=begun + 2).contains(&started), "{started} is {} s before the end", now() - started);
+    let page = std::fs::read_to_string(&page).expect("written");
+    let warnings: Vec<&str> = err.lines().filter_map(|line| line.strip_prefix("peak: all robots")).collect();
+    assert!(!warnings.is_empty(), "{err}");
+    for warning in warnings {
+        assert!(page.contains(&format!("<p>Warning: all robots{warning}.</p>")), "{warning}");
+    }
 }
 
 #[test]

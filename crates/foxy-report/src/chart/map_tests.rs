@@ -4,7 +4,7 @@ use super::*;
 use crate::Place;
 
 fn provenance() -> Provenance {
-    Provenance { source: "001 Fig 13".into(), place: Place::Simulated, scale: 1.0, seeds: 1 }
+    Provenance { source: "001 Fig 13".into(), place: Place::Simulated, scale: 1.0, quick: false, seeds: 1 }
 }
 
 fn map(shading: Shading, states: Vec<MapState>) -> Map {

@@ -26,8 +26,7 @@ pub fn page(records: &[Record]) -> String {
             _ => {}
         }
     }
-    let provenance =
-        Provenance { source: String::new(), place: Place::Measured, scale: 1.0, seeds: repeats(records) };
+    let provenance = provenance(records);
     for workload in workloads(records) {
         page.heading(workload);
         page.table("means over the repeats, with 95 % intervals", &table(records, workload));
@@ -38,8 +37,15 @@ pub fn page(records: &[Record]) -> String {
     page.html()
 }
 
-fn repeats(records: &[Record]) -> u32 {
-    super::measures(records).filter_map(|measure| measure.repeat).max().unwrap_or(1)
+/// What stands below each chart. Repeats stand for seeds.
+fn provenance(records: &[Record]) -> Provenance {
+    let setup = records.iter().find_map(|record| match record {
+        Record::Setup(setup) => Some(setup),
+        _ => None,
+    });
+    let (scale, quick) = setup.map_or((1.0, false), |setup| (setup.scale, setup.quick));
+    let seeds = super::measures(records).filter_map(|measure| measure.repeat).max().unwrap_or(1);
+    Provenance { source: String::new(), place: Place::Measured, scale, quick, seeds }
 }
 
 fn value(measure: &Measure) -> Value {

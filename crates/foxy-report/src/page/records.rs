@@ -6,20 +6,29 @@ use crate::figure::{FigureRow, Place, figure_table};
 use crate::number::readable;
 use crate::record::{Measure, Record, RequestClass, Subject, Timeline};
 use crate::table::Table;
+use foxy_base::ByteSize;
 
 impl Page {
     /// A page of everything in a run's records; `place` is where its values come from.
     #[must_use]
     pub fn of_records(title: &str, records: &[Record], place: Place) -> Self {
         let mut page = Self::new(title);
-        let mut provenance = Provenance { source: String::new(), place, scale: 1.0, seeds: 1 };
+        page.records(
+            records,
+            Provenance { source: String::new(), place, scale: 1.0, quick: false, seeds: 1 },
+        );
+        page
+    }
+
+    /// Adds everything in a run's records. Where they hold a setup, its scale replaces that of `provenance`.
+    pub fn records(&mut self, records: &[Record], mut provenance: Provenance) {
         let (mut rows, mut measures, mut classes) = (Vec::new(), Vec::new(), Vec::new());
         let (mut timelines, mut distributions) = (Vec::new(), Vec::new());
         for record in records {
             match record {
                 Record::Setup(setup) => {
-                    page.setup(setup);
-                    provenance.scale = setup.scale;
+                    self.setup(setup);
+                    (provenance.scale, provenance.quick) = (setup.scale, setup.quick);
                 }
                 Record::FigureRow(row) => rows.push(row.clone()),
                 Record::Measure(measure) => measures.push(measure),
@@ -29,18 +38,17 @@ impl Page {
                     distributions.push((name.as_str(), distribution(subject, quantiles)));
                 }
                 Record::FailedRun { subject, reason } | Record::LeftOut { subject, reason } => {
-                    page.paragraph(&format!("{subject}: {reason}"));
+                    self.paragraph(&format!("{subject}: {reason}"));
                 }
                 Record::Subject(_) | Record::End { held: true } => {}
-                Record::End { held: false } => page.paragraph("A bar that was given was missed."),
+                Record::End { held: false } => self.paragraph("A bar that was given was missed."),
             }
         }
-        page.figure_rows(&rows);
-        page.measures(&measures);
-        page.classes(&classes);
-        page.timelines(&timelines, &provenance);
-        page.distributions(distributions, &provenance);
-        page
+        self.figure_rows(&rows);
+        self.measures(&measures);
+        self.classes(&classes);
+        self.timelines(&timelines, &provenance);
+        self.distributions(distributions, &provenance);
     }
 
     /// Adds how each proxy was set up, and for which workload.
@@ -93,7 +101,7 @@ impl Page {
                 class.class.clone(),
                 class.subject.clone(),
                 count(class.requests),
-                count(class.bytes),
+                ByteSize(class.bytes).to_string(),
                 readable(class.latency_mean_us),
                 count(class.latency_p50_us),
                 count(class.latency_p99_us),

@@ -57,7 +57,7 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
         authority.clone().unwrap_or_else(|| "the loopback or private address that a request names".into());
     let certificates = certificates::of(matches)?;
     let front = Front { authority, any_host: origin.is_some(), certificates, ..Front::at(listener) };
-    let setup = records::setup(0);
+    let setup = records::setup(matches, 0);
     terminal::print(&format!("passthrough: http://{own}/ passes every request on to {to}"));
     let outgoing = Outgoing::new(&trust::read(matches, None)?);
     let run = LeapRun { outgoing, ..passing_through(origin, interrupted()?) };

@@ -22,8 +22,8 @@ pub fn spool(folder: &Path, size: ByteSize) -> io::Result<SpoolFile> {
 pub fn table(report: &CollectorReport) -> Table {
     let mut table = Table::new(&["proxy", "requests", "origin fetches", "bytes"]);
     for proxy in report.proxies.iter().filter(|proxy| proxy.requests > 0) {
-        let numbers = [proxy.requests, proxy.fetches, proxy.bytes].map(|number| number.to_string());
-        table.row(&[std::slice::from_ref(&proxy.name), &numbers].concat());
+        let (requests, fetches) = (proxy.requests.to_string(), proxy.fetches.to_string());
+        table.row(&[proxy.name.clone(), requests, fetches, ByteSize(proxy.bytes).to_string()]);
     }
     table
 }

@@ -30,6 +30,7 @@ impl RunRecord {
             machine,
             seed,
             scale,
+            quick: false,
             started: foxy_base::clock::wall().seconds(),
         })])
     }

@@ -25,7 +25,7 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     let log = Arc::new(Mutex::new(Log::create_to_follow(matches.get_one::<PathBuf>("log"))?));
     options.log = Some(sink(&log));
     raise_open_files();
-    let setup = records::setup(0);
+    let setup = records::setup(matches, 0);
     let (names, reach) = (names(&options), reach(&options));
     let running = Collector::start(options).map_err(|error| {
         Failure::Failed(format!("collector: cannot listen: {error}; choose another place with --listen"))

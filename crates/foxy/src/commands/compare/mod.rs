@@ -103,7 +103,7 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     let (folder, context) = context(matches, &interrupted)?;
     chosen::provide_descriptors(&scenarios, context.quick, context.clients)?;
     let mut records = Records::begin(out)?;
-    records.add(vec![Record::Setup(records::setup(context.seed))])?;
+    records.add(vec![Record::Setup(records::setup(matches, context.seed))])?;
     records.add(peers.left_out)?;
     let repeats = matches.get_one::<u32>("repeats").copied().unwrap_or(if context.quick { 1 } else { 3 });
     let complete = all_trials(&context, &peers.installed, &scenarios, repeats, &mut records)?;
@@ -201,15 +201,15 @@ fn in_short(records: &[Record]) -> String {
         })
     };
     let shown = [
-        ("cpu_us_per_request", "µs CPU/request"),
-        ("requests_per_second", "requests/s"),
-        ("hit_ratio", "hits"),
-        ("resident_after_fill", "of the newest are hits"),
-        ("wrong_bytes", "wrong bytes"),
-        ("errors", "errors"),
+        ("cpu_us_per_request", "", " µs CPU/request"),
+        ("requests_per_second", "", " requests/s"),
+        ("hit_ratio", "hit ratio ", ""),
+        ("resident_after_fill", "hit ratio of the newest ", ""),
+        ("wrong_bytes", "", " wrong bytes"),
+        ("errors", "", " errors"),
     ];
-    let parts = shown.iter().filter_map(|(name, unit)| {
-        Some(format!("{} {unit}", foxy_report::number::significant(value(name)?, 3)))
+    let parts = shown.iter().filter_map(|(name, before, after)| {
+        Some(format!("{before}{}{after}", foxy_report::number::significant(value(name)?, 3)))
     });
     parts.collect::<Vec<_>>().join(", ")
 }

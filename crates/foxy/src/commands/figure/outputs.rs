@@ -50,7 +50,8 @@ pub fn write(
     extent: &Extent,
     rows: &[FigureRow],
 ) -> Result<(), Failure> {
-    let setup = Setup { scale: extent.scale, ..records::setup(extent.seeds[0]) };
+    // Its scale says how quick it was.
+    let setup = Setup { scale: extent.scale, quick: false, ..records::setup(matches, extent.seeds[0]) };
     let pictures = matches.get_one::<PathBuf>("out").map(|folder| write_pictures(folder, made, extent));
     let markdown = matches.get_one::<PathBuf>("markdown").map(|file| write_file(file, &as_markdown(rows)));
     let html = matches.get_one::<PathBuf>("html");
@@ -83,6 +84,7 @@ fn provenance(entry: Wanted, extent: &Extent) -> Provenance {
         source: entry.name().into(),
         place: entry.place(),
         scale: extent.scale,
+        quick: false,
         seeds: u32::try_from(extent.seeds.len()).unwrap_or(u32::MAX),
     }
 }

@@ -1,5 +1,6 @@
 //! What each path fetched beside one without a cache (R127): from the Collector, or without one from the origin that was started here.
 
+use foxy_base::ByteSize;
 use foxy_lab::collector::CollectorReport;
 use foxy_lab::leap::{LeapReport, PASSTHROUGH, PathReport};
 use foxy_lab::origin::Sent;
@@ -59,7 +60,12 @@ impl Bandwidth {
         for path in &self.paths {
             let share =
                 share(path, base).map_or_else(|| "–".into(), |share| format!("{:.1} %", share * 100.0));
-            table.row(&[path.name.clone(), path.answers.to_string(), path.bytes.to_string(), share]);
+            table.row(&[
+                path.name.clone(),
+                path.answers.to_string(),
+                ByteSize(path.bytes).to_string(),
+                share,
+            ]);
         }
         Some(table)
     }
@@ -67,7 +73,10 @@ impl Bandwidth {
     /// What was fetched without a request, in a sentence.
     pub fn unasked(&self) -> Option<String> {
         let Sent { answers, bytes } = self.unasked?;
-        Some(format!("fetched for no request of a client: {answers} answers with {bytes} bytes of bodies"))
+        Some(format!(
+            "fetched for no request of a client: {answers} answers with {} of bodies",
+            ByteSize(bytes)
+        ))
     }
 
     /// As run records.

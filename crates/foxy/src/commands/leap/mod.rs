@@ -229,6 +229,6 @@ fn finish(
         .or(silent.then_some("no proxy answered any request"))
         .or(lost.map(String::as_str))
         .map(|reason| Failure::Failed(format!("leap: {reason}; what was measured stands above")));
-    let setup = records::setup(seed::of(matches));
+    let setup = records::setup(matches, seed::of(matches));
     conclude(matches, bars, setup, outcome.records(), failed, |setup| outcome.page(setup, stopped))
 }

@@ -9,7 +9,7 @@ use foxy_lab::leap::{LeapReport, PairedDifference, Refusal, noise_floor};
 use foxy_lab::tls::NotEntered;
 use foxy_report::chart::{Chart, Line, Look, Provenance, shares_over_times};
 use foxy_report::number::readable;
-use foxy_report::{Measure, Page, Place, Record, Setup};
+use foxy_report::{Measure, Page, Record, Setup};
 
 /// The share of its time from which on the replay's thread was the limit.
 const BUSY: f64 = 0.9;
@@ -186,7 +186,7 @@ impl Outcome<'_> {
     pub fn page(&self, setup: &Setup, stopped: Option<&str>) -> String {
         let title = "The same requests to several proxies";
         let mut page = Page::of_run(title, setup, &self.setting(), stopped, &self.warnings());
-        page.chart(&self.distribution());
+        page.chart(&self.distribution(setup));
         page.table(
             "Response times of whole answers in milliseconds; connect, first byte and transfer are medians",
             &self.times(),
@@ -238,7 +238,7 @@ impl Outcome<'_> {
         page.html()
     }
 
-    fn distribution(&self) -> Chart {
+    fn distribution(&self, setup: &Setup) -> Chart {
         let line = |path: &foxy_lab::leap::PathReport| Line {
             name: path.name.clone(),
             look: if path.name == "direct" { Look::Dashed } else { Look::Solid },
@@ -247,8 +247,7 @@ impl Outcome<'_> {
             ),
         };
         let answered = self.report.paths.iter().filter(|path| path.latencies.count() > 0);
-        let provenance =
-            Provenance { source: "002 Fig 9".into(), place: Place::Measured, scale: 1.0, seeds: 1 };
+        let provenance = Provenance::of_run("002 Fig 9", setup);
         let lines = answered.map(line).collect();
         Chart::distribution("Distribution of response times".into(), "response time", provenance, lines)
     }

@@ -15,7 +15,8 @@ pub fn milliseconds(microseconds: f64) -> String {
 impl Outcome<'_> {
     pub fn times(&self) -> Table {
         let heads = ["path", "answers", "mean", "errors in", "median", "p90", "p99", "connect", "first byte"];
-        let mut table = Table::new(&[&heads[..], &["transfer", "hits", "byte hits", "fetched"]].concat());
+        let mut table =
+            Table::new(&[&heads[..], &["transfer", "hit ratio", "byte hit ratio", "fetched"]].concat());
         for path in &self.report.paths {
             let share = |value: Option<f64>| value.map_or_else(|| "–".into(), |value| format!("{value:.3}"));
             let hits = path.hit_ratios();

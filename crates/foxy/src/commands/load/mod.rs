@@ -162,17 +162,17 @@ fn finish(
         );
     }
     let failed = failed.map(|why| format!("load: {why}"));
-    ending::settle(matches, bars, setup(options), found, failed.map(Failure::Failed))
+    ending::settle(matches, bars, setup(matches, options), found, failed.map(Failure::Failed))
 }
 
 /// What is run, with the scale of its durations.
-pub fn setup(options: &LoadOptions) -> Setup {
+pub fn setup(matches: &ArgMatches, options: &LoadOptions) -> Setup {
     let scale = match (&options.workload.model, options.pace) {
         (Model::PolyMix4(knobs), _) => 1.0 / f64::from(knobs.time_scale),
         (_, Pace::Recorded { times }) => 1.0 / times,
         _ => 1.0,
     };
-    Setup { scale, ..records::setup(options.seed) }
+    Setup { scale, ..records::setup(matches, options.seed) }
 }
 
 /// Starts an origin unless the arguments name one.

@@ -128,8 +128,13 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     let subject = started.as_ref().map_or(given, |single| single.name().to_owned());
     let (mut more, lost) = started.map_or_else(Default::default, |single| single.end(report.asked()));
     more.extend(lost.iter().map(|why| Record::FailedRun { subject: subject.clone(), reason: why.clone() }));
-    let written =
-        report::write(matches, setup(&options), (&subject, more), (&search, &finder), (&options, report));
+    let written = report::write(
+        matches,
+        setup(matches, &options),
+        (&subject, more),
+        (&search, &finder),
+        (&options, report),
+    );
     lost.map_or(written, |why| Err(Failure::Failed(format!("peak: {why}; what was measured stands above"))))
 }
 

@@ -9,7 +9,7 @@ use foxy_lab::LoadReport;
 use foxy_lab::load::LoadOptions;
 use foxy_lab::peak::{END, Finder, SUMMARY_FROM, Search, Window};
 use foxy_report::chart::{Axis, Chart, Line, Look, Plot, Provenance, Value};
-use foxy_report::{Measure, Page, Place, Record, Setup, Timeline};
+use foxy_report::{Measure, Page, Record, Setup, Timeline};
 use std::sync::atomic::Ordering::Relaxed;
 
 /// A sample in one line.
@@ -47,19 +47,11 @@ pub fn write(
         found.push(Record::FailedRun { subject: subject.into(), reason });
     }
     terminal::print(load::table(&found, std::iter::empty()).trim_end());
-    if finder.lacks_robots() {
-        terminal::report(
-            Level::Warning,
-            "peak: all robots were active at the end; give a higher --most-rate",
-        );
+    let warnings = warnings(finder, report);
+    for warning in &warnings {
+        terminal::report(Level::Warning, &format!("peak: {warning}"));
     }
-    if let Some(why) = report.limited_by_generator() {
-        terminal::report(
-            Level::Warning,
-            &format!("peak: the generator, not the proxy, was the limit: {why}"),
-        );
-    }
-    page::write(matches, || page_of_traces(&setup, subject, search, finder, &found))?;
+    page::write(matches, || page_of_traces(&setup, (subject, &warnings), (search, finder), &found))?;
     records::write(matches, setup, found, complete)?;
     if report.answers == 0 {
         let text = load::nothing_answered(options, report.main_cause_of_sent());
@@ -76,6 +68,15 @@ pub fn write(
         "--limit came"
     };
     Err(Failure::Failed(format!("peak: {}: {why} before the cache was filled twice", options.target)))
+}
+
+/// What a reader must know before believing the figures.
+fn warnings(finder: &Finder, report: &LoadReport) -> Vec<String> {
+    let robots = finder.lacks_robots();
+    let robots = robots.then(|| "all robots were active at the end; give a higher --most-rate".into());
+    let generator = report.limited_by_generator();
+    let generator = generator.map(|why| format!("the generator, not the proxy, was the limit: {why}"));
+    robots.into_iter().chain(generator).collect()
 }
 
 fn measures(subject: &str, search: &Search, finder: &Finder) -> Vec<Record> {
@@ -123,25 +124,20 @@ fn timelines(subject: &str, finder: &Finder) -> Vec<Record> {
 /// The traces over the fill, as Appendix D draws them (R76, R78).
 fn page_of_traces(
     setup: &Setup,
-    subject: &str,
-    search: &Search,
-    finder: &Finder,
+    (subject, warnings): (&str, &[String]),
+    (search, finder): (&Search, &Finder),
     found: &[Record],
 ) -> String {
-    let mut page = Page::of_records(
-        &format!("Peak of {subject}"),
-        &[&[Record::Setup(setup.clone())], found].concat(),
-        Place::Measured,
-    );
-    page.heading("Over the fill");
-    page.paragraph(&format!(
-        "The result is the mean over the fills from {SUMMARY_FROM} to {END}. The load rises while the mean response time is below \
-         {:.3} s and falls while it is above {:.3} s.",
+    let setting = format!(
+        "The result is the mean over the fills from {SUMMARY_FROM} to {END}. The load rises while the mean response time is \
+         below {:.3} s and falls while it is above {:.3} s.",
         search.law.low.as_secs_f64(),
         search.law.high.as_secs_f64()
-    ));
-    let provenance =
-        Provenance { source: "000 Appendix D".into(), place: Place::Measured, scale: setup.scale, seeds: 1 };
+    );
+    let mut page = Page::of_run(&format!("Peak of {subject}"), setup, &setting, None, warnings);
+    page.records(found, Provenance::of_run("", setup));
+    page.heading("Over the fill");
+    let provenance = Provenance::of_run("000 Appendix D", setup);
     for (name, unit, value) in TRACES {
         let words = name.replace('_', " ");
         let points =

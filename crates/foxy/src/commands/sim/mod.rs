@@ -172,7 +172,7 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
         input => schemes::run(matches, input, scale, &seeds)?,
     };
     terminal::print(&format!("{about}{}", text.trim_end()));
-    let setup = foxy_report::Setup { scale, ..records::setup(seeds[0]) };
+    let setup = foxy_report::Setup { scale, ..records::setup(matches, seeds[0]) };
     records::write(matches, setup, found, true)?;
     if any { Ok(()) } else { Err(Failure::Failed("sim: no run came to anything; the rows say why".into())) }
 }

@@ -48,7 +48,7 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     let fits = fit(model, &trace, &found);
     terminal::print(text(model, &found, &fits).trim_end());
     let record = |fit: &Fit| Record::Measure(Measure::once(&fit.what, model.name, fit.ours, "as published"));
-    records::write(matches, records::setup(seed), fits.iter().map(record).collect(), true)
+    records::write(matches, records::setup(matches, seed), fits.iter().map(record).collect(), true)
 }
 
 fn text(model: &Model, found: &Statistics, fits: &[Fit]) -> String {

@@ -47,7 +47,7 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     let lines = [("lines", report.lines), ("lines_left_out", report.lines - report.gets)];
     let lines = lines.map(|(name, count)| measure(name, "log", real(count), "count"));
     let records = lines.into_iter().chain(measures(&found, &curve)).collect();
-    records::write(matches, records::setup(0), records, true)
+    records::write(matches, records::setup(matches, 0), records, true)
 }
 
 /// What a cache of some size would hit.

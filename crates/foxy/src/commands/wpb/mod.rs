@@ -179,7 +179,7 @@ fn finish(
             "wpb: {reason}; what was measured until then stands above, marked incomplete in the records"
         ))
     });
-    let setup = Setup { scale: wpb::scale(plan.latency), ..records::setup(plan.knobs.seed) };
+    let setup = Setup { scale: wpb::scale(plan.latency), ..records::setup(matches, plan.knobs.seed) };
     conclude(matches, bars, setup, found, failed, |setup| outcome.page(setup, stopped.as_deref()))
 }
 

@@ -8,7 +8,7 @@ use foxy_base::ByteSize;
 use foxy_lab::wpb::{LATENCY, Part, PointReport, scale};
 use foxy_report::chart::{Axis, Chart, Line, Look, Plot, Provenance, Value};
 use foxy_report::number::readable;
-use foxy_report::{Page, Place, Setup, Table, scale_text};
+use foxy_report::{Page, Setup, Table, scale_text};
 
 /// The share of its time from which on the generator's thread was the limit.
 const BUSY: f64 = 0.9;
@@ -45,7 +45,8 @@ impl Outcome<'_> {
     }
 
     fn table(&self) -> Table {
-        let heads = ["clients", "servers", "no-cache", "phase 1", "phase 2", "both", "hits", "byte hits"];
+        let heads =
+            ["clients", "servers", "no-cache", "phase 1", "phase 2", "both", "hit ratio", "byte hit ratio"];
         let mut table = Table::new(&[&heads[..], &["offered", "errors", "fetched"]].concat());
         for point in self.reports() {
             let errors: u64 = point.parts.iter().map(foxy_lab::wpb::PartReport::failed).sum();
@@ -156,12 +157,12 @@ impl Outcome<'_> {
     pub fn page(&self, setup: &Setup, stopped: Option<&str>) -> String {
         let title = format!("Wisconsin Proxy Benchmark: {}", self.plan.subject);
         let mut page = Page::of_run(&title, setup, &self.setting(), stopped, &self.warnings());
-        for chart in self.charts() {
+        for chart in self.charts(setup) {
             page.chart(&chart);
         }
         page.table("Latencies are means in milliseconds", &self.table());
         if let Some(used) = self.used() {
-            page.chart(&self.busy());
+            page.chart(&self.busy(setup));
             page.table("What the proxy used in both phases", &used);
         }
         if let Some(errors) = self.errors() {
@@ -171,7 +172,7 @@ impl Outcome<'_> {
     }
 
     /// The seed's three figures of a proxy.
-    fn charts(&self) -> [Chart; 3] {
+    fn charts(&self, setup: &Setup) -> [Chart; 3] {
         let line = |name: &str, look, value: &dyn Fn(&PointReport) -> Option<f64>| Line {
             name: name.into(),
             look,
@@ -187,6 +188,7 @@ impl Outcome<'_> {
             line("phase 2", Look::Solid, &of(Part::Second)),
             line("both phases", Look::Solid, &PointReport::mean),
         ];
+        let chart = |title, source, y, lines| self.chart(title, Provenance::of_run(source, setup), y, lines);
         let percent = |ratio: Option<f64>| ratio.map(|ratio| ratio * 100.0);
         let hits = vec![
             line("hit ratio", Look::Solid, &|point| percent(point.hit_ratio())),
@@ -199,14 +201,14 @@ impl Outcome<'_> {
             line(part.name(), if part == Part::Control { Look::Dashed } else { Look::Solid }, &failed)
         });
         [
-            self.chart("Mean latency", "003 Figs 2, 5, 7, 10", Axis::linear("latency", "ms"), latency),
-            self.chart("Hit ratios of both phases", "003 Figs 3, 6, 8, 11", Axis::linear("hits", "%"), hits),
-            self.chart("Errors", "003 Figs 4, 9", Axis::linear("failed requests", ""), errors.into()),
+            chart("Mean latency", "003 Figs 2, 5, 7, 10", Axis::linear("latency", "ms"), latency),
+            chart("Hit ratios of both phases", "003 Figs 3, 6, 8, 11", Axis::linear("hit ratio", "%"), hits),
+            chart("Errors", "003 Figs 4, 9", Axis::linear("failed requests", ""), errors.into()),
         ]
     }
 
     /// How busy processor and disks were beside the number of clients.
-    fn busy(&self) -> Chart {
+    fn busy(&self, setup: &Setup) -> Chart {
         let line = |name: String, look, value: &dyn Fn(&Spent) -> Option<f64>| {
             let points = self.points.iter().filter_map(|point| {
                 let value = value(&point.both()?)? * 100.0;
@@ -220,19 +222,13 @@ impl Outcome<'_> {
             line(self.disk(number), Look::Dashed, &|spent| spent.disks().nth(number - 1).flatten())
         }));
         lines.retain(|line| !line.points.is_empty());
-        self.chart("Processor and disk", "003", Axis::linear("busy", "%"), lines)
+        self.chart("Processor and disk", Provenance::of_run("003", setup), Axis::linear("busy", "%"), lines)
     }
 
-    fn chart(&self, title: &str, source: &str, y: Axis, lines: Vec<Line>) -> Chart {
-        let place = Place::Measured;
+    fn chart(&self, title: &str, provenance: Provenance, y: Axis, lines: Vec<Line>) -> Chart {
         Chart {
             title: format!("{title}: {}", self.plan.subject),
-            provenance: Provenance {
-                source: source.into(),
-                place,
-                scale: scale(self.plan.latency),
-                seeds: 1,
-            },
+            provenance,
             x: Axis::linear("clients", "").showing(0.0),
             y: y.showing(0.0),
             plot: Plot::Lines(lines),

@@ -194,7 +194,7 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     let bars = Bars::of(matches, measurable())?;
     let seed = seed::of(matches);
     let setting = Setting { matches, interrupted: interrupted()?, seed, full: matches.get_flag("full") };
-    let setup = records::setup(seed);
+    let setup = records::setup(matches, seed);
     let found = check(&setting)?;
     terminal::print(found.text().trim_end());
     for warning in &found.warnings {

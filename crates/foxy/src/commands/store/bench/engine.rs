@@ -92,7 +92,7 @@ pub(super) fn finish(matches: &ArgMatches, rows: Vec<Row>) -> Result<(), Failure
     }
     terminal::print(table.render().trim_end());
     let found = rows.into_iter().map(|row| Record::Measure(row.measure)).collect();
-    records::write(matches, records::setup(seed::of(matches)), found, true)
+    records::write(matches, records::setup(matches, seed::of(matches)), found, true)
 }
 
 #[expect(clippy::cast_precision_loss, reason = "measures")]

@@ -70,7 +70,7 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     let disks: Vec<Disk> = cells.chunks(contenders.len()).map(|cells| Disk { cells }).collect();
     terminal::print(text(&disks).trim_end());
     let found = disks.iter().flat_map(measures).map(Record::Measure).collect();
-    records::write(matches, records::setup(seed), found, true)
+    records::write(matches, records::setup(matches, seed), found, true)
 }
 
 fn workloads(matches: &ArgMatches, seed: u64, threads: usize) -> Result<Vec<Workload>, Failure> {
