@@ -43,6 +43,14 @@ impl Waiting {
     }
 }
 
+/// Fetches one object of the origin through the proxy at this URL.
+fn fetch(origin: &Origin, proxy: &str) {
+    let proxy = proxy.trim_start_matches("http://").parse().expect("an address");
+    let (url, host) = (origin.url("x"), origin.address);
+    let text = format!("GET {url} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n");
+    assert_eq!(request(proxy, &text).status, 200);
+}
+
 #[test]
 fn a_command_downloads_through_the_cache_and_the_last_line_says_what_came_from_it() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -50,10 +58,7 @@ fn a_command_downloads_through_the_cache_and_the_last_line_says_what_came_from_i
     for expected in ["1 request, 0 of them", "1 request, 1 of them"] {
         let command = foxy_run(folder.path(), &[], "echo $http_proxy; read line; exit 5");
         let waiting = Waiting::start(command);
-        let proxy = waiting.said.trim_start_matches("http://").parse().expect("an address");
-        let (url, host) = (origin.url("x"), origin.address);
-        let text = format!("GET {url} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n");
-        assert_eq!(request(proxy, &text).status, 200);
+        fetch(&origin, &waiting.said);
         let (code, reports) = waiting.end();
         assert_eq!(code, Some(5), "{reports}");
         assert!(reports.lines().last().is_some_and(|line| line.contains(expected)), "{expected}: {reports}");
@@ -87,14 +92,47 @@ fn a_signal_reaches_the_command() {
 }
 
 #[test]
-fn a_second_run_beside_the_first_goes_without_its_store() {
+fn a_run_beside_another_has_a_store_of_its_own_and_keeps_it_for_the_next() {
     let folder = tempfile::tempdir().expect("a folder");
-    let first = Waiting::start(foxy_run(folder.path(), &[], "echo ready; read line"));
-    let second = foxy_run(folder.path(), &[], "exit 0").output().expect("the binary runs");
-    let reports = String::from_utf8_lossy(&second.stderr);
-    assert_eq!(second.status.code(), Some(0), "{reports}");
-    assert!(reports.contains("another `foxy run` uses "), "{reports}");
-    first.end();
+    let origin = Origin::start();
+    let first = Waiting::start(foxy_run(folder.path(), &[], "echo ready; read line; exit 0"));
+    for (expected, is_new) in [("1 request, 0 of them", true), ("1 request, 1 of them", false)] {
+        let second = Waiting::start(foxy_run(folder.path(), &[], "echo $http_proxy; read line; exit 0"));
+        fetch(&origin, &second.said);
+        let (code, reports) = second.end();
+        assert_eq!(code, Some(0), "{reports}");
+        assert!(reports.lines().last().is_some_and(|line| line.contains(expected)), "{expected}: {reports}");
+        let said = format!("foxy: keeps what it fetches in {}/.cache/foxy-run-2, ", folder.path().display());
+        assert_eq!(reports.contains(&said), is_new, "{reports}");
+    }
+    let (_, reports) = first.end();
+    let expected = format!(
+        "foxy: keeps what it fetches in {}/.cache/foxy-run, which may take 64 MiB of the disk (--size",
+        folder.path().display()
+    );
+    assert!(reports.contains(&expected), "{reports}");
+}
+
+#[test]
+fn runs_that_start_at_the_same_moment_share_no_store_and_none_fails() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let start = |_| foxy_run(folder.path(), &[], "exit 0").spawn().expect("the binary runs");
+    for child in (0..6).map(start).collect::<Vec<_>>() {
+        let output = child.wait_with_output().expect("a child");
+        assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    }
+}
+
+#[test]
+fn a_run_for_which_no_store_is_left_says_that_it_has_memory_only() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let waiting = |_| Waiting::start(foxy_run(folder.path(), &[], "echo ready; read line; exit 0"));
+    let all: Vec<Waiting> = (0..8).map(waiting).collect();
+    let last = foxy_run(folder.path(), &[], "exit 0").output().expect("the binary runs");
+    let reports = String::from_utf8_lossy(&last.stderr);
+    assert_eq!(last.status.code(), Some(0), "{reports}");
+    assert!(reports.contains("this command keeps what it fetches in memory only"), "{reports}");
+    all.into_iter().for_each(|waiting| assert_eq!(waiting.end().0, Some(0)));
 }
 
 #[test]

@@ -37,6 +37,7 @@ mod welcome;
 
 pub use interception::of as interception_of;
 pub use opening::{Extra, Running, open};
+pub use welcome::OpenStore;
 
 use crate::failure::Failure;
 use crate::settings::Loaded;
@@ -55,7 +56,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use stores::RunningStore;
 use tokio::task::LocalSet;
-use welcome::{OpenStore, Opened};
+use welcome::Opened;
 
 /// How often troubles are looked for.
 const LOOK_EVERY: Duration = Duration::from_secs(1);

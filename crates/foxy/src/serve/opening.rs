@@ -8,11 +8,13 @@ use super::purge_journal::{Beside, Lists};
 use super::purge_series::{Fresh, Place};
 use super::store_set::{self, Selection, StoreSet};
 use super::stores::{self, RunningStore};
+use super::welcome::OpenStore;
 use super::{authorities, interception, process, purge_journal, token_file};
 use crate::failure::Failure;
 use crate::settings::Settings;
 use crate::terminal::{self, Level};
 use foxy_base::{Random, clock};
+use foxy_device::Root;
 use foxy_proxy::access::{AccessRecord, AccessSink};
 use foxy_proxy::intercept::Interception;
 use foxy_proxy::purge::Purges;
@@ -22,6 +24,7 @@ use foxy_proxy::server::{Gauges, MakeResolver, Parts, Proxy, StartError, name_re
 use foxy_proxy::settings::ProxySettings;
 use foxy_proxy::storage::ObjectStore;
 use foxy_proxy::token::Token;
+use foxy_store::Beginning;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
@@ -46,6 +49,12 @@ impl Running {
     /// Its numbers.
     pub fn gauges(&self) -> Gauges {
         self.proxy.gauges()
+    }
+
+    /// The stores whose folders held none before.
+    pub fn new_stores(&self) -> impl Iterator<Item = &OpenStore> {
+        let new = |store: &&RunningStore| store.beginning() == Some(Beginning::New);
+        self.stores.iter().filter(new).map(|store| &store.facts)
     }
 
     /// Lets requests in progress end within the time the settings give, then closes the stores and the log.
@@ -95,6 +104,8 @@ pub struct Extra {
     pub sink: Option<Arc<dyn AccessSink>>,
     /// In place of what `intercept-ca` and `intercept-hosts` give.
     pub interception: Option<Interception>,
+    /// Folders of stores that this process has locked already.
+    pub locked: Vec<Root>,
 }
 
 /// Opens everything and serves. `admin` is an address of this process besides those of the settings, if it has one.
@@ -115,7 +126,7 @@ pub fn open(settings: &Settings, admin: Option<SocketAddr>, extra: Extra) -> Res
     };
     let token = settings.admin_token_file.as_deref().map(token_file::read).transpose()?;
     let mut random = Random::new(process::entropy());
-    let stores = stores::open(settings, &mut random)?;
+    let stores = stores::open(settings, &extra.locked, &mut random)?;
     let selection = Selection::named(settings.store_selection);
     let fresh = Fresh { era: random.next_u64().max(2), set: random.next_u64() };
     let (purges, lists) = purge_journal::open(&beside(&stores, selection), fresh)?;

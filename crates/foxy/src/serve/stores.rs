@@ -63,14 +63,14 @@ impl RunningStore {
 }
 
 /// Opens every store and waits until each has said whether it can be used. The scheme that stores nothing needs no
-/// folder.
+/// folder. `locked` are folders that this process has locked already.
 ///
 /// # Errors
 /// The first store that cannot be used, with what would be right.
-pub fn open(settings: &Settings, random: &mut Random) -> Result<Vec<RunningStore>, Failure> {
+pub fn open(settings: &Settings, locked: &[Root], random: &mut Random) -> Result<Vec<RunningStore>, Failure> {
     let kept = |store: &&StoreChoice| store.scheme.unwrap_or(settings.scheme) != SchemeName::Null;
     let places: Result<Vec<_>, _> =
-        settings.store.iter().filter(kept).map(|store| place(settings, store)).collect();
+        settings.store.iter().filter(kept).map(|store| place(settings, store, locked)).collect();
     let places = places?;
     let sizes = sizes(&places)?;
     let stores = places.into_iter().zip(sizes);
@@ -95,7 +95,7 @@ struct Place<'a> {
     wish: Wish,
 }
 
-fn place<'a>(settings: &Settings, store: &'a StoreChoice) -> Result<Place<'a>, Failure> {
+fn place<'a>(settings: &Settings, store: &'a StoreChoice, locked: &[Root]) -> Result<Place<'a>, Failure> {
     let folder = store.folder.as_path();
     let scheme = store.scheme.unwrap_or(settings.scheme);
     if let Some(advice) = block_device::instead_of_folder(folder) {
@@ -103,7 +103,10 @@ fn place<'a>(settings: &Settings, store: &'a StoreChoice) -> Result<Place<'a>, F
     }
     let in_use = |error: &RootError| matches!(error, RootError::InUse(_) | RootError::DeviceInUse(_));
     let refuse = |error: RootError| Failure::Unusable(error.to_string());
-    let root = patiently(in_use, || Root::open(folder)).map_err(refuse)?;
+    let root = match locked.iter().find(|root| root.path() == folder) {
+        Some(root) => root.clone(),
+        None => patiently(in_use, || Root::open(folder)).map_err(refuse)?,
+    };
     // A process that was just killed may have the file a moment longer than the folder.
     let hold = |file| patiently(in_use, || block_device::hold(&root, scheme, file));
     let held = scheme.row().control.map_or(Ok(None), hold).map_err(refuse)?;

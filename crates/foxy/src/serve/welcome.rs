@@ -60,6 +60,11 @@ impl Opened<'_> {
         if self.stores.is_empty() {
             row("store", "none; responses are kept in memory only".into());
         }
+        if let Some(folder) =
+            self.settings.intercept_ca.as_deref().filter(|_| !self.settings.intercept_hosts.is_empty())
+        {
+            row("intercepts", self.intercepts(folder));
+        }
         row("memory", format!("{} for responses", self.settings.memory));
         row("workers", self.settings.workers.to_string());
         row("access log", self.access_log());
@@ -76,6 +81,18 @@ impl Opened<'_> {
             None if self.settings.allow_destination.is_empty() => "forward proxy to public addresses".into(),
             None => "forward proxy to public and allowed addresses".into(),
         }
+    }
+
+    /// For which hosts and for whom foxy ends TLS itself.
+    fn intercepts(&self, authority: &Path) -> String {
+        const SHOWN: usize = 5;
+        let hosts = &self.settings.intercept_hosts;
+        let mut names: Vec<String> = hosts.iter().take(SHOWN).map(ToString::to_string).collect();
+        if hosts.len() > SHOWN {
+            names.push(format!("{} more (foxy check prints all)", hosts.len() - SHOWN));
+        }
+        let (names, listen, authority) = (names.join(", "), self.listen, authority.display());
+        format!("HTTPS to {names}, for every client of http://{listen} (authority {authority})")
     }
 
     fn access_log(&self) -> String {
@@ -103,6 +120,17 @@ impl Opened<'_> {
 mod tests {
     use super::*;
     use crate::settings::{self, machine::Machine};
+
+    #[test]
+    fn the_message_says_that_interception_is_on_for_which_hosts_and_clients() {
+        let hosts = |hosts: &str| message(&format!("intercept-ca = \"/ca\"\nintercept-hosts = [{hosts}]"));
+        let text = hosts("\"a.test\", \"*.b.test\"");
+        let expected = "intercepts  HTTPS to a.test, *.b.test, for every client of http://127.0.0.1:4000 (authority /ca)";
+        assert!(text.contains(expected), "{text}");
+        let text = hosts("\"a.test\", \"b.test\", \"c.test\", \"d.test\", \"e.test\", \"f.test\"");
+        assert!(text.contains("e.test, 1 more (foxy check prints all), for every"), "{text}");
+        assert!(!message("memory = \"64M\"").contains("intercepts"));
+    }
 
     fn message(file: &str) -> String {
         let folder = tempfile::tempdir().expect("a folder");

@@ -48,7 +48,7 @@ pub fn command() -> Command {
              foxy run -- cargo fetch\n\n\
              The command gets foxy as its proxy and trusts it, by its environment alone; nothing else on this machine changes. \
              What it downloads from public registries of packages is kept in ~/.cache/foxy-run, and the next `foxy run` takes it \
-             from there. Connections to all other hosts pass unseen.\n\n\
+             from there. Commands that run at the same time have a store each (foxy-run-2 and so on). Connections to all other hosts pass unseen.\n\n\
              For those registries foxy ends TLS itself, with a certificate authority that is made anew for each run, can \
              vouch for nothing else, and whose key is never written down. Towards the registries every certificate is verified \
              as always. A program that brings its own list of authorities, or that pins certificates, refuses foxy; the last \

@@ -4,7 +4,7 @@ use super::tally::Tally;
 use super::{certificate, further, hosts, in_environment};
 use crate::authority_folder;
 use crate::failure::Failure;
-use crate::serve::{self, Extra};
+use crate::serve::{self, Extra, OpenStore};
 use crate::settings::kind::Output;
 use crate::settings::machine::Machine;
 use crate::settings::store_choice::StoreChoice;
@@ -17,26 +17,37 @@ use foxy_proxy::access::AccessSink;
 use foxy_proxy::intercept::{Authority, HostPattern, NewAuthority, make};
 use std::ffi::OsString;
 use std::net::{Ipv4Addr, SocketAddr};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 /// How long an authority is valid whose key ends with this process.
 const VALIDITY: Duration = Duration::from_secs(90 * 86_400);
 
+/// How many commands at a time have a store each.
+const STORES: usize = 8;
+
 /// How long requests in progress may take when the command has ended; nobody waits for them any more.
 const STOP_AFTER: Duration = Duration::from_millis(200);
 
 /// Runs the command with a proxy of its own.
 pub fn run(matches: &ArgMatches, machine: &Machine, command: &[OsString]) -> Result<(), Failure> {
-    let settings = settings(matches, machine)?;
+    let (settings, locked) = settings(matches, machine)?;
     let (authority, pem, hosts) = authority(matches)?;
     let tally = Arc::new(Tally::default());
     let extra = Extra {
         sink: Some(Arc::clone(&tally) as Arc<dyn AccessSink>),
         interception: Some(serve::interception_of(authority, &hosts)?),
+        locked: locked.into_iter().collect(),
     };
     let running = serve::open(&settings, None, extra)?;
+    for OpenStore { folder, size, .. } in running.new_stores() {
+        let folder = folder.display();
+        let text = format!(
+            "foxy: keeps what it fetches in {folder}, which may take {size} of the disk (--size changes that)"
+        );
+        terminal::report(Level::Warning, &text);
+    }
     let (address, gauges) = (running.address(), running.gauges());
     let host = address.ip().to_string();
     let result = in_environment(command, (&host, address.port()), Some(&pem), &further(matches));
@@ -48,8 +59,9 @@ pub fn run(matches: &ArgMatches, machine: &Machine, command: &[OsString]) -> Res
 }
 
 /// The usual settings, but with a free port of this machine's alone, a store of its own, and nothing on standard output,
-/// which is the command's. No configuration file is read: it is the one of `foxy serve`.
-fn settings(matches: &ArgMatches, machine: &Machine) -> Result<Settings, Failure> {
+/// which is the command's. No configuration file is read: it is the one of `foxy serve`. With them comes the store's folder,
+/// locked, unless the arguments name one.
+fn settings(matches: &ArgMatches, machine: &Machine) -> Result<(Settings, Option<Root>), Failure> {
     let folder = machine.cache_folder.with_file_name("foxy-run");
     let machine = Machine { cache_folder: folder.clone(), config_files: Vec::new(), ..machine.clone() };
     let loaded = settings::load(None, Some(matches), &machine)
@@ -62,15 +74,42 @@ fn settings(matches: &ArgMatches, machine: &Machine) -> Result<Settings, Failure
         settings.access_log = Output::Off;
     }
     let usual = settings.store == [StoreChoice::plain(folder.clone())];
-    if usual && matches!(Root::open(&folder), Err(RootError::InUse(_))) {
+    if !usual {
+        return Ok((settings, None));
+    }
+    let locked = free_store(&folder)?;
+    settings.store = locked.iter().map(|root| StoreChoice::plain(root.path().to_owned())).collect();
+    if locked.is_none() {
         let text = format!(
-            "foxy: another `foxy run` uses {}; this one keeps what it fetches in memory only (--store FOLDER gives it one)",
+            "foxy: {STORES} others use {} and the stores beside it; this command keeps what it fetches in memory only \
+             (--store FOLDER gives it a store)",
             folder.display()
         );
         terminal::report(Level::Warning, &text);
-        settings.store.clear();
     }
-    Ok(settings)
+    Ok((settings, locked))
+}
+
+/// The first store that no other command uses, locked; none where all are in use. Commands that run after each other all
+/// have the first.
+fn free_store(first: &Path) -> Result<Option<Root>, Failure> {
+    for number in 1..=STORES {
+        match Root::open(&numbered(first, number)) {
+            Ok(root) => return Ok(Some(root)),
+            Err(RootError::InUse(_)) => {}
+            Err(error) => return Err(Failure::Unusable(error.to_string())),
+        }
+    }
+    Ok(None)
+}
+
+/// The folder of one of the stores: the first has the plain name.
+fn numbered(first: &Path, number: usize) -> PathBuf {
+    let mut name = first.as_os_str().to_owned();
+    if number > 1 {
+        name.push(format!("-{number}"));
+    }
+    name.into()
 }
 
 /// Who vouches for which hosts: the authority of a folder for all that it may, or one made for this run.
