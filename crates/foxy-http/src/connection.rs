@@ -23,6 +23,8 @@ pub enum CloseReason {
     EndOfBody,
     /// Both Content-Length and Transfer-Encoding were given.
     AmbiguousLength,
+    /// The head announced a body that its status may not have: its bytes may still come.
+    BodyNotAllowed,
     /// The connection became a tunnel.
     Tunnel,
 }

@@ -47,7 +47,7 @@ pub fn request(head: &RequestHead) -> Result<BodyLength, DecodeError> {
 ///
 /// Removes the framing headers that do not hold: Content-Length beside Transfer-Encoding (RFC 9112 §6.3 rule 3, the
 /// connection then closes), both in 204, 304 and 1xx, and in the opening of a tunnel; and merges equal
-/// Content-Lengths into one.
+/// Content-Lengths into one. A 204 or 1xx that announced a body ends the connection: the body may still come.
 ///
 /// # Errors
 /// A framing error of [`DecodeError`]: lengths that differ or are no numbers, Transfer-Encoding in HTTP/1.0, and any
@@ -57,10 +57,14 @@ pub fn response(method: &Method, head: &mut ResponseHead) -> Result<(BodyLength,
     let opens_tunnel =
         head.status == 101 || (*method == Method::Connect && (200..300).contains(&head.status));
     if opens_tunnel || matches!(head.status, 100..=199 | 204 | 304) {
+        // The length in a 304 is that of the representation (RFC 9110 §8.6), and announces nothing.
+        let announced = head.status != 304 && announces_body(&head.headers);
         head.headers.remove("content-length");
         head.headers.remove("transfer-encoding");
         return Ok(if opens_tunnel {
             (BodyLength::Tunnel, Persistence::Close(CloseReason::Tunnel))
+        } else if announced {
+            (BodyLength::None, Persistence::Close(CloseReason::BodyNotAllowed))
         } else {
             (BodyLength::None, persistence)
         });
@@ -75,6 +79,12 @@ pub fn response(method: &Method, head: &mut ResponseHead) -> Result<(BodyLength,
         (None, None) => (BodyLength::UntilClose, Persistence::Close(CloseReason::EndOfBody)),
     };
     Ok(if *method == Method::Head { (BodyLength::None, persistence) } else { (body, persistence) })
+}
+
+/// Whether a head says that bytes follow it.
+fn announces_body(headers: &Headers) -> bool {
+    let mut lengths = headers.get_all("content-length").flat_map(|line| line.split(|&byte| byte == b','));
+    headers.contains("transfer-encoding") || lengths.any(|length| decimal(length.trim_ascii()) != Ok(0))
 }
 
 /// The one Content-Length of a response; removed from the headers if the body is chunked.

@@ -59,6 +59,8 @@ pub struct ResponseDecoder {
     limits: Limits,
     arena: BytesMut,
     persistence: Persistence,
+    /// Whether an interim response announced a body.
+    body_may_come: bool,
     state: State,
 }
 
@@ -87,7 +89,13 @@ impl ResponseDecoder {
     /// A decoder for a new connection; allocates nothing yet.
     #[must_use]
     pub fn new(limits: Limits) -> Self {
-        Self { limits, arena: BytesMut::new(), persistence: Persistence::KeepAlive, state: State::Idle }
+        Self {
+            limits,
+            arena: BytesMut::new(),
+            persistence: Persistence::KeepAlive,
+            body_may_come: false,
+            state: State::Idle,
+        }
     }
 
     /// Says that a request with this method and without Upgrade was sent.
@@ -200,9 +208,13 @@ impl ResponseDecoder {
                 return Err(DecodeError::TooManyInterimResponses);
             }
             *scanner = SectionScanner::default();
+            self.body_may_come |= persistence == Persistence::Close(CloseReason::BodyNotAllowed);
             return Ok(Some(ResponseEvent::Interim(head)));
         }
-        self.persistence = persistence;
+        self.persistence = match persistence {
+            Persistence::KeepAlive if self.body_may_come => Persistence::Close(CloseReason::BodyNotAllowed),
+            found => found,
+        };
         self.state = State::Body(BodyDecoder::new(length, Padding::Skipped));
         Ok(Some(ResponseEvent::Head(head, length)))
     }

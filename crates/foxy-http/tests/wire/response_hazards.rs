@@ -59,16 +59,35 @@ fn transfer_encodings_but_one_chunked_are_refused() {
 }
 
 #[test]
-fn statuses_without_a_body_lose_their_length_and_extra_bytes_end_the_connection() {
-    for status in ["204 No Content", "304 Not Modified"] {
-        let input = format!("HTTP/1.1 {status}\r\nContent-Length: 2\r\nX: y\r\n\r\nhi");
-        assert_eq!(
-            headers_and_reuse(Method::Get, &input),
-            ("X: y\n".to_owned(), Err(NotReusable::ExtraBytes))
-        );
-        let input = format!("HTTP/1.1 {status}\r\nTransfer-Encoding: chunked\r\nX: y\r\n\r\n");
-        assert_eq!(headers_and_reuse(Method::Get, &input), ("X: y\n".to_owned(), Ok(())));
+fn a_304_loses_its_length_and_extra_bytes_end_the_connection() {
+    let x = "X: y\n".to_owned();
+    let input = "HTTP/1.1 304 Not Modified\r\nContent-Length: 2\r\nX: y\r\n\r\n";
+    assert_eq!(headers_and_reuse(Method::Get, input), (x.clone(), Ok(())));
+    let extra = format!("{input}hi");
+    assert_eq!(headers_and_reuse(Method::Get, &extra), (x.clone(), Err(NotReusable::ExtraBytes)));
+    let input = "HTTP/1.1 304 Not Modified\r\nTransfer-Encoding: chunked\r\nX: y\r\n\r\n";
+    assert_eq!(headers_and_reuse(Method::Get, input), (x, Ok(())));
+}
+
+#[test]
+fn a_body_announced_where_none_may_be_ends_the_connection() {
+    let announced = Err(NotReusable::Closing(CloseReason::BodyNotAllowed));
+    let reuse = |status: &str, line: &str| {
+        let head = format!("HTTP/1.1 {status} x\r\n{line}X: y\r\n\r\n");
+        let later = if status == "204" { "" } else { "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n" };
+        headers_and_reuse(Method::Get, &format!("{head}{later}")).1
+    };
+    for status in ["204", "100", "103"] {
+        for line in
+            ["Content-Length: 2", "Content-Length: 0, 2", "Content-Length: x", "Transfer-Encoding: chunked"]
+        {
+            assert_eq!(reuse(status, &format!("{line}\r\n")), announced, "{status} with {line}");
+        }
+        assert_eq!(reuse(status, "Content-Length: 0\r\n"), Ok(()), "{status} with a length of 0");
+        assert_eq!(reuse(status, ""), Ok(()), "{status}");
     }
+    let length = "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n";
+    assert_eq!(headers_and_reuse(Method::Head, length).1, Ok(()), "the length of what a GET would give");
 }
 
 #[test]

@@ -3,6 +3,9 @@
 use super::*;
 use crate::upstream::Scheme;
 use crate::upstream::destination::ChosenBy;
+use socket2::SockRef;
+use std::io::Write;
+use std::mem::MaybeUninit;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
@@ -75,6 +78,21 @@ async fn closed_and_talking_connections_are_not_given() {
     pool.sweep(now);
     assert_eq!(pool.len(), 0);
     assert_eq!(talker.read(&mut [0; 8]).await.unwrap_or(0), 0, "the talking connection was closed");
+}
+
+#[tokio::test]
+async fn bytes_that_the_runtime_has_not_seen_yet_are_found() {
+    let (origins, mut pool, now) = (Origins::new().await, pool(8, 8), Instant::now());
+    let (connection, end) = origins.connect().await;
+    let copy = connection.stream.with_socket(|socket| SockRef::from(socket).try_clone().expect("a copy"));
+    pool.put(&origin("a"), connection, now);
+    // Nothing below gives the runtime a turn.
+    let mut end = end.into_std().expect("a socket");
+    end.write_all(b"late").expect("written");
+    while copy.peek(&mut [MaybeUninit::uninit()]).is_err() {
+        std::thread::yield_now();
+    }
+    assert!(pool.take(&origin("a"), now).is_none());
 }
 
 #[tokio::test]

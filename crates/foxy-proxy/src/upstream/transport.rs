@@ -2,8 +2,10 @@
 //! no HTTP and decides nothing about certificates.
 
 use crate::upstream::Scheme;
+use socket2::SockRef;
 use std::cell::RefCell;
 use std::io::{self, IoSlice};
+use std::mem::MaybeUninit;
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
@@ -59,20 +61,19 @@ impl Transport {
         }
     }
 
-    /// Whether nothing has arrived: neither bytes of the application nor the end.
+    /// Whether nothing has arrived: neither bytes of the application nor the end. The kernel is asked: the runtime knows
+    /// only what its last poll found.
     pub(crate) fn is_silent(&mut self) -> bool {
-        match self {
-            Self::Plain(socket) => {
-                matches!(socket.try_read(&mut [0]), Err(error) if error.kind() == io::ErrorKind::WouldBlock)
-            }
-            Self::Tls(stream) => {
-                let mut byte = [0];
-                let mut nobody_waits = Context::from_waker(Waker::noop());
-                let read =
-                    Pin::new(stream.get_mut()).poll_read(&mut nobody_waits, &mut ReadBuf::new(&mut byte));
-                read.is_pending()
+        if let Self::Tls(stream) = self {
+            let mut byte = [0];
+            let mut nobody_waits = Context::from_waker(Waker::noop());
+            let read = Pin::new(stream.get_mut()).poll_read(&mut nobody_waits, &mut ReadBuf::new(&mut byte));
+            if read.is_ready() {
+                return false;
             }
         }
+        let peeked = self.with_socket(|socket| SockRef::from(socket).peek(&mut [MaybeUninit::uninit()]));
+        matches!(peeked, Err(error) if error.kind() == io::ErrorKind::WouldBlock)
     }
 }
 

@@ -171,6 +171,28 @@ async fn bodies_where_none_may_be_are_cut_off() {
 }
 
 #[tokio::test]
+async fn a_body_that_comes_late_where_none_may_be_answers_nobody() {
+    const LATE: &str = "HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\npoison";
+    let no_content = format!("HTTP/1.1 204 No Content\r\nContent-Length: {}\r\n\r\n", LATE.len());
+    let interim = format!("HTTP/1.1 103 Early Hints\r\nContent-Length: {}\r\n\r\n", LATE.len());
+    let ended = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\nCache-Control: no-store\r\n\r\n";
+    for announced in [no_content, interim + ended] {
+        local(async move {
+            // The body comes once the next request is there: then nothing tells it from that request's answer.
+            let liar = vec![Step::Head, send(&announced), Step::Head, send(LATE), Step::AwaitClose];
+            let good = send("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\ngood");
+            let origin = ScriptedOrigin::start(vec![liar, vec![Step::Head, good]]).await;
+            let proxy = Proxy::start();
+            let (_client, answer) = ask(&proxy, &origin, GET).await;
+            assert!(answer.body.is_empty() && answer.end.is_ok(), "{announced:?}: {answer:?}");
+            let (_client, next) = ask(&proxy, &origin, &GET.replace("/ ", "/next ")).await;
+            assert_eq!((next.text().as_str(), origin.connections()), ("good", 2), "{announced:?}");
+        })
+        .await;
+    }
+}
+
+#[tokio::test]
 async fn a_dead_kept_connection_is_not_the_clients_problem() {
     local(async {
         let ok = send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\nCache-Control: no-store\r\n\r\nok");
