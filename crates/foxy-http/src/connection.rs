@@ -63,8 +63,8 @@ const HOP_BY_HOP: [&str; 11] = [
 ];
 
 /// Headers that Connection may not name away, because routing, framing or caching would then see another message
-/// than the peer sent (RFC 9110 §7.6.1 forbids to name them).
-const END_TO_END: [&str; 12] = [
+/// than the peer sent (RFC 9110 §7.6.1 forbids to name them), or the origin another client.
+const END_TO_END: [&str; 17] = [
     "age",
     "authorization",
     "cache-control",
@@ -74,9 +74,14 @@ const END_TO_END: [&str; 12] = [
     "content-type",
     "date",
     "expires",
+    "forwarded",
     "host",
     "set-cookie",
     "vary",
+    "x-forwarded-for",
+    "x-forwarded-host",
+    "x-forwarded-port",
+    "x-forwarded-proto",
 ];
 
 /// Whether Connection names a field of this message away that is not hop-by-hop by itself: the next hop then sees

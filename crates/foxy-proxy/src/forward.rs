@@ -172,7 +172,7 @@ async fn respond(
     }
     let watch = match (&request.head.method, head.status) {
         // The request itself has just invalidated what was there.
-        (Method::Post, 200) => Some(watch.again()),
+        (Method::Post, 200) if !worker.claims_to_be_forwarded(request.head) => Some(watch.again()),
         (Method::Get, 206) if request.reason != ForwardReason::Bypass => Some(watch),
         _ => None,
     };

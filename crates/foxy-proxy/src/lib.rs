@@ -30,6 +30,7 @@ mod flight_state;
 mod flights;
 mod follow;
 mod forward;
+mod forwarding_fields;
 mod freshen;
 mod hit;
 mod http1_sender;

@@ -179,7 +179,8 @@ async fn one(
     if let Some(inside) = &connection.inside {
         (head, refusal) = inside.judge(head);
     }
-    let (ended, bytes) = request(worker, &mut Client::Http1(connection), peer, (&head, body), refusal).await;
+    let (ended, bytes) =
+        request(worker, &mut Client::Http1(connection), peer, (&mut head, body), refusal).await;
     record(worker, peer, started, Some(&head), (&ended, bytes));
     match ended {
         Ended::Answered(After::Keep, _) => return Then::Ask,

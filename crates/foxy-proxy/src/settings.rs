@@ -49,6 +49,14 @@ impl ReverseOrigin {
     pub fn origin(&self) -> Origin {
         Origin::new(self.scheme, &self.host, self.port, crate::upstream::ChosenBy::Operator)
     }
+
+    /// Its own authority, as Host says it.
+    #[must_use]
+    pub fn authority(&self) -> String {
+        let bare = self.host.contains(':') && !self.host.starts_with('[');
+        let host = if bare { format!("[{}]", self.host) } else { self.host.clone() };
+        if self.port == self.scheme.default_port() { host } else { format!("{host}:{}", self.port) }
+    }
 }
 
 /// Everything the proxy needs to know before it starts.
@@ -66,6 +74,8 @@ pub struct ProxySettings {
     pub client_handshake: Duration,
     /// Whose connections begin with a PROXY protocol header that says who the client is.
     pub proxy_protocol_from: Vec<Cidr>,
+    /// Whose X-Forwarded-For, Forwarded and X-Forwarded-Proto a reverse proxy believes.
+    pub forwarded_from: Vec<Cidr>,
     /// Forward or reverse.
     pub mode: Mode,
     /// Threads that serve clients; at least one.
@@ -132,6 +142,7 @@ impl Default for ProxySettings {
             interception: None,
             client_handshake: Duration::from_secs(10),
             proxy_protocol_from: Vec::new(),
+            forwarded_from: Vec::new(),
             mode: Mode::Forward,
             workers: 1,
             memory: 64 << 20,

@@ -7,15 +7,16 @@ use crate::counters::{Counter, Counters};
 use crate::epoch::Epoch;
 use crate::flight::Flight;
 use crate::flights::{Boarding, Flights};
+use crate::forwarding_fields;
 use crate::not_kept::Refusals;
 use crate::places::Places;
 use crate::purge::Purges;
-use crate::settings::ProxySettings;
+use crate::settings::{Mode, ProxySettings};
 use crate::shared_parts::SharedParts;
 use crate::stored::{CacheKey, Stored};
 use crate::upstream::UpstreamClient;
 use foxy_base::WallTime;
-use foxy_http::{Headers, Version};
+use foxy_http::{Headers, RequestHead, Version};
 use foxy_rules::date;
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -84,6 +85,11 @@ impl Worker {
             *date = (now.seconds(), http_date(now));
         }
         date.1.clone()
+    }
+
+    /// Whether a client of this forward proxy claims to be a proxy in front of the origin: the answer is for its claims.
+    pub(crate) fn claims_to_be_forwarded(&self, request: &RequestHead) -> bool {
+        self.settings().mode == Mode::Forward && forwarding_fields::are_in(&request.headers)
     }
 
     /// Counts a response that came with `version` from an origin.

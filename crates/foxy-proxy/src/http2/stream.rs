@@ -62,21 +62,22 @@ pub(super) async fn serve(
     let content = if body.is_end_stream() { Content::None } else { Content::Some };
     let out = RefCell::new(Out::new(respond));
     let mut body = Http2Body::new(body, limits);
-    let found = head_of(&parts, content, &limits).map(|(head, length)| match inside {
+    let mut found = head_of(&parts, content, &limits).map(|(head, length)| match inside {
         None => (head, length, None),
         Some(inside) => {
             let (head, refusal) = inside.judge(head);
             (head, length, refusal)
         }
     });
-    let (ended, bytes) = match &found {
+    let (ended, bytes) = match &mut found {
         Ok((head, length, refusal)) => {
+            let is_safe = head.method.is_safe();
             let mut client = Client::Http2(Http2Stream { out: &out, body: &mut body, scheme });
             let answered = request(&worker, &mut client, peer, (head, *length), *refusal);
             tokio::select! {
                 biased;
                 answered = answered => answered,
-                () = poll_fn(|context| out.borrow_mut().poll_given_up(context)), if head.method.is_safe() => {
+                () = poll_fn(|context| out.borrow_mut().poll_given_up(context)), if is_safe => {
                     (Ended::Cut(Cut::Client), out.borrow().sent)
                 }
             }

@@ -8,6 +8,7 @@ use foxy_proxy::settings::{Mode, ProxySettings, ReverseOrigin};
 use foxy_proxy::storage::{ObjectStore, Reply};
 use foxy_proxy::upstream::{Cidr, Scheme};
 use foxy_store::{AbsentReason, Answer, Key, PlacementHint, Record, RefusedReason};
+use socket2::{Domain, Socket, Type};
 use std::collections::HashMap;
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
@@ -148,6 +149,15 @@ impl TestProxy {
         let stream = TcpStream::connect(self.address()).expect("the proxy accepts");
         stream.set_read_timeout(Some(Duration::from_secs(10))).expect("a timeout");
         Client::on(stream)
+    }
+
+    /// A connection from an address of this machine.
+    pub fn connect_from(&self, address: [u8; 4]) -> Client {
+        let socket = Socket::new(Domain::IPV4, Type::STREAM, None).expect("a socket");
+        socket.bind(&SocketAddr::from((address, 0)).into()).expect("an address of loopback");
+        socket.connect(&self.address().into()).expect("the proxy accepts");
+        socket.set_read_timeout(Some(Duration::from_secs(10))).expect("a timeout");
+        Client::on(socket.into())
     }
 
     /// One GET on a connection of its own, with further header lines.

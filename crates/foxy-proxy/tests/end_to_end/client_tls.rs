@@ -77,6 +77,21 @@ fn seen(client: &TlsClient) -> CertificateDer<'static> {
 }
 
 #[test]
+fn an_application_that_wants_https_sees_that_the_client_has_it() {
+    let authority = TestAuthority::new();
+    let origin = TestOrigin::start(|head, _| match header(head, "x-forwarded-proto") {
+        Some("https") => ok("Cache-Control: max-age=600\r\n", b"welcome"),
+        _ => b"HTTP/1.1 301 Moved Permanently\r\nLocation: https://a.test/\r\nContent-Length: 0\r\n\r\n"
+            .to_vec(),
+    });
+    let proxy = proxy(&origin, &[&authority.sign(&["a.test"])], |_| {});
+    let answer = get(&mut connect(&proxy, &authority, "a.test"), "a.test").expect("an answer");
+    assert!(answer.starts_with("HTTP/1.1 200") && answer.ends_with("welcome"), "{answer}");
+    let plain = proxy.connect().ask("GET / HTTP/1.1\r\nHost: a.test\r\nX-Forwarded-Proto: https\r\n\r\n");
+    assert_eq!((plain.status, plain.header("location")), (301, "https://a.test/"));
+}
+
+#[test]
 fn a_client_is_served_over_tls_from_origin_and_memory() {
     let (authority, origin) = (
         TestAuthority::new(),

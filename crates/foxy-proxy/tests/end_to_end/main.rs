@@ -19,6 +19,7 @@ mod overlapping;
 mod partial;
 mod purging;
 mod renewals;
+mod reverse;
 mod slice_lies;
 mod slices;
 mod sparse;

@@ -15,6 +15,7 @@ pub fn proxy_settings(settings: &Settings, tls: OriginTls, own: Vec<SocketAddr>,
         listen: vec![settings.listen],
         listen_tls: settings.listen_tls.into_iter().collect(),
         proxy_protocol_from: settings.proxy_protocol_from.clone(),
+        forwarded_from: settings.forwarded_from.clone(),
         client_handshake: waits.tls_handshake,
         mode: match &settings.origin {
             None => Mode::Forward,

@@ -43,6 +43,8 @@ pub struct Settings {
     pub tls_key: Vec<PathBuf>,
     /// Networks whose connections say who the client is.
     pub proxy_protocol_from: Vec<Cidr>,
+    /// Networks of balancers that say over what clients came.
+    pub forwarded_from: Vec<Cidr>,
     /// Where counters are served, if at all.
     pub admin: Option<SocketAddr>,
     /// The file with the word that lets anybody purge.
@@ -207,6 +209,7 @@ pub fn resolve(written: &Written) -> Result<Settings, Complaints> {
         proxy_protocol_from: set(&written.proxy_protocol_from),
         tls_key: set(&written.tls_key),
         admin: set(&written.admin),
+        forwarded_from: set(&written.forwarded_from),
         admin_token_file: written.admin_token_file.clone(),
         purge_from: set(&written.purge_from),
         origin: written.origin.clone(),

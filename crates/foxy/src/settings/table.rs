@@ -26,6 +26,7 @@ pub static SETTINGS: &[Setting] = &[
     tls_rows::TLS_CERTIFICATE,
     tls_rows::TLS_KEY,
     tls_rows::PROXY_PROTOCOL_FROM,
+    tls_rows::FORWARDED_FROM,
     admin_rows::ADMIN,
     Setting {
         key: "origin",

@@ -82,6 +82,19 @@ pub const PROXY_PROTOCOL_FROM: Setting = Setting {
           A connection from there without such a header is closed; from anywhere else none is read.",
 };
 
+/// Who says over what clients came.
+pub const FORWARDED_FROM: Setting = Setting {
+    key: "forwarded-from",
+    flag: Some("forwarded-from"),
+    area: Area::Network,
+    kind: Kind::Networks(|w| &mut w.forwarded_from),
+    default: Preset::Fixed(&[]),
+    doc: "Networks of balancers whose `X-Forwarded-For`, `Forwarded` and `X-Forwarded-Proto` a reverse proxy believes. \
+          foxy then adds the balancer to the first two, and takes the client's scheme from the third. \
+          The balancer must set `X-Forwarded-Proto` on every request and pass `Host` on. \
+          From any other client these fields are replaced.",
+};
+
 /// How long a handshake may take.
 pub const HANDSHAKE: Setting = timeout(
     "timeouts.tls-handshake",

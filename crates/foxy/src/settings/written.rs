@@ -21,6 +21,7 @@ pub struct Written {
     pub listen_tls: Option<Option<SocketAddr>>,
     pub tls_certificate: Option<Vec<PathBuf>>,
     pub proxy_protocol_from: Option<Vec<Cidr>>,
+    pub forwarded_from: Option<Vec<Cidr>>,
     pub tls_key: Option<Vec<PathBuf>>,
     pub tls_handshake: Option<Duration>,
     pub admin: Option<Option<SocketAddr>>,
