@@ -1,9 +1,11 @@
 //! The admin server: counters for Prometheus, a health check, purges and explanations, over plain HTTP/1.1, one request a connection.
 //! It is not the proxy: it shares no code and no threads with the path of a request.
 
+use super::admin_access::{self, Claims};
 use super::admin_explain::{self, Asked};
 use super::admin_purge::{self, Wanted};
 use foxy_proxy::explain::Explanation;
+use foxy_proxy::intercept::HostPattern;
 use foxy_proxy::purge::NotPurged;
 use foxy_proxy::token::Token;
 use std::net::IpAddr;
@@ -45,6 +47,8 @@ pub trait Facts {
     fn metrics(&self) -> String;
     /// What keeps foxy from its work; empty when all is well.
     fn troubles(&self) -> Vec<String>;
+    /// The names under which it is asked, besides addresses and `localhost`.
+    fn hosts(&self) -> &[HostPattern];
     /// What a request that acts must carry, if anything does.
     fn token(&self) -> Option<&Token>;
     /// Purges; gives the number of the last purge.
@@ -100,6 +104,17 @@ impl Request<'_> {
         self.fields.iter().find(|field| field.name.eq_ignore_ascii_case(name)).map(|field| field.value)
     }
 
+    /// From where it says to come, and for whom it is.
+    fn claims(&self) -> Claims<'_> {
+        let hosts = self.fields.iter().filter(|field| field.name.eq_ignore_ascii_case("host"));
+        Claims {
+            host: self.field("host"),
+            repeated: hosts.count() > 1,
+            origin: self.field("origin"),
+            site: self.field("sec-fetch-site"),
+        }
+    }
+
     fn path(&self) -> &str {
         self.target.split('?').next().unwrap_or("")
     }
@@ -121,6 +136,10 @@ async fn answer(read: &[u8], peer: IpAddr, facts: &dyn Facts) -> Option<Vec<u8>>
     };
     let (method, target) = (request.method.unwrap_or(""), request.path.unwrap_or(""));
     let mut request = Request { method, target, fields: request.headers, body: &[], peer };
+    if let Err(refused) = admin_access::judge(request.claims(), facts.hosts()) {
+        let (status, text) = refused.answer();
+        return Some(refusal(status, text));
+    }
     if request.field("transfer-encoding").is_some() {
         return Some(refusal("411 Length Required", "send the body with a Content-Length"));
     }
@@ -196,12 +215,8 @@ async fn explain(request: &Request<'_>, facts: &dyn Facts) -> Vec<u8> {
     }
 }
 
-/// Whether a request may change anything or see what is stored: with the token, or where there is none, from this machine. A web page that
-/// makes its reader's browser send one may not.
+/// Whether a request may change anything or see what is stored: with the token, or where there is none, from this machine.
 fn may_act(request: &Request<'_>, facts: &dyn Facts) -> Result<(), Vec<u8>> {
-    if request.field("origin").is_some() {
-        return Err(refusal("403 Forbidden", "requests of web pages are refused here (admin-web-page)"));
-    }
     match facts.token() {
         Some(token) if request.field("authorization").is_some_and(|value| token.is_borne_by(value)) => Ok(()),
         Some(_) => {

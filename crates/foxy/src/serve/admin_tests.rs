@@ -20,6 +20,10 @@ impl Facts for Fixed {
         self.troubles.iter().map(ToString::to_string).collect()
     }
 
+    fn hosts(&self) -> &[HostPattern] {
+        &[]
+    }
+
     fn token(&self) -> Option<&Token> {
         self.token.as_ref()
     }
@@ -55,7 +59,7 @@ fn check(request: &str, expected: &[&str]) {
 #[test]
 fn each_page_is_answered() {
     check("GET / HTTP/1.1\r\n\r\n", &["HTTP/1.1 200 OK\r\n", "/metrics"]);
-    check("GET /metrics?x=1 HTTP/1.1\r\nHost: a\r\n\r\n", &["version=0.0.4", "\r\n\r\nfoxy_up 1\n"]);
+    check("GET /metrics?x=1 HTTP/1.1\r\nHost: localhost\r\n\r\n", &["version=0.0.4", "\r\n\r\nfoxy_up 1\n"]);
     check("GET /healthz HTTP/1.0\r\n\r\n", &["200 OK", "{\"ok\":true,\"troubles\":[]}"]);
     check("GET /quux HTTP/1.1\r\n\r\n", &["HTTP/1.1 404 "]);
     check("POST / HTTP/1.1\r\n\r\n", &["HTTP/1.1 405 ", "Allow: GET, HEAD\r\n"]);
@@ -112,6 +116,21 @@ fn only_this_machine_or_the_token_purges() {
     check_with(&request(""), HERE, &facts, &["401 ", "WWW-Authenticate: Bearer\r\n", "admin-token"]);
     check_with(&request("Authorization: Bearer 0123456789abcdeX\r\n"), HERE, &facts, &["401 "]);
     check_with(&request("Authorization: Bearer 0123456789abcdef\r\n"), "192.0.2.1", &facts, &["200 OK"]);
+}
+
+#[test]
+fn no_page_is_read_under_a_name_that_was_turned_to_this_machine() {
+    for page in
+        ["GET /", "GET /metrics", "GET /healthz", "GET /explain?url=http://a.test/", "POST /purge?all"]
+    {
+        let asked = |lines: &str| format!("{page} HTTP/1.1\r\n{lines}\r\n");
+        check(&asked("Host: evil.test:3129\r\n"), &["HTTP/1.1 421 ", "`admin-hosts` (admin-host)"]);
+        check(
+            &asked("Host: 127.0.0.1\r\nSec-Fetch-Site: cross-site\r\n"),
+            &["HTTP/1.1 403 ", "admin-web-page"],
+        );
+        check(&asked("Host: 127.0.0.1\r\nHost: evil.test\r\n"), &["HTTP/1.1 400 ", "admin-host"]);
+    }
 }
 
 #[test]

@@ -14,6 +14,7 @@ use super::{metrics, process};
 use foxy_base::{Instant, WallTime, clock};
 use foxy_device::FileTrouble;
 use foxy_proxy::explain::Explanation;
+use foxy_proxy::intercept::HostPattern;
 use foxy_proxy::purge::NotPurged;
 use foxy_proxy::purger::Purger;
 use foxy_proxy::server::Gauges;
@@ -71,6 +72,8 @@ pub struct RunningFacts {
     pub purger: Purger,
     /// What whoever purges must know.
     pub token: Option<Token>,
+    /// The names under which the admin server is asked.
+    pub hosts: Vec<HostPattern>,
     /// The stores.
     pub stores: Vec<StoreFacts>,
     /// All of them as one, if there are any.
@@ -181,6 +184,10 @@ impl Facts for RunningFacts {
 
     fn troubles(&self) -> Vec<String> {
         self.look().into_iter().map(|trouble| trouble.text).collect()
+    }
+
+    fn hosts(&self) -> &[HostPattern] {
+        &self.hosts
     }
 
     fn token(&self) -> Option<&Token> {

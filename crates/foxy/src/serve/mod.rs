@@ -4,6 +4,7 @@
 mod access_line;
 mod access_log;
 mod admin;
+mod admin_access;
 pub mod admin_explain;
 mod admin_purge;
 mod authorities;
@@ -40,7 +41,7 @@ pub use opening::{Extra, Running, open};
 pub use welcome::OpenStore;
 
 use crate::failure::Failure;
-use crate::settings::Loaded;
+use crate::settings::{Loaded, Settings};
 use crate::signals::{Signals, Wish};
 use crate::terminal::{self, Level};
 use admin::Facts;
@@ -90,7 +91,7 @@ async fn operate(loaded: &Loaded, running: Running, admin: Option<TcpListener>) 
         admin: admin.as_ref().and_then(|listener| listener.local_addr().ok()),
         stores: &stores,
     };
-    let facts = Rc::new(facts(&running).map_err(failed)?);
+    let facts = Rc::new(facts(&running, &loaded.settings).map_err(failed)?);
     if let Some(listener) = admin {
         listener.set_nonblocking(true).map_err(failed)?;
         let listener = tokio::net::TcpListener::from_std(listener).map_err(failed)?;
@@ -122,7 +123,7 @@ async fn operate(loaded: &Loaded, running: Running, admin: Option<TcpListener>) 
     Ok(())
 }
 
-fn facts(running: &Running) -> std::io::Result<RunningFacts> {
+fn facts(running: &Running, settings: &Settings) -> std::io::Result<RunningFacts> {
     let store = |store: &RunningStore| {
         StoreFacts::new(store.facts.folder.display().to_string(), store.shard.handle())
     };
@@ -131,6 +132,7 @@ fn facts(running: &Running) -> std::io::Result<RunningFacts> {
         proxy: running.proxy.gauges(),
         purger: running.proxy.purger(),
         token: running.token.clone(),
+        hosts: settings.admin_hosts.clone(),
         stores: running.stores.iter().map(store).collect(),
         set: running.set.clone(),
         files: FileWatch::start(files)?,

@@ -13,6 +13,18 @@ pub const ADMIN: Setting = Setting {
           Whoever can connect there can read the counters; `admin-token-file` says who can purge and see what is stored.",
 };
 
+/// Under which names.
+pub const ADMIN_HOSTS: Setting = Setting {
+    key: "admin-hosts",
+    flag: Some("admin-host"),
+    area: Area::Network,
+    kind: Kind::Hosts(|w| &mut w.admin_hosts),
+    default: Preset::Fixed(&[]),
+    doc: "Names under which the admin server is asked, besides addresses and `localhost`. \
+          A request whose `Host` is another name is refused with 421: \
+          a web page could turn a name of its own to this machine and read the answers.",
+};
+
 /// Where the token is.
 pub const ADMIN_TOKEN_FILE: Setting = Setting {
     key: "admin-token-file",

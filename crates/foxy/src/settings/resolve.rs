@@ -47,6 +47,8 @@ pub struct Settings {
     pub forwarded_from: Vec<Cidr>,
     /// Where counters are served, if at all.
     pub admin: Option<SocketAddr>,
+    /// Names under which the admin server is asked.
+    pub admin_hosts: Vec<HostPattern>,
     /// The file with the word that lets anybody purge.
     pub admin_token_file: Option<PathBuf>,
     /// Networks whose clients may purge without it.
@@ -207,9 +209,10 @@ pub fn resolve(written: &Written) -> Result<Settings, Complaints> {
         listen_tls: set(&written.listen_tls),
         tls_certificate: set(&written.tls_certificate),
         proxy_protocol_from: set(&written.proxy_protocol_from),
+        forwarded_from: set(&written.forwarded_from),
         tls_key: set(&written.tls_key),
         admin: set(&written.admin),
-        forwarded_from: set(&written.forwarded_from),
+        admin_hosts: set(&written.admin_hosts),
         admin_token_file: written.admin_token_file.clone(),
         purge_from: set(&written.purge_from),
         origin: written.origin.clone(),

@@ -28,6 +28,7 @@ pub static SETTINGS: &[Setting] = &[
     tls_rows::PROXY_PROTOCOL_FROM,
     tls_rows::FORWARDED_FROM,
     admin_rows::ADMIN,
+    admin_rows::ADMIN_HOSTS,
     Setting {
         key: "origin",
         flag: Some("origin"),

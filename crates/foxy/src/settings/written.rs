@@ -25,6 +25,7 @@ pub struct Written {
     pub tls_key: Option<Vec<PathBuf>>,
     pub tls_handshake: Option<Duration>,
     pub admin: Option<Option<SocketAddr>>,
+    pub admin_hosts: Option<Vec<HostPattern>>,
     pub admin_token_file: Option<PathBuf>,
     pub purge_from: Option<Vec<Cidr>>,
     pub origin: Option<OriginUrl>,
