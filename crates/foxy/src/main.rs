@@ -6,6 +6,7 @@ mod commands;
 mod failure;
 mod lab;
 mod process_table;
+mod secret_file;
 mod serve;
 mod settings;
 mod signals;

@@ -24,7 +24,7 @@ fn h2spec_finds_what_the_documentation_says() {
     let (certificate, key) = (folder.path().join("certificate.pem"), folder.path().join("key.pem"));
     let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).expect("a certificate");
     std::fs::write(&certificate, made.cert.pem()).expect("writable");
-    std::fs::write(&key, made.signing_key.serialize_pem()).expect("writable");
+    support::write_secret(&key, &made.signing_key.serialize_pem());
     let foxy = Foxy::start(
         &folder.path().join("store"),
         &[

@@ -2,9 +2,11 @@
 
 mod support;
 
+use std::fs::{Permissions, set_permissions};
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
-use support::{Foxy, Origin, request};
+use support::{Foxy, Origin, refused, request};
 
 fn purge(foxy: &Foxy, arguments: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_foxy"));
@@ -95,7 +97,7 @@ fn a_purge_of_everything_holds_for_every_store_and_a_lost_list_forgets_everythin
 fn a_purge_says_what_is_wrong_with_it_and_who_may() {
     let folder = tempfile::tempdir().expect("a folder");
     let token = folder.path().join("token");
-    std::fs::write(&token, "0123456789abcdef\n").expect("written");
+    support::write_secret(&token, "0123456789abcdef\n");
     let token = token.to_str().expect("UTF-8");
     let foxy = Foxy::start(&folder.path().join("store"), &["--admin-token-file", token]);
     let refused = |arguments: &[&str], code: i32, part: &str| {
@@ -116,6 +118,40 @@ fn a_purge_says_what_is_wrong_with_it_and_who_may() {
         foxy.admin("/metrics").body.contains("foxy_proxy_purges_total 4\n"),
         "two sites, a tag and a URL"
     );
+}
+
+/// The status of an explanation that is asked for under this name.
+fn asked(foxy: &Foxy, name: &str) -> u16 {
+    let host = format!("{name}:{}", foxy.admin.port());
+    request(foxy.admin, &format!("GET /explain?url=http://a.test/ HTTP/1.1\r\nHost: {host}\r\n\r\n")).status
+}
+
+#[test]
+fn no_page_reads_the_admin_server_under_a_name_of_its_own() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let foxy = Foxy::start(folder.path(), &[]);
+    assert_eq!(["evil.test", "127.0.0.1.evil.test"].map(|name| asked(&foxy, name)), [421, 421]);
+    assert_eq!(["127.0.0.1", "localhost"].map(|name| asked(&foxy, name)), [200, 200]);
+    assert_eq!(request(foxy.admin, "GET /healthz HTTP/1.0\r\n\r\n").status, 200);
+}
+
+#[test]
+fn a_listed_name_reaches_the_admin_server() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let foxy = Foxy::start(folder.path(), &["--admin-host", "foxy.test"]);
+    assert_eq!(["foxy.test", "evil.test"].map(|name| asked(&foxy, name)), [200, 421]);
+}
+
+#[test]
+fn a_token_that_every_user_may_read_is_none() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let token = folder.path().join("token");
+    std::fs::write(&token, "0123456789abcdef\n").expect("written");
+    set_permissions(&token, Permissions::from_mode(0o644)).expect("changed");
+    let flags = ["--admin-token-file", token.to_str().expect("UTF-8")];
+    let (code, said) = refused(&folder.path().join("store"), &flags);
+    assert_eq!(code, Some(2), "{said}");
+    assert!(said.contains("(mode 644); run `chmod 600 "), "{said}");
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! The certificates shown to clients, read from the operator's files: at start-up, and anew on SIGHUP.
 
+use crate::secret_file::{self, SecretError};
 use foxy_proxy::client_tls::{ClientCertificates, ClientTls};
 use std::path::{Path, PathBuf};
 
@@ -35,7 +36,7 @@ impl Reloadable {
 fn load(files: &[(PathBuf, PathBuf)]) -> Result<ClientCertificates, String> {
     let mut certificates = ClientCertificates::default();
     for (certificate, key) in files {
-        let (chain, secret) = (content(certificate, "tls-certificate")?, content(key, "tls-key")?);
+        let (chain, secret) = (content(certificate)?, secret(key)?);
         certificates.add(&chain, &secret).map_err(|error| {
             let (certificate, key) = (certificate.display(), key.display());
             format!(
@@ -46,9 +47,19 @@ fn load(files: &[(PathBuf, PathBuf)]) -> Result<ClientCertificates, String> {
     Ok(certificates)
 }
 
-fn content(path: &Path, setting: &str) -> Result<Vec<u8>, String> {
+fn content(path: &Path) -> Result<Vec<u8>, String> {
     std::fs::read(path).map_err(|error| {
-        format!("{} ({setting}): {error}; name a file in PEM that this user may read", path.display())
+        format!("{} (tls-certificate): {error}; name a file in PEM that this user may read", path.display())
+    })
+}
+
+fn secret(path: &Path) -> Result<Vec<u8>, String> {
+    secret_file::read(path).map_err(|error| {
+        let right = match error {
+            SecretError::Unreadable(_) => "; name a file in PEM that this user may read",
+            _ => "",
+        };
+        format!("{} (tls-key): the private key {error}{right}", path.display())
     })
 }
 
@@ -56,6 +67,8 @@ fn content(path: &Path, setting: &str) -> Result<Vec<u8>, String> {
 mod tests {
     use super::*;
     use rcgen::{CertifiedKey, generate_simple_self_signed};
+    use std::fs::{Permissions, set_permissions};
+    use std::os::unix::fs::PermissionsExt;
 
     #[test]
     fn a_reload_takes_whole_sets_only_and_names_the_file_that_is_wrong() {
@@ -68,6 +81,7 @@ mod tests {
                 generate_simple_self_signed(["a.test".to_owned()]).expect("made");
             std::fs::write(&certificate, cert.pem()).expect("written");
             std::fs::write(&key, signing_key.serialize_pem()).expect("written");
+            set_permissions(&key, Permissions::from_mode(0o600)).expect("changed");
         };
         write();
         let reloadable = read().expect("a certificate and its key");
@@ -76,5 +90,8 @@ mod tests {
         std::fs::write(&key, "nothing").expect("written");
         let refused = reloadable.reload().expect_err("no key");
         assert!(refused.contains("a.key (tls-key): no private key can be read"), "{refused}");
+        set_permissions(&key, Permissions::from_mode(0o644)).expect("changed");
+        let refused = reloadable.reload().expect_err("no secret");
+        assert!(refused.contains("a.key (tls-key): the private key may be read by every user"), "{refused}");
     }
 }

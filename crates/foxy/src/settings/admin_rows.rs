@@ -34,7 +34,8 @@ pub const ADMIN_TOKEN_FILE: Setting = Setting {
     default: Preset::Nothing("whoever can connect to `admin` from this machine may purge and explain"),
     doc: "A file with the word that `/purge` and `/explain` must be sent as `Authorization: Bearer WORD`. \
           A PURGE to the proxy may carry it as `Proxy-Authorization` or `Authorization` instead of coming from an \
-          address in `purge-from`. The file is read at start-up.",
+          address in `purge-from`. The file is read at start-up. \
+          foxy does not start where every user may read the file or others may change it: run `chmod 600` on the file.",
 };
 
 /// Who needs none.

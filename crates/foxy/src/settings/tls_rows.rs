@@ -34,7 +34,7 @@ pub const TLS_KEY: Setting = Setting {
     kind: Kind::Files(|w| &mut w.tls_key),
     default: Preset::Fixed(&[]),
     doc: "Files with the private keys of `tls-certificate` in PEM, in the same order. \
-          Nobody but foxy should be able to read them.",
+          foxy does not start where every user may read such a file or others may change it: run `chmod 600` on the file.",
 };
 
 /// Who signs the certificates of origin servers.

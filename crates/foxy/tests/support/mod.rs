@@ -126,6 +126,13 @@ impl Drop for Foxy {
     }
 }
 
+/// Writes a file that only its owner may read.
+pub fn write_secret(path: &Path, text: &str) {
+    std::fs::write(path, text).expect("written");
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o600);
+    std::fs::set_permissions(path, mode).expect("changed");
+}
+
 /// `foxy serve` on free ports, with its store in `folder`.
 pub fn command(folder: &Path, more: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_foxy"));

@@ -1,0 +1,152 @@
+//! Files that hold a secret: the token of the admin server, and private keys of certificates. A file that every user of the
+//! machine may read holds no secret, and one that another user may change says what that user likes.
+
+use std::fmt;
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+/// Bits of a mode: who may read or write, and that only owners remove what is in a folder.
+const OTHERS_READ: u32 = 0o004;
+const OTHERS_OR_GROUP_WRITE: u32 = 0o022;
+const OTHERS_WRITE: u32 = 0o002;
+const STICKY: u32 = 0o1000;
+
+/// Why such a file is not used.
+#[derive(Debug)]
+pub enum SecretError {
+    /// It cannot be read.
+    Unreadable(io::Error),
+    /// Every user may read it.
+    Public {
+        /// Its mode.
+        mode: u32,
+        /// How to mend that.
+        path: PathBuf,
+    },
+    /// Users other than its owner may change it.
+    Changeable {
+        /// Its mode.
+        mode: u32,
+        /// How to mend that.
+        path: PathBuf,
+    },
+    /// Every user may put another file in its place.
+    Replaceable {
+        /// The mode of its folder.
+        mode: u32,
+        /// The folder.
+        folder: PathBuf,
+    },
+}
+
+impl fmt::Display for SecretError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unreadable(error) => write!(f, "cannot be read: {error}"),
+            Self::Public { mode, path } => write!(
+                f,
+                "may be read by every user of this machine (mode {mode:o}); run `chmod 600 {}`, and write a new secret to it \
+                 if somebody may have read it",
+                path.display()
+            ),
+            Self::Changeable { mode, path } => write!(
+                f,
+                "may be changed by other users (mode {mode:o}); run `chmod 600 {}`, and look whether it still holds what you \
+                 wrote",
+                path.display()
+            ),
+            Self::Replaceable { mode, folder } => write!(
+                f,
+                "lies in a folder that every user may write to (mode {mode:o}); run `chmod o-w {}`, or move the file",
+                folder.display()
+            ),
+        }
+    }
+}
+
+/// Reads such a file. The open file is judged, and of a link what it leads to.
+///
+/// # Errors
+/// [`SecretError`].
+pub fn read(path: &Path) -> Result<Vec<u8>, SecretError> {
+    let mut file = File::open(path).map_err(SecretError::Unreadable)?;
+    let metadata = file.metadata().map_err(SecretError::Unreadable)?;
+    let mode = metadata.permissions().mode() & 0o7777;
+    // A pipe keeps no content.
+    if metadata.is_file() {
+        if mode & OTHERS_READ != 0 {
+            return Err(SecretError::Public { mode, path: path.to_owned() });
+        }
+        if mode & OTHERS_OR_GROUP_WRITE != 0 {
+            return Err(SecretError::Changeable { mode, path: path.to_owned() });
+        }
+        replaceable(path, metadata.uid())?;
+    }
+    let mut content = Vec::new();
+    file.read_to_end(&mut content).map_err(SecretError::Unreadable)?;
+    Ok(content)
+}
+
+/// In a folder such as `/tmp` only the owner of a file replaces it, but anybody may have put it there.
+fn replaceable(path: &Path, owner: u32) -> Result<(), SecretError> {
+    let place = std::fs::canonicalize(path).map_err(SecretError::Unreadable)?;
+    let Some(folder) = place.parent() else { return Ok(()) };
+    let mode = folder.metadata().map_err(SecretError::Unreadable)?.permissions().mode() & 0o7777;
+    let kept = mode & STICKY != 0 && [0, rustix::process::geteuid().as_raw()].contains(&owner);
+    if mode & OTHERS_WRITE != 0 && !kept {
+        return Err(SecretError::Replaceable { mode, folder: folder.to_owned() });
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs::{Permissions, set_permissions};
+
+    /// What a secret in a file and a folder of these modes comes to.
+    fn of(file: u32, folder: u32) -> Result<Vec<u8>, String> {
+        let place = tempfile::tempdir().expect("a folder");
+        let path = place.path().join("secret");
+        std::fs::write(&path, "x").expect("written");
+        set_permissions(&path, Permissions::from_mode(file)).expect("changed");
+        set_permissions(place.path(), Permissions::from_mode(folder)).expect("changed");
+        read(&path).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn a_secret_is_read_where_only_its_owner_and_group_may_read_it() {
+        for (file, folder) in [(0o600, 0o700), (0o640, 0o755), (0o400, 0o770), (0o600, 0o1777)] {
+            assert_eq!(of(file, folder).as_deref(), Ok(&b"x"[..]), "{file:o} in {folder:o}");
+        }
+    }
+
+    #[test]
+    fn a_file_that_is_no_secret_or_anothers_to_change_is_refused_with_its_mode() {
+        let cases = [
+            (0o644, 0o700, "read by every user of this machine (mode 644); run `chmod 600 "),
+            (0o604, 0o700, "(mode 604)"),
+            (0o660, 0o700, "changed by other users (mode 660); run `chmod 600 "),
+            (0o602, 0o700, "(mode 602)"),
+            (0o600, 0o777, "a folder that every user may write to (mode 777); run `chmod o-w "),
+        ];
+        for (file, folder, part) in cases {
+            let refused = of(file, folder).expect_err("refused");
+            assert!(refused.contains(part), "{file:o} in {folder:o}: {refused}");
+        }
+    }
+
+    #[test]
+    fn a_link_is_judged_by_what_it_leads_to() {
+        let place = tempfile::tempdir().expect("a folder");
+        let (secret, link) = (place.path().join("secret"), place.path().join("link"));
+        std::fs::write(&secret, "x").expect("written");
+        std::os::unix::fs::symlink(&secret, &link).expect("linked");
+        set_permissions(&secret, Permissions::from_mode(0o644)).expect("changed");
+        assert!(matches!(read(&link), Err(SecretError::Public { .. })));
+        set_permissions(&secret, Permissions::from_mode(0o600)).expect("changed");
+        assert!(read(&link).is_ok());
+    }
+}
