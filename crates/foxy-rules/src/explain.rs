@@ -8,6 +8,7 @@ pub use lifetime_source::LifetimeSource;
 use crate::cache_control::RequestControl;
 use crate::fields::Fields;
 use crate::freshness::{Lifetime, lifetime};
+use crate::package::is_named_by_digest;
 use crate::reuse::{Failure, Permit, Reuse, Stored, may_reuse_after, may_reuse_under};
 use foxy_base::WallTime;
 use std::fmt;
@@ -213,7 +214,9 @@ fn lifetime_step(response: Response<'_, impl Fields + ?Sized>, stored: Stored<'_
         Lifetime::Explicit(_) if control.s_maxage.is_some() => LifetimeSource::SharedMaxAge,
         Lifetime::Explicit(_) if control.max_age.is_some() => LifetimeSource::MaxAge,
         Lifetime::Explicit(_) => LifetimeSource::Expires,
-        Lifetime::Heuristic(_) if fields.has("last-modified") => LifetimeSource::Heuristic,
+        Lifetime::Heuristic(_) if fields.has("last-modified") && !is_named_by_digest(target) => {
+            LifetimeSource::Heuristic
+        }
         Lifetime::Heuristic(_) => LifetimeSource::Package,
         Lifetime::Negative(_) | Lifetime::None => LifetimeSource::Nothing,
     };

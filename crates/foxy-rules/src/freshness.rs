@@ -3,6 +3,7 @@
 use crate::cache_control::{LONGEST, ResponseControl, parse_seconds};
 use crate::date;
 use crate::fields::Fields;
+use crate::package::{is_named_by_digest, is_package};
 use crate::policy::is_negative;
 use foxy_base::WallTime;
 
@@ -14,8 +15,8 @@ const HEURISTIC_LIMIT: u64 = 86_400;
 pub enum Lifetime {
     /// `s-maxage`, `max-age` or Expires said so.
     Explicit(u64),
-    /// A tenth of the time since Last-Modified, at most a day; a day for a package file of which nothing is said
-    /// (§4.2.2).
+    /// A tenth of the time since Last-Modified, at most a day; a day for a package file of which nothing is said, and for
+    /// what is named by its digest (§4.2.2).
     Heuristic(u64),
     /// What the operator grants an answer that says there is nothing, of which nothing else is said (§4.2.2).
     Negative(u64),
@@ -64,6 +65,7 @@ pub fn lifetime(
     }
     let modified = response.single("last-modified").and_then(|text| date::parse(text, received));
     match modified {
+        _ if status == 200 && is_named_by_digest(target) => Lifetime::Heuristic(HEURISTIC_LIMIT),
         Some(modified) if heuristically_cacheable(status) || control.public => {
             let unchanged = dated.seconds().saturating_sub(modified.seconds());
             Lifetime::Heuristic((unchanged / 10).min(HEURISTIC_LIMIT))
@@ -72,52 +74,6 @@ pub fn lifetime(
         None if is_negative(status) && negative > 0 => Lifetime::Negative(negative),
         _ => Lifetime::None,
     }
-}
-
-/// Whether a URL names a file of a package or release archive. Their publishers give a changed file a new name, so
-/// where nothing at all is said of freshness, such a file is taken to be good for the longest heuristic lifetime.
-/// With a query the name says nothing.
-fn is_package(target: &[u8]) -> bool {
-    const ENDINGS: [&[u8]; 22] = [
-        b".deb",
-        b".udeb",
-        b".rpm",
-        b".apk",
-        b".pkg.tar.zst",
-        b".pkg.tar.xz",
-        b".whl",
-        b".crate",
-        b".gem",
-        b".jar",
-        b".aar",
-        b".nupkg",
-        b".conda",
-        b".egg",
-        b".tgz",
-        b".tar.gz",
-        b".tar.bz2",
-        b".tar.xz",
-        b".tar.zst",
-        b".zip",
-        b".iso",
-        b".msi",
-    ];
-    let path = target.split(|&byte| byte == b'\n').next().unwrap_or_default();
-    let ends = || ENDINGS.iter().any(|ending| path.to_ascii_lowercase().ends_with(ending));
-    !path.contains(&b'?') && (ends() || is_crate(path))
-}
-
-/// Whether a path ends in `/crates/NAME/VERSION/download`, as registries of cargo name their files unless they say
-/// otherwise.
-fn is_crate(path: &[u8]) -> bool {
-    let mut parts = path.rsplit(|&byte| byte == b'/');
-    let is_version = |part: &[u8]| {
-        part.first().is_some_and(u8::is_ascii_digit) && part.iter().filter(|&&byte| byte == b'.').count() >= 2
-    };
-    parts.next() == Some(b"download")
-        && parts.next().is_some_and(is_version)
-        && parts.next().is_some_and(|name| !name.is_empty())
-        && parts.next() == Some(b"crates")
 }
 
 /// The Date of a response, or when it was received if it has none that can be read (RFC 9110 §6.6.1).
@@ -217,20 +173,23 @@ mod tests {
             lifetime(200, fields, &ResponseControl::of(fields), 0, RECEIVED, target.as_bytes())
         };
         assert_eq!(of("http://a/pool/x_1.0_amd64.deb", &[]), Lifetime::Heuristic(86_400));
-        assert_eq!(of("http://a/pool/x-1.0.TAR.GZ", &[]), Lifetime::Heuristic(86_400));
         assert_eq!(of("http://a/pool/x.deb", &[("Cache-Control", "max-age=5")]), Lifetime::Explicit(5));
         assert_eq!(of("http://a/pool/x.deb", &[("Expires", "0")]), Lifetime::Explicit(0));
-        assert_eq!(of("https://a/v1/crates/x/1.0.3/download", &[]), Lifetime::Heuristic(86_400));
-        for other in [
-            "http://a/x.deb?file=1",
-            "http://a/Packages",
-            "http://a/deb",
-            "http://a/x.zip/",
-            "http://a/crates/x/latest/download",
-            "http://a/x/1.0.3/download",
-        ] {
-            assert_eq!(of(other, &[]), Lifetime::None, "{other}");
-        }
+        assert_eq!(of("http://a/Packages", &[]), Lifetime::None);
+    }
+
+    #[test]
+    fn what_is_named_by_its_digest_is_good_for_a_day_however_new_it_is() {
+        let digest = "0123456789abcdef".repeat(4);
+        let target = format!("http://a/dists/sid/main/binary-amd64/by-hash/SHA256/{digest}");
+        let of = |status: u16, fields: &[(&str, &str)]| {
+            lifetime(status, fields, &ResponseControl::of(fields), 0, RECEIVED, target.as_bytes())
+        };
+        let new = [("Date", DATE), ("Last-Modified", DATE)];
+        assert_eq!(of(200, &new), Lifetime::Heuristic(86_400));
+        assert_eq!(of(200, &[]), Lifetime::Heuristic(86_400));
+        assert_eq!(of(200, &[("Cache-Control", "max-age=5")]), Lifetime::Explicit(5));
+        assert_eq!(of(404, &[]), Lifetime::None);
     }
 
     #[test]

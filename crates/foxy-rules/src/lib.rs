@@ -12,6 +12,7 @@ pub mod invalidate;
 pub mod key;
 pub mod multipart;
 pub mod not_stored;
+mod package;
 pub mod partial;
 pub mod policy;
 pub mod range;

@@ -112,6 +112,20 @@ fn what_may_not_be_stored_is_not_and_says_why() {
 
 #[test]
 fn a_stale_response_is_validated_and_a_304_renews_its_head() {
+#[test]
+fn what_is_named_by_its_digest_is_fetched_once_however_new_it_is() {
+    let origin = TestOrigin::start(|_, _| ok("Last-Modified: Fri, 01 Jan 2100 00:00:00 GMT\r\n", b"x"));
+    let proxy = forward_proxy();
+    let digest = "0123456789abcdef".repeat(4);
+    for (name, requests) in [(format!("by-hash/SHA256/{digest}"), 1), ("Release".to_owned(), 2)] {
+        let before = origin.requests();
+        for _ in 0..2 {
+            assert_eq!(proxy.get(&origin.url(&format!("/dists/sid/{name}")), "").status, 200);
+        }
+        assert_eq!(origin.requests() - before, requests, "{name}");
+    }
+}
+
     let origin = TestOrigin::start(|head, _| match header(head, "if-none-match") {
         Some("\"a\"") => {
             b"HTTP/1.1 304 Not Modified\r\nETag: \"a\"\r\nCache-Control: max-age=60\r\nX-New: 1\r\n\r\n"

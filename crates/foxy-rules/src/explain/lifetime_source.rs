@@ -11,7 +11,7 @@ pub enum LifetimeSource {
     Expires,
     /// The time since Last-Modified.
     Heuristic,
-    /// The name of a package file.
+    /// The name of a package file, or one that is a digest of the content.
     Package,
     /// The operator, of an answer that says there is nothing.
     Operator,
