@@ -31,6 +31,15 @@ pub fn members<'a>(lines: impl Iterator<Item = &'a [u8]>) -> impl Iterator<Item 
     lines.flat_map(|line| Members { rest: line }).map(<[u8]>::trim_ascii).filter(|member| !member.is_empty())
 }
 
+/// Whether a text is a token (RFC 9110 §5.6.2).
+pub(crate) fn is_token(text: &[u8]) -> bool {
+    let is_token_byte = |&byte: &u8| {
+        byte.is_ascii_alphanumeric()
+            || matches!(byte, b'!' | b'#'..=b'\'' | b'*' | b'+' | b'-' | b'.' | b'^'..=b'`' | b'|' | b'~')
+    };
+    !text.is_empty() && text.iter().all(is_token_byte)
+}
+
 struct Members<'a> {
     rest: &'a [u8],
 }

@@ -11,6 +11,8 @@ pub enum NotStoredReason {
     Status,
     /// `must-understand`, and the status is not one we know.
     NotUnderstood,
+    /// The response's Cache-Control cannot be read: it may have meant `no-store`.
+    Unreadable,
     /// The response says `no-store`.
     ResponseNoStore,
     /// The request says `no-store`.
@@ -38,6 +40,7 @@ impl NotStoredReason {
             Self::Partial => "partial",
             Self::Status => "status",
             Self::NotUnderstood => "not-understood",
+            Self::Unreadable => "unreadable-cache-control",
             Self::ResponseNoStore => "response-no-store",
             Self::RequestNoStore => "request-no-store",
             Self::Private => "private",
@@ -56,6 +59,7 @@ impl NotStoredReason {
             Self::Method | Self::Status | Self::NoFreshness => "RFC 9111 §3",
             Self::Partial => "RFC 9111 §3.3",
             Self::NotUnderstood => "RFC 9111 §5.2.2.3",
+            Self::Unreadable => "RFC 9111 §5.2",
             Self::ResponseNoStore => "RFC 9111 §5.2.2.5",
             Self::RequestNoStore => "RFC 9111 §5.2.1.5",
             Self::Private => "RFC 9111 §5.2.2.7",
@@ -73,6 +77,7 @@ impl NotStoredReason {
             Self::Partial => "it is partial content",
             Self::Status => "its status says nothing that a later request could be answered with",
             Self::NotUnderstood => "it says must-understand, and its status is not one foxy knows",
+            Self::Unreadable => "its Cache-Control cannot be read, and may have meant no-store",
             Self::ResponseNoStore => "it says no-store",
             Self::RequestNoStore => "its request said no-store",
             Self::Private => "it says private",

@@ -74,6 +74,10 @@ fn refusal<Q: Fields + ?Sized, R: Fields + ?Sized>(exchange: Exchange<'_, Q, R>)
     if control.must_understand && !understood(status) {
         return Some(NotStoredReason::NotUnderstood);
     }
+    // What cannot be read is read in the direction that caches less.
+    if control.unreadable {
+        return Some(NotStoredReason::Unreadable);
+    }
     // "the no-store cache directive is not present in the response"; must-understand overrides it (§5.2.2.3)
     if control.no_store && !control.must_understand {
         return Some(NotStoredReason::ResponseNoStore);
@@ -183,7 +187,7 @@ mod tests {
     #[test]
     fn what_it_may_not_and_why() {
         let fresh = ("Cache-Control", "max-age=60");
-        let cases: [(&str, Lines<'_>, u16, Lines<'_>, No); 19] = [
+        let cases: [(&str, Lines<'_>, u16, Lines<'_>, No); 21] = [
             ("POST", &[], 200, &[fresh], No::Method),
             ("POST", &[], 200, &[fresh, ("Content-Location", "/other")], No::Method),
             ("POST", &[], 201, &[fresh, ("Content-Location", "/")], No::Method),
@@ -194,6 +198,8 @@ mod tests {
             ("GET", &[], 304, &[fresh], No::Status),
             ("GET", &[], 199, &[fresh], No::Status),
             ("GET", &[], 599, &[fresh, ("Cache-Control", "must-understand")], No::NotUnderstood),
+            ("GET", &[], 200, &[fresh, ("Cache-Control", "no store")], No::Unreadable),
+            ("GET", &[], 200, &[fresh, ("Cache-Control", "must-understand, no-store=\"")], No::Unreadable),
             ("GET", &[], 200, &[fresh, ("Cache-Control", "no-store")], No::ResponseNoStore),
             ("GET", &[("Cache-Control", "no-store")], 200, &[fresh], No::RequestNoStore),
             ("GET", &[], 200, &[fresh, ("Cache-Control", "private")], No::Private),

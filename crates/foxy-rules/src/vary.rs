@@ -1,6 +1,6 @@
 //! Vary (RFC 9110 §12.5.5, RFC 9111 §4.1): which request fields chose a response, and the secondary key they make.
 
-use crate::fields::{Fields, members};
+use crate::fields::{Fields, is_token, members};
 
 /// Vary lists longer than this are not compared.
 pub const LONGEST_VARY: usize = 16;
@@ -20,12 +20,6 @@ pub struct Vary {
     names: Vec<String>,
 }
 
-/// Whether a byte may be in a token (RFC 9110 §5.6.2).
-const fn is_token_byte(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric()
-        || matches!(byte, b'!' | b'#'..=b'\'' | b'*' | b'+' | b'-' | b'.' | b'^'..=b'`' | b'|' | b'~')
-}
-
 impl Vary {
     /// Reads a response's Vary over all its lines.
     ///
@@ -34,7 +28,7 @@ impl Vary {
     pub fn of(response: &(impl Fields + ?Sized)) -> Result<Self, VaryError> {
         let mut names: Vec<String> = Vec::new();
         for member in members(response.values("vary")) {
-            if member == b"*" || !member.iter().all(|&byte| is_token_byte(byte)) {
+            if member == b"*" || !is_token(member) {
                 return Err(VaryError::Star);
             }
             names.push(String::from_utf8_lossy(member).to_ascii_lowercase());
