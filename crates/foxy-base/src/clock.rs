@@ -1,11 +1,13 @@
 //! The one place that reads the machine's clocks. Everything that decides takes `now` instead.
 #![expect(clippy::disallowed_methods, reason = "this file is what the ban points to")]
 
+use crate::steady::Steady;
 use crate::time::{Instant, WallTime};
 use rustix::time::{ClockId, clock_gettime};
 use std::sync::OnceLock;
 use std::time::Duration;
 
+static STEADY: Steady = Steady::new();
 static START: OnceLock<std::time::Instant> = OnceLock::new();
 
 /// The monotonic clock, counted from the first call in this process.
@@ -15,11 +17,30 @@ pub fn monotonic() -> Instant {
     Instant(u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX))
 }
 
-/// The civil clock. A machine set before 1970 reads as 1970.
+/// The civil clock, which may be set back: for dates that others read. A machine set before 1970 reads as 1970.
 #[must_use]
 pub fn wall() -> WallTime {
     let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
     WallTime(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
+}
+
+/// The civil clock without its steps back: what ages are counted by. It may be ahead of the civil clock.
+#[must_use]
+pub fn steady() -> WallTime {
+    let civil = wall();
+    STEADY.at(civil, monotonic())
+}
+
+/// Has the steady clock show at least that time from now on.
+pub fn resume(steady: WallTime) {
+    STEADY.resume(steady, wall(), monotonic());
+}
+
+/// What the civil clock showed at a time of the steady clock, if they were as far apart as they are now.
+#[must_use]
+pub fn civil(steady: WallTime) -> WallTime {
+    let (civil, now) = (wall(), self::steady());
+    WallTime(steady.0.saturating_sub(now.0.saturating_sub(civil.0)))
 }
 
 /// How long the calling thread was running on a processor so far.

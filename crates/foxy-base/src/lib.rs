@@ -5,6 +5,7 @@ pub mod civil;
 pub mod clock;
 pub mod random;
 pub mod size;
+pub mod steady;
 pub mod time;
 
 pub use civil::Civil;

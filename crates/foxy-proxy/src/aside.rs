@@ -8,10 +8,10 @@ use crate::parts::with_stored;
 use crate::storage::PART;
 use crate::stored::{CacheKey, Stored, VaryList, strip};
 use crate::storing::why_not_storable;
+use crate::times::Times;
 use crate::watch::Watch;
 use crate::worker::Worker;
 use bytes::Bytes;
-use foxy_base::WallTime;
 use foxy_http::{RequestHead, ResponseHead};
 use foxy_rules::partial::are_of_one;
 use foxy_rules::{Part, StoredTimes};
@@ -49,7 +49,7 @@ impl Aside {
         base: &CacheKey,
         request: &RequestHead,
         (head, length): (&ResponseHead, Option<u64>),
-        times: (WallTime, WallTime),
+        times: Times,
         watch: Watch,
     ) -> Option<Self> {
         let fields = View(&head.headers);
@@ -63,10 +63,10 @@ impl Aside {
         }
         let asked = (request.method.as_str(), &request.headers);
         let status = if kind == Kind::Part { 200 } else { head.status };
-        if why_not_storable(worker, base, asked, (status, &head.headers), times.1).is_some() {
+        if why_not_storable(worker, base, asked, (status, &head.headers), times.civil).is_some() {
             return None;
         }
-        let times = StoredTimes::new(&fields, times.0, times.1);
+        let times = times.stored(&fields);
         let mut head = head.clone();
         strip(&mut head.headers);
         let cache = &worker.shared.cache;

@@ -100,7 +100,7 @@ pub(crate) async fn from_beginning(
         reader.leave();
         return Ok(None);
     }
-    let how = (Some(flight.times.age(clock::wall())), outcome);
+    let how = (Some(flight.times.age(clock::steady())), outcome);
     let begun = stream::begin(sender, wanted.asked, flight.lines(), flight.length, how);
     match as_it_is_kept(worker, sender, wanted, (reader, flight), begun).await? {
         Reached::End(after, told) => Ok(Some((after, told))),

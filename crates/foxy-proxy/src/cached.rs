@@ -86,7 +86,7 @@ async fn attempt(
         }
     };
     let watched = || watch.clone().unwrap_or_else(|| cache.watch_since(&wanted.key, epoch));
-    let (now, unsure) = (clock::wall(), matches!(found, Found::Unknown));
+    let (now, unsure) = (clock::steady(), matches!(found, Found::Unknown));
     let (next, list, stored) = match found {
         Found::Response(stored, key) => (decide(&control, &stored, now), None, Some((stored, key))),
         Found::Varies(list) => (decide_without(&control, true), Some(list), None),
@@ -234,7 +234,7 @@ fn board(
         _ => None,
     };
     let fits = |flight: &Flight| {
-        flight.may_answer(control, clock::wall()) && !left.is_some_and(|reader| reader.is_of(flight))
+        flight.may_answer(control, clock::steady()) && !left.is_some_and(|reader| reader.is_of(flight))
     };
     worker.shared.board(&wanted.key, miss.watch.epoch, fits, landed)
 }
@@ -252,7 +252,7 @@ async fn landed(
     control: &RequestControl,
     (stored, epoch): (&Stored, Epoch),
 ) -> Result<Option<Got>, Cut> {
-    let now = clock::wall();
+    let now = clock::steady();
     let Next::Serve { ttl, permit: None } = decide(control, stored, now) else { return Ok(None) };
     let how = (HitSource::Memory, ttl, None);
     let answered = hit(worker, sender, wanted, (stored, epoch), how, now).await?;

@@ -110,7 +110,7 @@ impl Purger {
             steps.push(Step::Therefore(outcome));
             return Explanation { stored: None, steps };
         };
-        let now = clock::wall();
+        let now = clock::steady();
         let verdict = self.shared.purges.book.judge(&stored);
         steps.extend([Step::Found(source), Step::Purged(verdict)]);
         let stored = match verdict {
@@ -156,7 +156,7 @@ fn shown(stored: &Stored, source: HitSource, now: WallTime) -> Shown {
     Shown {
         source,
         head: stored.wire.clone(),
-        received: stored.times.received,
+        received: clock::civil(stored.times.received),
         age: stored.times.age(now),
         lifetime: stored.lifetime,
         length: stored.length,

@@ -12,6 +12,7 @@ use crate::replaced::{forget_outdated, forget_rejected, forget_replaced, forget_
 use crate::stale::Stale;
 use crate::stored::{CacheKey, Stored, StoredBody, VaryList, strip};
 use crate::storing::why_not_storable;
+use crate::times::Times;
 use crate::upstream::{HeadEvent, Origin, UpstreamError, UpstreamExchange};
 use crate::watch::Watch;
 use crate::worker::Worker;
@@ -47,14 +48,14 @@ pub(crate) async fn run(
     mut exchange: UpstreamExchange,
 ) {
     let _ending = Ending { worker: Rc::clone(&worker), flight: Arc::clone(&flight), base: fill.base.clone() };
-    let requested = clock::wall();
+    let requested = clock::steady();
     match final_head(&worker, &flight, &mut exchange).await {
         Err(error) => {
             flight.publish(Outcome::Failed(error));
             finish(&worker, &flight, &fill.base, Err(error));
         }
         Ok((head, length)) => {
-            let times = (requested, clock::wall());
+            let times = Times::until_now(requested);
             answered(&worker, &flight, fill, exchange, (head, length), times).await;
         }
     }
@@ -118,7 +119,7 @@ pub(crate) async fn answered(
     fill: FillRequest,
     mut exchange: UpstreamExchange,
     (mut head, length): (ResponseHead, BodyLength),
-    times: (WallTime, WallTime),
+    times: Times,
 ) {
     if head.status == 304
         && let Some(Stale { stored, key, validate: true }) = &fill.stale
@@ -137,11 +138,11 @@ pub(crate) async fn answered(
         flight.publish(outcome);
         return finish(worker, flight, &fill.base, result);
     }
-    let initial = StoredTimes::new(&View(&head.headers), times.0, times.1);
-    let (length, status, at) = (known_length(length), head.status, times.1);
+    let initial = times.stored(&View(&head.headers));
+    let (length, status, at) = (known_length(length), head.status, times.received);
     let refused = |why| worker.shared.refusals.remember(&fill.base, Refused { status, at, why });
-    let not_stored = why_not_stored(worker, &fill, &head, length, times.1);
-    prepare(&mut head, worker, times.1);
+    let not_stored = why_not_stored(worker, &fill, &head, length, times);
+    prepare(&mut head, worker, times.civil);
     strip(&mut head.headers);
     let (key, list) =
         placed(&worker.shared.cache, &fill.base, fill.list.as_ref(), &head, &fill.request.headers);
@@ -166,7 +167,7 @@ pub(crate) async fn answered(
             worker.shared.flights.land(fill.base.hash, flight);
             forget_rejected(worker, &fill, &key, (status, why));
         }
-        None => forget_replaced(worker, &fill, (&key, &head), times.1).await,
+        None => forget_replaced(worker, &fill, (&key, &head), times.received).await,
     }
     let keeper = not_stored.is_none().then(|| Keeper::new(worker, &fill.base, &key));
     flight.keep(keeper.as_ref().map(Keeping::of).unwrap_or_default());
@@ -245,12 +246,12 @@ fn why_not_stored(
     fill: &FillRequest,
     head: &ResponseHead,
     length: Option<u64>,
-    received: WallTime,
+    times: Times,
 ) -> Option<NotKept> {
     let (request, response) = (("GET", &fill.request.headers), (head.status, &head.headers));
-    let reason = why_not_storable(worker, &fill.base, request, response, received);
+    let reason = why_not_storable(worker, &fill.base, request, response, times.civil);
     let answers_better = |stale: &Stale| {
-        stale.permit_after(Failure::Status(head.status), &fill.request.headers, received).is_some()
+        stale.permit_after(Failure::Status(head.status), &fill.request.headers, times.received).is_some()
     };
     match reason {
         Some(reason) => Some(NotKept::Rule(reason)),

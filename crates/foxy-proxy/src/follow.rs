@@ -42,7 +42,7 @@ pub(crate) async fn follow(
         return Ok(Followed::Not);
     }
     // An origin that was asked after this request came answers it too, whatever it says of freshness.
-    if !stands_in && !reader.began_after(came) && !outcome.may_answer(control, clock::wall()) {
+    if !stands_in && !reader.began_after(came) && !outcome.may_answer(control, clock::steady()) {
         return Ok(Followed::Stale);
     }
     let got = settle(worker, sender, wanted, miss, reader, outcome, true).await?;

@@ -17,6 +17,7 @@ use crate::reason::{ErrorReason, ForwardReason};
 use crate::sender::Sender;
 use crate::stored::CacheKey;
 use crate::stream::{self, Source, Streamed};
+use crate::times::Times;
 use crate::upstream::{
     BodyPiece, BodySender, HeadEvent, Origin, RequestBody, Transport, UpstreamError, UpstreamExchange,
 };
@@ -137,7 +138,7 @@ async fn respond(
     mut exchange: UpstreamExchange,
     broken_rule: &BrokenRule,
 ) -> Result<Forwarded, Cut> {
-    let (requested, watch) = (clock::wall(), worker.shared.cache.watch(&request.key));
+    let (requested, watch) = (clock::steady(), worker.shared.cache.watch(&request.key));
     let (mut head, length) = match final_head(sender, request.asked, &mut exchange).await? {
         Ok(found) => found,
         Err(error) => {
@@ -157,11 +158,11 @@ async fn respond(
     if invalidates(request.head.method.as_str(), head.status) {
         invalidate(worker, request, &head).await;
     }
-    let received = clock::wall();
+    let times = Times::until_now(requested);
     if let Some(described) = &request.described {
-        described.seen(worker, &request.head.headers, &head, (requested, received));
+        described.seen(worker, &request.head.headers, &head, times);
     }
-    prepare(&mut head, worker, received);
+    prepare(&mut head, worker, times.civil);
     let length = match length {
         BodyLength::Length(bytes) => Some(bytes),
         BodyLength::None => Some(0),
@@ -176,7 +177,7 @@ async fn respond(
         (Method::Get, 206) if request.reason != ForwardReason::Bypass => Some(watch),
         _ => None,
     };
-    let (key, times) = (&request.key, (requested, received));
+    let key = &request.key;
     let mut aside =
         watch.and_then(|watch| Aside::begin(worker, key, request.head, (&head, length), times, watch));
     let outcome = CacheStatus::Forwarded {
@@ -218,7 +219,7 @@ async fn stand_in(
     let wanted = Wanted { head, origin: request.origin.clone(), key: request.key.clone(), asked, client };
     let ttl = -i64::try_from(by).unwrap_or(i64::MAX);
     let how = (HitSource::Fallback(None), ttl, Some(permit));
-    hit(worker, sender, &wanted, (&described.stored, described.watch.looked()), how, clock::wall()).await
+    hit(worker, sender, &wanted, (&described.stored, described.watch.looked()), how, clock::steady()).await
 }
 
 /// Waits for the final head and passes on what comes before it.

@@ -3,15 +3,15 @@
 use crate::fields::View;
 use crate::stored::{CacheKey, Stored};
 use crate::storing::why_not_storable;
+use crate::times::Times;
 use crate::upstream::UpstreamError;
 use crate::watch::Watch;
 use crate::worker::Worker;
-use foxy_base::{WallTime, clock};
+use foxy_base::clock;
 use foxy_http::{Headers, ResponseHead};
 use foxy_rules::reuse::may_reuse_after;
 use foxy_rules::{
-    Failure, HeadSays, NotStoredReason, Permit, Policy, RequestControl, StoredTimes, Vary, head_says,
-    merges_into_stored,
+    Failure, HeadSays, NotStoredReason, Permit, Policy, RequestControl, Vary, head_says, merges_into_stored,
 };
 use std::sync::Arc;
 
@@ -34,12 +34,12 @@ impl Described {
         worker: &Worker,
         request: &Headers,
         answer: &ResponseHead,
-        times: (WallTime, WallTime),
+        times: Times,
     ) -> (Arc<Stored>, Option<NotStoredReason>) {
         let policy = worker.settings().policy();
         let fresh = Arc::new(freshened(&self.stored, answer, policy, times));
         let seen = (fresh.head.status, &fresh.head.headers);
-        let not_stored = why_not_storable(worker, &self.base, ("GET", request), seen, times.1);
+        let not_stored = why_not_storable(worker, &self.base, ("GET", request), seen, times.civil);
         let cache = &worker.shared.cache;
         let varies = |headers: &Headers| Vary::of(&View(headers)).ok();
         let varies_otherwise =
@@ -58,19 +58,13 @@ impl Described {
     /// been stale.
     pub(crate) fn permit_after(&self, error: UpstreamError, request: &Headers) -> Option<(u64, Permit)> {
         let control = RequestControl::of(&View(request));
-        let permit = may_reuse_after(Failure::Unreachable, &control, self.stored.facts(), clock::wall());
+        let permit = may_reuse_after(Failure::Unreachable, &control, self.stored.facts(), clock::steady());
         permit.filter(|_| error.is_the_origins())
     }
 
     /// Takes in the answer to a HEAD (§4.3.5): new fields, if it describes what is stored; if it describes something else, that
     /// is let go. One that does not tell changes nothing.
-    pub(crate) fn seen(
-        &self,
-        worker: &Worker,
-        request: &Headers,
-        answer: &ResponseHead,
-        times: (WallTime, WallTime),
-    ) {
+    pub(crate) fn seen(&self, worker: &Worker, request: &Headers, answer: &ResponseHead, times: Times) {
         if answer.status != 200 || self.stored.head.status != 200 {
             return;
         }
@@ -84,7 +78,7 @@ impl Described {
 }
 
 /// A stored response with the fields of an answer that said it is still good.
-fn freshened(stale: &Stored, answer: &ResponseHead, policy: Policy, times: (WallTime, WallTime)) -> Stored {
+fn freshened(stale: &Stored, answer: &ResponseHead, policy: Policy, times: Times) -> Stored {
     let mut head = ResponseHead::clone(&stale.head);
     let view = View(&answer.headers);
     let mut seen: Vec<String> = Vec::new();
@@ -99,6 +93,6 @@ fn freshened(stale: &Stored, answer: &ResponseHead, policy: Policy, times: (Wall
         }
         head.headers.append(name, value);
     }
-    let initial = StoredTimes::new(&view, times.0, times.1);
+    let initial = times.stored(&view);
     Stored::new(stale.key.clone(), &head, policy, initial, stale.length, stale.body.clone())
 }

@@ -12,7 +12,7 @@ use crate::several;
 use crate::slices;
 use crate::stored::{CacheKey, Stored, StoredBody};
 use crate::worker::Worker;
-use foxy_base::WallTime;
+use foxy_base::{WallTime, clock};
 use foxy_rules::{Conditional, Permit, RangeAnswer, evaluate, requested_range};
 use std::rc::Rc;
 
@@ -44,7 +44,11 @@ pub(crate) async fn hit(
     let outcome = CacheStatus::Hit { source, ttl, permit };
     let age = stored.times.age(now);
     let (request, head) = (View(&wanted.head.headers), View(&stored.head.headers));
-    if evaluate(&request, stored.head.status, &head, stored.times.received) == Conditional::NotModified {
+    let received = match wanted.head.headers.contains("if-modified-since") {
+        true => clock::civil(stored.times.received),
+        false => stored.times.received,
+    };
+    if evaluate(&request, stored.head.status, &head, received) == Conditional::NotModified {
         return answer::not_modified(sender, wanted.asked, &stored.head.headers, age, outcome)
             .await
             .map(Some);

@@ -69,6 +69,7 @@ pub mod stored;
 pub mod stored_form;
 mod storing;
 mod stream;
+mod times;
 pub mod token;
 mod tunnelling;
 pub mod upstream;

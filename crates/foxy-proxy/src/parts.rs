@@ -29,7 +29,7 @@ pub(crate) async fn answer(
     if headers.contains("if-none-match") || headers.contains("if-modified-since") {
         return Ok(None);
     }
-    let (source, now) = (*source, clock::wall());
+    let (source, now) = (*source, clock::steady());
     let view = View(&stored.head.headers);
     let (ttl, permit) = match decide(control, stored, now) {
         Next::Serve { permit: Some(Permit::WhileRevalidate), .. } => return Ok(None),

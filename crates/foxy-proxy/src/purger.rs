@@ -49,7 +49,7 @@ impl Purger {
         if in_doubt.is_empty() {
             return Ok(0);
         }
-        let order = |scope: &Scope| Order { scope: *scope, strength: Strength::Hard, at: clock::wall() };
+        let order = |scope: &Scope| Order { scope: *scope, strength: Strength::Hard, at: clock::steady() };
         let (sender, receiver) = mpsc::channel();
         let reply = move |answer| {
             // Whoever asked may have given up.
@@ -70,7 +70,7 @@ async fn purge(
     scopes: &[Scope],
     strength: Strength,
 ) -> Result<u64, NotPurged> {
-    let at = clock::wall();
+    let at = clock::steady();
     let orders = scopes.iter().map(|scope| Order { scope: *scope, strength, at }).collect();
     let (sender, receiver) = oneshot::channel();
     let reply = move |answer| {

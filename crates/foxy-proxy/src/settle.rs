@@ -31,7 +31,7 @@ pub(crate) async fn settle(
 ) -> Result<Option<Got>, Cut> {
     if let Some((stored, how)) = miss.as_hit_after(&wanted.head.headers, &outcome)
         && let Some((after, told)) =
-            hit(worker, sender, wanted, (stored, miss.watch.looked()), how, clock::wall()).await?
+            hit(worker, sender, wanted, (stored, miss.watch.looked()), how, clock::steady()).await?
     {
         return Ok(Some(Got::Answered(after, told)));
     }
@@ -41,7 +41,7 @@ pub(crate) async fn settle(
             answer::error(worker, sender, wanted.asked, ErrorReason::Upstream(error)).await?
         }
         Outcome::Revalidated(stored, _) => {
-            let now = clock::wall();
+            let now = clock::steady();
             let ttl = i64::try_from(stored.lifetime).unwrap_or(i64::MAX)
                 - i64::try_from(stored.times.age(now)).unwrap_or(i64::MAX);
             let how = (HitSource::Revalidated(miss.reason), ttl, None);
@@ -76,7 +76,7 @@ async fn respond(
     flight: &FlightHead,
     outcome: CacheStatus,
 ) -> Result<Option<(After, Told)>, Cut> {
-    let age = flight.times.age(clock::wall());
+    let age = flight.times.age(clock::steady());
     let (request, head) = (View(&wanted.head.headers), View(&flight.head.headers));
     if evaluate(&request, flight.head.status, &head, clock::wall()) == Conditional::NotModified {
         if flight.not_stored.is_none()

@@ -12,6 +12,7 @@ use crate::stale::Stale;
 use crate::storage::{PART, part_key};
 use crate::stored::{CacheKey, Stored, StoredBody, strip};
 use crate::storing::why_not_storable;
+use crate::times::Times;
 use crate::upstream::{BodyEvent, Origin, UpstreamError, UpstreamExchange};
 use crate::watch::Watch;
 use crate::windows::Collected;
@@ -64,7 +65,7 @@ pub(crate) async fn run(
 ) {
     let _ending =
         Ending { worker: Rc::clone(&worker), flight: Arc::clone(&flight), base: slice.name.clone() };
-    let requested = clock::wall();
+    let requested = clock::steady();
     let (head, length) = match fill::final_head(&worker, &flight, &mut exchange).await {
         Ok(found) => found,
         Err(error) => {
@@ -72,7 +73,7 @@ pub(crate) async fn run(
             return finish(&worker, &flight, &slice.name, Err(error));
         }
     };
-    let times = (requested, clock::wall());
+    let times = Times::until_now(requested);
     let set = slice.set.as_ref().filter(|_| !slice.validate);
     let view = set.map(|set| (View(&set.head.headers), set.length));
     let known = view.as_ref().map(|(view, length)| (view, *length));
@@ -84,7 +85,7 @@ pub(crate) async fn run(
             flight.publish(Outcome::Unconfirmed);
         }
         SliceAnswer::Unusable(_) => {
-            let refused = Refused { status: head.status, at: times.1, why: NotKept::NoSlices };
+            let refused = Refused { status: head.status, at: times.received, why: NotKept::NoSlices };
             worker.shared.refusals.remember(&slice.base, refused);
             flight.publish(Outcome::Unconfirmed);
         }
@@ -101,7 +102,7 @@ async fn other(
     slice: SliceRequest,
     exchange: UpstreamExchange,
     (head, length): (ResponseHead, BodyLength),
-    times: (WallTime, WallTime),
+    times: Times,
 ) {
     let key = slice.base.part();
     if head.status == 200 {
@@ -123,11 +124,11 @@ async fn take(
     slice: &SliceRequest,
     exchange: &mut UpstreamExchange,
     (mut head, part): (ResponseHead, Part),
-    times: (WallTime, WallTime),
+    times: Times,
 ) {
     let cache = &worker.shared.cache;
     let fields = View(&head.headers);
-    let why = why_not_kept(worker, slice, &head, times.1);
+    let why = why_not_kept(worker, slice, &head, times.civil);
     let kind = match strong_validator(&fields) {
         _ if part.is_whole() => Kind::Whole,
         Some(_) => Kind::Slice,
@@ -135,10 +136,13 @@ async fn take(
     };
     let not_again = why.or((kind == Kind::Part).then_some(NotKept::NoSlices));
     if let Some(why) = not_again {
-        worker.shared.refusals.remember(&slice.base, Refused { status: head.status, at: times.1, why });
+        worker
+            .shared
+            .refusals
+            .remember(&slice.base, Refused { status: head.status, at: times.received, why });
     }
-    let initial = StoredTimes::new(&fields, times.0, times.1);
-    prepare(&mut head, worker, times.1);
+    let initial = times.stored(&fields);
+    prepare(&mut head, worker, times.civil);
     strip(&mut head.headers);
     let head = Arc::new(head);
     let (set, begun) = set_of(worker, slice, &head, part, initial).await;

@@ -81,7 +81,7 @@ pub(crate) async fn fetch(worker: &Rc<Worker>, wanted: &Wanted<'_>, watch: &Watc
         let goes_on = ask.set.is_some() && !ask.validate;
         let fits = |flight: &Flight| {
             let current = worker.shared.cache.is_current(&wanted.key, flight.epoch);
-            current && (goes_on || flight.may_answer(&control, clock::wall()))
+            current && (goes_on || flight.may_answer(&control, clock::steady()))
         };
         match flights.board(name(wanted, ask).hash, watch.epoch, fits, || None) {
             Boarding::Leads(flight, reader) => {
@@ -90,7 +90,7 @@ pub(crate) async fn fetch(worker: &Rc<Worker>, wanted: &Wanted<'_>, watch: &Watc
             }
             Boarding::Follows(reader) => {
                 let News::Outcome(found) = reader.news(false).await else { return Sliced::Not };
-                let fresh = || found.may_answer(&control, clock::wall());
+                let fresh = || found.may_answer(&control, clock::steady());
                 if may_follow(&found) && (goes_on || reader.began_after(watch.looked()) || fresh()) {
                     worker.counters.add(Counter::Collapsed, 1);
                     return outcome(reader, ask, true).await;
@@ -160,7 +160,7 @@ async fn outcome(reader: Reader, ask: Ask<'_>, collapsed: bool) -> Sliced {
                     set: Arc::clone(set),
                     lasting: head.not_stored.is_none()
                         && strong_validator(&View(&set.head.headers)).is_some(),
-                    age: head.times.age(clock::wall()),
+                    age: head.times.age(clock::steady()),
                     not_stored: head.not_stored,
                     collapsed,
                 })

@@ -96,7 +96,7 @@ pub(crate) async fn send(
         Start::Begun(rest) => (rest, None),
         Start::Stored(source, ttl, permit) => {
             worker.counters.add(counter(source), 1);
-            let how = (set.times.age(clock::wall()), CacheStatus::Hit { source, ttl, permit });
+            let how = (set.times.age(clock::steady()), CacheStatus::Hit { source, ttl, permit });
             (begin(sender, wanted, &set, span, how), None)
         }
         Start::Fetched(fetched, reason) => {

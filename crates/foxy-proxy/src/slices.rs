@@ -41,7 +41,7 @@ pub(crate) async fn answer(
         return Ok(None);
     }
     let next = |(set, source): (Arc<Stored>, HitSource)| {
-        let next = decide(control, &set, clock::wall());
+        let next = decide(control, &set, clock::steady());
         (set, next, source)
     };
     let (asked, set, reason) = match known.filter(|(set, _)| set.is_of_slices()).map(next) {
@@ -66,7 +66,7 @@ pub(crate) async fn answer(
             ranged_answer(worker, sender, wanted, miss, set, Start::Fetched(fetched, reason)).await
         }
         Sliced::Confirmed(set) => {
-            let now = clock::wall();
+            let now = clock::steady();
             let ttl = i64::try_from(set.lifetime).unwrap_or(i64::MAX)
                 - i64::try_from(set.times.age(now)).unwrap_or(i64::MAX);
             let start = Start::Stored(HitSource::Revalidated(reason), ttl, None);
@@ -120,7 +120,7 @@ pub(crate) async fn complete(
     if !set.is_of_slices() || set.length > cache.object_limit || !may_be_sliced(worker, wanted, control) {
         return Ok(None);
     }
-    let Next::Serve { ttl, permit: None } = decide(control, &set, clock::wall()) else { return Ok(None) };
+    let Next::Serve { ttl, permit: None } = decide(control, &set, clock::steady()) else { return Ok(None) };
     let start = Start::Stored(HitSource::Memory, ttl, None);
     let got = send(worker, sender, wanted, miss, (Arc::clone(&set), start), None).await?;
     if got.is_some() {
@@ -189,7 +189,7 @@ fn may_be_sliced(worker: &Worker, wanted: &Wanted<'_>, control: &RequestControl)
     let (cache, headers) = (&worker.shared.cache, &wanted.head.headers);
     let refused = worker.shared.refusals.last(&wanted.key).filter(|refused| {
         let lasting = matches!(refused.why, NotKept::Rule(_) | NotKept::NoSlices);
-        let lately = clock::wall().seconds() < refused.at.seconds() + NOT_AGAIN;
+        let lately = clock::steady().seconds() < refused.at.seconds() + NOT_AGAIN;
         lasting && lately && matches!(refused.status, 200 | 206)
     });
     cache.storage().is_some()

@@ -65,7 +65,7 @@ impl Miss {
             Outcome::Failed(_) | Outcome::Revalidated(..) | Outcome::Unconfirmed => return None,
         };
         let stale = self.stale.as_ref()?;
-        let (by, permit) = stale.permit_after(failure, request, clock::wall())?;
+        let (by, permit) = stale.permit_after(failure, request, clock::steady())?;
         let ttl = -i64::try_from(by).unwrap_or(i64::MAX);
         Some((&stale.stored, (HitSource::Fallback(status), ttl, Some(permit))))
     }

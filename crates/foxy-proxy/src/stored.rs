@@ -4,6 +4,7 @@
 use crate::fields::View;
 use crate::purge::{Cleared, Stamp};
 use bytes::{Buf, BufMut, Bytes, BytesMut};
+use foxy_base::clock;
 use foxy_http::{Headers, ResponseHead};
 use foxy_rules::freshness::{StoredTimes, lifetime};
 use foxy_rules::partial::are_of_one;
@@ -139,8 +140,9 @@ impl Stored {
     ) -> Self {
         let view = View(&head.headers);
         let control = ResponseControl::for_role(&view, policy.role);
+        let received = clock::civil(times.received);
         Self {
-            lifetime: lifetime(head.status, &view, &control, policy.negative_lifetime, times.received, &key)
+            lifetime: lifetime(head.status, &view, &control, policy.negative_lifetime, received, &key)
                 .seconds(),
             control,
             wire,

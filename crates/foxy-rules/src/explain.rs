@@ -191,7 +191,7 @@ pub fn explain_reuse(
     stored: Stored<'_>,
     now: WallTime,
 ) -> Vec<Step> {
-    let age = stored.times.age(now);
+    let age = stored.times.known_age(now);
     let mut steps =
         vec![lifetime_step(response, stored), Step::Age { initial: stored.times.initial_age, seconds: age }];
     reuse_steps(request, stored, age, &mut steps);

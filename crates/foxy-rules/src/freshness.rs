@@ -108,6 +108,15 @@ impl StoredTimes {
         Self { received, initial_age: apparent.max(corrected).min(LONGEST) }
     }
 
+    /// Its age now, in seconds, for the question whether it may answer. One that was received later than now was stored before a
+    /// clock was set back: how old it is is not known, so it is as old as can be.
+    #[must_use]
+    pub const fn known_age(self, now: WallTime) -> u64 {
+        /// What two readings of one clock may differ by.
+        const SLACK: u64 = 1000;
+        if self.received.0 > now.0.saturating_add(SLACK) { LONGEST } else { self.age(now) }
+    }
+
     /// Its age now, in seconds.
     #[must_use]
     pub const fn age(self, now: WallTime) -> u64 {

@@ -126,7 +126,7 @@ pub fn may_reuse(request: &(impl Fields + ?Sized), stored: Stored<'_>, now: Wall
 /// Decides for a request whose Cache-Control has been read.
 #[must_use]
 pub fn may_reuse_under(request: &RequestControl, stored: Stored<'_>, now: WallTime) -> Reuse {
-    let age = stored.times.age(now);
+    let age = stored.times.known_age(now);
     // "the stored response does not contain the no-cache directive, unless it is successfully validated"
     if stored.control.no_cache {
         return Reuse::Revalidate(RevalidateReason::ResponseNoCache);
@@ -181,7 +181,7 @@ pub fn may_reuse_after(
         Reuse::Revalidate(RevalidateReason::Stale) if request.min_fresh.is_none() => {}
         Reuse::Fresh { .. } | Reuse::Revalidate(_) => return None,
     }
-    let by = stored.times.age(now).saturating_sub(stored.lifetime);
+    let by = stored.times.known_age(now).saturating_sub(stored.lifetime);
     match (stored.control.stale_if_error.max(request.stale_if_error), failure) {
         (Some(limit), _) => (by <= limit).then_some((by, Permit::IfError)),
         (None, Failure::Unreachable) => (by <= DISCONNECTED_LIMIT).then_some((by, Permit::Disconnected)),
@@ -207,6 +207,23 @@ mod tests {
     fn freshness_ends_when_age_reaches_the_lifetime() {
         assert_eq!(decide("", "max-age=100", 99), Fresh { left: 1 });
         assert_eq!(decide("", "max-age=100", 100), Revalidate(Why::Stale));
+    }
+
+    #[test]
+    fn what_was_received_later_than_now_is_not_fresh() {
+        let at = |now| {
+            let control = ResponseControl::of(&[("Cache-Control", "stale-while-revalidate=9")][..]);
+            let times = StoredTimes { received: WallTime(100_000), initial_age: 0 };
+            let stored = Stored { control: &control, lifetime: 100, times };
+            let after =
+                may_reuse_after(Failure::Unreachable, &RequestControl::default(), stored, WallTime(now));
+            (may_reuse_under(&RequestControl::default(), stored, WallTime(now)), after)
+        };
+        assert_eq!(at(100_000), (Fresh { left: 100 }, None));
+        assert_eq!(at(99_500), (Fresh { left: 100 }, None), "another thread read the clock");
+        for now in [0, 90_000, 98_999] {
+            assert_eq!(at(now), (Revalidate(Why::Stale), None), "{now}");
+        }
     }
 
     #[test]

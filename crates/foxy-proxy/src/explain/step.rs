@@ -6,6 +6,7 @@ use crate::purge::Verdict;
 use crate::reason::{ErrorReason, ForwardReason};
 use crate::worker::http_date;
 use bytes::Bytes;
+use foxy_base::clock;
 use foxy_rules::Permit;
 use foxy_rules::explain::Step as RuleStep;
 use std::fmt;
@@ -142,7 +143,7 @@ impl fmt::Display for Step {
             Self::Varies(names) => write!(f, "the responses to this URL are chosen by {}", names.join(", ")),
             Self::NotStored => f.write_str("nothing that fits is stored"),
             Self::LastNotKept(Refused { status, at, why }) => {
-                write!(f, "the last answer ({status}, {}) was not kept: {why}", http_date(*at))
+                write!(f, "the last answer ({status}, {}) was not kept: {why}", http_date(clock::civil(*at)))
             }
             Self::Found(HitSource::Memory) => f.write_str("a response that fits is in memory"),
             Self::Found(_) => f.write_str("a response that fits is in the store"),

@@ -29,7 +29,7 @@ impl Cache {
     pub(crate) fn unpurged(&self, key: &CacheKey, stored: Arc<Stored>) -> Option<Arc<Stored>> {
         match self.purges.judge(&stored) {
             Verdict::Untouched => Some(stored),
-            Verdict::Stale { since } => Some(Arc::new(stored.stale_since(since, clock::wall()))),
+            Verdict::Stale { since } => Some(Arc::new(stored.stale_since(since, clock::steady()))),
             Verdict::Gone => {
                 self.forget(key);
                 None

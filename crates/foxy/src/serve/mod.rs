@@ -17,6 +17,7 @@ mod exposition;
 mod facts;
 mod file_watch;
 mod interception;
+mod kept_clock;
 pub mod listeners;
 mod log_queue;
 mod metrics;

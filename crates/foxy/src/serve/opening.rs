@@ -2,6 +2,7 @@
 
 use super::access_log::{self, OpenLog};
 use super::certificates::Reloadable;
+use super::kept_clock::KeptClock;
 use super::listeners::cannot_listen;
 use super::proxy_settings::proxy_settings;
 use super::purge_journal::{Beside, Lists};
@@ -37,6 +38,7 @@ pub struct Running {
     /// The stores as one, if there are any.
     pub(super) set: Option<StoreSet>,
     pub(super) lists: Lists,
+    pub(super) clock: Option<KeptClock>,
     pub(super) log: Option<OpenLog>,
 }
 
@@ -59,11 +61,14 @@ impl Running {
 
     /// Lets requests in progress end within the time the settings give, then closes the stores and the log.
     pub fn close(self) {
-        let Self { proxy, stores, log, .. } = self;
+        let Self { proxy, stores, clock, log, .. } = self;
         let purger = proxy.purger();
         proxy.stop();
         drop(stores);
         keep_doubts(&purger);
+        if let Some(clock) = clock {
+            clock.end();
+        }
         drop(log);
     }
 }
@@ -130,6 +135,7 @@ pub fn open(settings: &Settings, admin: Option<SocketAddr>, extra: Extra) -> Res
     let selection = Selection::named(settings.store_selection);
     let fresh = Fresh { era: random.next_u64().max(2), set: random.next_u64() };
     let (purges, lists) = purge_journal::open(&beside(&stores, selection), fresh)?;
+    let clock = KeptClock::begin(stores.iter().map(|store| store.facts.folder.clone()).collect())?;
     let proxy_settings = proxy_settings(settings, tls, admin.into_iter().collect(), random.next_u64());
     // Which of several stores a response belongs to is not asked for its size.
     let object_limit = stores.iter().map(|store| store.object_limit).min().unwrap_or(0);
@@ -143,7 +149,7 @@ pub fn open(settings: &Settings, admin: Option<SocketAddr>, extra: Extra) -> Res
     let members: Vec<_> = stores.iter().map(RunningStore::member).collect();
     let set = (!members.is_empty()).then(|| StoreSet::new(members, selection, random.next_u64()));
     let proxy = start(proxy_settings, set.clone(), purges, resolver, sinks)?;
-    Ok(Running { proxy, token, certificates, stores, set, lists, log })
+    Ok(Running { proxy, token, certificates, stores, set, lists, clock, log })
 }
 
 /// Each store with its place among the others: stores in whose places others were meanwhile may hold what was replaced there.

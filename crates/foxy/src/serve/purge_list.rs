@@ -264,7 +264,7 @@ impl List {
     }
 }
 
-fn is_one(one: &Metadata, other: &Metadata) -> bool {
+pub fn is_one(one: &Metadata, other: &Metadata) -> bool {
     one.dev() == other.dev() && one.ino() == other.ino()
 }
 
