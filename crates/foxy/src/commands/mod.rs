@@ -77,3 +77,35 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     };
     (entry.run)(matches)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::Path;
+
+    /// The words of each `foxy` command in the blocks of `sh` of a document, up to what the shell makes of the rest.
+    fn shown(document: &str) -> Vec<Vec<String>> {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(document);
+        let text = std::fs::read_to_string(path).expect("it is there").replace("\\\n", " ");
+        let blocks = text.split("```sh").skip(1).filter_map(|rest| rest.split("```").next());
+        let lines = blocks.flat_map(|block| block.lines().skip(1)).map(str::trim);
+        let words = |line: &str| {
+            let words = line.split_whitespace().take_while(|word| !["&", "|", "&&"].contains(word));
+            words.take_while(|word| !word.starts_with('#')).map(|word| word.replace("$!", "1")).collect()
+        };
+        lines.filter(|line| line.starts_with("foxy ")).map(words).collect()
+    }
+
+    #[test]
+    fn every_command_that_the_readme_and_the_labs_page_show_is_taken() {
+        for (document, least) in [("README.md", 8), ("docs/lab.md", 20)] {
+            let commands = shown(document);
+            assert!(commands.len() >= least, "{document}: {commands:?}");
+            for words in commands {
+                if let Err(refused) = command_line().try_get_matches_from(&words) {
+                    panic!("{document}: {}: {refused}", words.join(" "));
+                }
+            }
+        }
+    }
+}
