@@ -27,8 +27,20 @@ pub fn wall() -> WallTime {
 /// The civil clock without its steps back: what ages are counted by. It may be ahead of the civil clock.
 #[must_use]
 pub fn steady() -> WallTime {
-    let civil = wall();
-    STEADY.at(civil, monotonic())
+    let (monotonic, civil) = (monotonic(), wall());
+    STEADY.without_step(civil, monotonic).unwrap_or_else(step)
+}
+
+/// Reads both clocks until the thread was not held up between the readings, which would look like a step.
+fn step() -> WallTime {
+    /// Longest time that two readings of one moment take.
+    const TOGETHER: Duration = Duration::from_millis(50);
+    loop {
+        let (before, civil) = (monotonic(), wall());
+        if monotonic().since(before) <= TOGETHER {
+            return STEADY.at(civil, before);
+        }
+    }
 }
 
 /// Has the steady clock show at least that time from now on.

@@ -15,7 +15,7 @@ pub struct Steady {
     stepping: Mutex<()>,
 }
 
-/// Milliseconds by which the civil clock may differ without a step: a thread can be held up between the two readings.
+/// Milliseconds by which the civil clock may differ without a step.
 const SLACK: u64 = 500;
 
 impl Steady {
@@ -25,14 +25,22 @@ impl Steady {
         Self { ahead: AtomicU64::new(0), civil_ahead: AtomicU64::new(0), stepping: Mutex::new(()) }
     }
 
-    /// The time, given what the two clocks show.
-    pub fn at(&self, civil: WallTime, monotonic: Instant) -> WallTime {
+    /// The time, given what the two clocks show, unless the civil clock has made a step.
+    pub fn without_step(&self, civil: WallTime, monotonic: Instant) -> Option<WallTime> {
         let since = millis(monotonic);
         let seen = civil.0.saturating_sub(since);
-        if self.civil_ahead.load(Ordering::Acquire).abs_diff(seen) > SLACK {
-            self.step(seen);
-        }
-        WallTime(self.ahead.load(Ordering::Acquire).saturating_add(since))
+        let is_step = self.civil_ahead.load(Ordering::Acquire).abs_diff(seen) > SLACK;
+        (!is_step).then(|| WallTime(self.ahead.load(Ordering::Acquire).saturating_add(since)))
+    }
+
+    /// The time, given what the two clocks show. They must have been read together: what passes between the readings would be a
+    /// step.
+    pub fn at(&self, civil: WallTime, monotonic: Instant) -> WallTime {
+        self.without_step(civil, monotonic).unwrap_or_else(|| {
+            let since = millis(monotonic);
+            self.step(civil.0.saturating_sub(since));
+            WallTime(self.ahead.load(Ordering::Acquire).saturating_add(since))
+        })
     }
 
     /// Takes in a step of the civil clock.
@@ -79,7 +87,8 @@ mod tests {
         assert_eq!(at(&steady, 978, 3), 1002, "set back by a day");
         assert_eq!(at(&steady, 980, 5), 1004);
         assert_eq!(at(&steady, 988, 6), 1012, "the machine has slept for seven hours");
-        assert_eq!(at(&steady, 989, 7), 1013);
+        assert_eq!(steady.without_step(WallTime(960 * HOUR), passed(7)), None);
+        assert_eq!(at(&steady, 989, 7), 1013, "a step that was not taken in");
     }
 
     #[test]
