@@ -74,7 +74,7 @@ impl Aside {
             Kind::Whole => placed(cache, base, None, &head, &request.headers),
             Kind::Part => (base.part(), None),
         };
-        let keeper = Some(Keeper::new(worker, base, &key));
+        let keeper = Some(Keeper::new(worker, base, &key, length));
         Some(Self { base: base.clone(), key, list, head, times, watch, keeper, missing: length, kind })
     }
 

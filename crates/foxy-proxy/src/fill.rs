@@ -169,7 +169,7 @@ pub(crate) async fn answered(
         }
         None => forget_replaced(worker, &fill, (&key, &head), times.received).await,
     }
-    let keeper = not_stored.is_none().then(|| Keeper::new(worker, &fill.base, &key));
+    let keeper = not_stored.is_none().then(|| Keeper::new(worker, &fill.base, &key, length));
     flight.keep(keeper.as_ref().map(Keeping::of).unwrap_or_default());
     flight.publish(Outcome::Response(Arc::new(shown)));
     let body = Incoming { worker, flight, fill: &fill, head: &head, length };

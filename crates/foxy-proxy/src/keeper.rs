@@ -3,6 +3,7 @@
 use crate::cache::{Cache, site};
 use crate::counters::Counter;
 use crate::not_kept::NotKept;
+use crate::patience::Patience;
 use crate::storage::{PART, Storage, part_key};
 use crate::stored::{CacheKey, StoredBody};
 use crate::windows::Collected;
@@ -18,14 +19,6 @@ use tokio::time::{Instant, sleep_until, timeout};
 
 /// Parts of one fill the store may owe an answer for before its body waits for the store.
 const PARTS_WAITING: usize = 16;
-
-/// Parts that the store must confirm before a body may wait for it as long as at first. With one second, a store that takes
-/// less than 64 MiB a second is too slow for a faster response, which is not stored then.
-const PARTS_FOR_PATIENCE: u32 = 64;
-
-/// How many times as long a body waits for each part while readers of its flight read it back: without the store they would
-/// all have to ask the origin, or be cut.
-const FOR_READERS: u32 = 10;
 
 /// How long a busy store is left alone.
 const BUSY: Duration = Duration::from_millis(5);
@@ -58,11 +51,11 @@ pub(crate) struct Keeper {
     parts: u64,
     confirmed: u64,
     length: u64,
+    /// Bytes of the whole body, where the origin said so.
+    announced: Option<u64>,
     /// Parts in their order that the store has not confirmed.
     waiting: VecDeque<Owed>,
-    /// How long the body may still be held up by the store.
-    patience: Duration,
-    most_patience: Duration,
+    patience: Patience,
 }
 
 /// A part that the store owes an answer for.
@@ -80,8 +73,14 @@ enum Asked {
 }
 
 impl Keeper {
-    pub(crate) fn new(worker: &Rc<Worker>, base: &CacheKey, key: &CacheKey) -> Self {
-        let patience = worker.shared.cache.storage().map(Storage::patience).unwrap_or_default();
+    /// Keeps a body of `announced` bytes, where that is known.
+    pub(crate) fn new(
+        worker: &Rc<Worker>,
+        base: &CacheKey,
+        key: &CacheKey,
+        announced: Option<u64>,
+    ) -> Self {
+        let most = worker.shared.cache.storage().map(Storage::patience).unwrap_or_default();
         Self {
             fill: worker.shared.cache.draw(),
             hint: PlacementHint { site: site(&base.text), ..PlacementHint::default() },
@@ -92,9 +91,9 @@ impl Keeper {
             parts: 0,
             confirmed: 0,
             length: 0,
+            announced,
             waiting: VecDeque::new(),
-            patience,
-            most_patience: patience,
+            patience: Patience::new(most),
         }
     }
 
@@ -130,12 +129,15 @@ impl Keeper {
             if self.waiting.is_empty() {
                 return self.refused();
             }
-            let patience = if needed == Needed::Later { self.patience } else { self.for_readers() };
+            let patience = match needed {
+                Needed::Later => self.patience.left(),
+                Needed::ByReaders => self.patience.for_readers(),
+            };
             if let Kept::No(reason) = self.answer_within(patience).await {
                 return Kept::No(reason);
             }
             if needed == Needed::Later {
-                self.patience = self.patience.saturating_sub(begun.elapsed());
+                self.patience.spend(begun.elapsed());
             }
         }
         Kept::Yes
@@ -151,7 +153,8 @@ impl Keeper {
     }
 
     fn ask(&self, number: u64, part: &Bytes) -> Option<oneshot::Receiver<Answer>> {
-        let hint = PlacementHint { size: self.length, ..self.hint };
+        let size = self.announced.unwrap_or(0).max(self.length);
+        let hint = PlacementHint { size, ..self.hint };
         let key = part_key(self.key.hash, self.fill, number);
         Some(self.cache().storage()?.put_part(key, part.clone(), hint))
     }
@@ -179,8 +182,7 @@ impl Keeper {
                     self.held.give_back(oldest.part.len());
                     self.confirmed += 1;
                     self.waiting.pop_front();
-                    self.patience =
-                        (self.patience + self.most_patience / PARTS_FOR_PATIENCE).min(self.most_patience);
+                    self.patience.earn();
                     return Kept::Yes;
                 }
                 Ok(Answer::Refused(RefusedReason::Busy)) => {
@@ -189,10 +191,6 @@ impl Keeper {
                 Ok(_) | Err(_) => return self.refused(),
             }
         }
-    }
-
-    fn for_readers(&self) -> Duration {
-        self.most_patience * FOR_READERS
     }
 
     async fn answer_within(&mut self, patience: Duration) -> Kept {
@@ -209,7 +207,10 @@ impl Keeper {
 
     /// Waits until the store has confirmed every part.
     async fn confirmed(&mut self, needed: Needed) -> Kept {
-        let patience = if needed == Needed::Later { self.most_patience } else { self.for_readers() };
+        let patience = match needed {
+            Needed::Later => self.patience.most(),
+            Needed::ByReaders => self.patience.for_readers(),
+        };
         while !self.waiting.is_empty() {
             if let Kept::No(reason) = self.answer_within(patience).await {
                 return Kept::No(reason);

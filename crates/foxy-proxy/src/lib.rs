@@ -42,6 +42,7 @@ mod news;
 pub mod not_kept;
 mod outgoing;
 mod parts;
+mod patience;
 mod places;
 mod proxy_header;
 mod proxy_status;

@@ -206,6 +206,16 @@ impl SchemeRow {
         self.name == SchemeName::Webcosm
     }
 
+    /// Bytes of the largest object that a store of `size` bytes can hold.
+    #[must_use]
+    pub fn largest_object(&self, size: u64) -> u64 {
+        match self.name {
+            SchemeName::Null => 0,
+            SchemeName::Webcosm => webcosm::largest_object(size),
+            _ => size,
+        }
+    }
+
     /// The most bytes of disk it can use; more would lie idle.
     #[must_use]
     pub fn most_bytes(&self) -> u64 {

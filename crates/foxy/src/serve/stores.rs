@@ -146,7 +146,8 @@ fn start(settings: &Settings, place: Place<'_>, size: ByteSize, seed: u64) -> Re
     let folder = store.folder.as_path();
     let refuse =
         |reason: &dyn std::fmt::Display| Failure::Unusable(format!("store {}: {reason}", folder.display()));
-    let ByteSize(object_limit) = settings.object_limit.unwrap_or_else(|| object_limit(size));
+    let ByteSize(wanted) = settings.object_limit.unwrap_or_else(|| object_limit(size));
+    let object_limit = wanted.min(name.row().largest_object(size.0));
     let store_settings = StoreSettings {
         object_limit,
         policy: settings.policy,
@@ -189,11 +190,11 @@ fn start(settings: &Settings, place: Place<'_>, size: ByteSize, seed: u64) -> Re
 }
 
 /// The largest response that a store of that size takes when no setting says: a part of it, so that one does not throw out all
-/// others, but what is an ordinary file even where it is small.
+/// others, but what is an ordinary file even where it is small, as long as that leaves half of the store to others.
 fn object_limit(store: ByteSize) -> ByteSize {
     const PART: u64 = 8;
     const LEAST: ByteSize = ByteSize(64 << 20);
-    ByteSize(store.0 / PART).max(LEAST)
+    ByteSize(store.0 / PART).max(LEAST).min(ByteSize(store.0 / 2))
 }
 
 /// What a store of that size should write, if anything was said of it.
@@ -289,7 +290,7 @@ mod tests {
 
     #[test]
     fn a_store_takes_responses_up_to_an_eighth_of_it_but_small_ones_take_ordinary_files() {
-        for (store, limit) in [(16, 64), (512, 64), (1 << 10, 128), (80 << 10, 10 << 10)] {
+        for (store, limit) in [(16, 8), (64, 32), (512, 64), (1 << 10, 128), (80 << 10, 10 << 10)] {
             assert_eq!(object_limit(ByteSize(store << 20)), ByteSize(limit << 20));
         }
     }

@@ -140,8 +140,8 @@ pub static SETTINGS: &[Setting] = &[
         flag: Some("object-limit"),
         area: Area::Store,
         kind: size(|w| &mut w.object_limit, KIB, TIB),
-        default: Preset::Computed("an eighth of the smallest store, but at least 64 MiB"),
-        doc: "Larger responses are relayed but not stored.",
+        default: Preset::Computed("an eighth of the smallest store, or 64 MiB where that is more, but at most half of the store"),
+        doc: "Larger responses are relayed but not stored. A response must also fit the store: a `webcosm` store of 64 MiB takes up to 25 MiB, and one of 1 GiB or more three quarters of its size.",
     },
     caching_rows::NEGATIVE_LIFETIME,
     Setting {
@@ -292,4 +292,4 @@ pub static SETTINGS: &[Setting] = &[
 ];
 
 const STORE_PATIENCE: &str = "For the store to answer. After that the request goes to the origin server, as if nothing were stored. A large response \
-     that is being stored waits as long for a store that is busy, and as long again for each 64 MiB of it.";
+     that is being stored waits as long for a store that is busy, and as long again for each 16 MiB of it.";

@@ -96,6 +96,8 @@ pub struct Wanted {
     pub tag: Tag,
     /// What is to be stored then; nothing for a removal.
     pub record: Option<Record>,
+    /// Bytes of the whole object that the record belongs to.
+    pub whole: u64,
 }
 
 impl Wanted {

@@ -43,7 +43,7 @@ impl Webcosm {
         if !self.may_have_older(key, tag) {
             return out.reply(ticket, Answer::Removed);
         }
-        if let Err(reason) = self.enqueue(Wanted { ticket, key, tag, record: None }) {
+        if let Err(reason) = self.enqueue(Wanted { ticket, key, tag, record: None, whole: 0 }) {
             out.reply(ticket, Answer::Refused(reason));
         }
     }
@@ -172,12 +172,12 @@ impl Webcosm {
         LogName::ALL.into_iter().for_each(|log| self.give_up_to(log, tails[log as usize]));
         for wanted in batch {
             self.forgetting.arrived(&wanted);
-            let Wanted { ticket, key, tag, record } = wanted;
+            let Wanted { ticket, key, tag, record, whole } = wanted;
             self.forget_record(key, Fact { tag, up_to });
             let answer = match record {
                 None => Answer::Removed,
                 Some(record) => {
-                    self.stage(key, tag, record, now);
+                    self.stage((key, tag), record, whole, now);
                     Answer::Stored
                 }
             };

@@ -3,7 +3,8 @@
 
 pub use super::turn::Turn;
 use crate::layout::{PAGE, Region};
-use crate::settings::MINIMUM_SIZE;
+use crate::record::HEADER;
+use crate::settings::{MINIMUM_SIZE, RECORD_BODY_LIMIT};
 use crate::superblock::Superblock;
 
 /// The finest step at which a record may begin, in bytes.
@@ -185,6 +186,24 @@ impl Geometry {
         self.rings[log as usize].segments
     }
 
+    /// Bytes of the largest object that the store can hold, in parts or as the largest record of a segment.
+    #[must_use]
+    pub fn largest_object(&self) -> u64 {
+        let record = u64::from(self.segment_pages - 1) * PAGE as u64;
+        self.object_room(LogName::Main).max(record)
+    }
+
+    /// Bytes of one object in parts that a log holds at once: its clean segments and the ends of segments that no part fits into
+    /// are lost.
+    #[must_use]
+    pub fn object_room(&self, log: LogName) -> u64 {
+        let part = ((HEADER + RECORD_BODY_LIMIT).div_ceil(PAGE) as u32).min(self.segment_pages - 1);
+        let parts = (self.segment_pages - 1) / part;
+        let segments = self.segments(log);
+        let filled = segments.saturating_sub(1 + kept_clean(segments)).max(1);
+        u64::from(filled) * u64::from(parts * (part - 1)) * PAGE as u64
+    }
+
     /// How many segments a log can have when that is the oldest of them.
     #[must_use]
     pub const fn segments_from(&self, oldest: Segment) -> u32 {
@@ -238,6 +257,18 @@ impl Geometry {
         let byte = place * self.granule;
         ((byte / self.segment_bytes()) as u32, byte % self.segment_bytes())
     }
+}
+
+/// How many segments a log of so many keeps clean at least.
+#[must_use]
+pub fn kept_clean(segments: u32) -> u32 {
+    if segments < 16 { 1 } else { 1 + together(segments) }
+}
+
+/// How many segments of a log of so many are synced, and given up, together.
+#[must_use]
+pub fn together(segments: u32) -> u32 {
+    (segments / 64).clamp(1, 8)
 }
 
 /// The slots of both logs in a file of that many pages.

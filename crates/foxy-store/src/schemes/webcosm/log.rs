@@ -1,6 +1,6 @@
 //! One of the two logs: which of its segments hold records, which one is being written, and what waits for it.
 
-use super::geometry::{Geometry, LogName, Segment, Sequence, Turn};
+use super::geometry::{self, Geometry, LogName, Segment, Sequence, Turn};
 use super::reclaim::Gone;
 use super::seal::Seals;
 use super::stage::Stage;
@@ -117,7 +117,7 @@ impl Log {
     /// Segments synced, and given up, together.
     #[must_use]
     pub fn together(&self) -> u32 {
-        (self.segments() / 64).clamp(1, 8)
+        geometry::together(self.segments())
     }
 
     /// Segments whose summaries wait for a sync.

@@ -83,6 +83,12 @@ use uses::Uses;
 /// The store's file within its device.
 pub const FILE_NAME: &str = "webcosm.foxy";
 
+/// Bytes of the largest object that a store begun with `size` bytes can hold.
+#[must_use]
+pub fn largest_object(size: u64) -> u64 {
+    Geometry::of(size).largest_object()
+}
+
 /// The scheme. Made by [`crate::SchemeName::make`].
 pub struct Webcosm {
     settings: StoreSettings,

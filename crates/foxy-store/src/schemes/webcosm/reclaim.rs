@@ -2,7 +2,7 @@
 //! the index forgets what was in them. Only after that their slots are written to.
 
 use super::Webcosm;
-use super::geometry::{LogName, Segment, Sequence};
+use super::geometry::{LogName, Segment, Sequence, kept_clean};
 use super::index::{Known, Tag};
 use super::log::Log;
 use super::state::Phase;
@@ -80,11 +80,8 @@ impl Webcosm {
     /// Whether clean segments are few, or the index is full and this log is the longer one.
     fn wants_clean(&self, name: LogName) -> bool {
         let log = &self.logs[name as usize];
-        let ahead = match log.segments() {
-            0..4 => u32::from(log.open.is_none()),
-            4..16 => 1,
-            _ => 1 + log.together(),
-        };
+        let segments = log.segments();
+        let ahead = if segments < 4 && log.open.is_some() { 0 } else { kept_clean(segments) };
         let longest = self.logs.iter().map(|log| log.next - log.tail).max();
         let crowded = self.is_crowded() && log.ready.is_empty() && longest == Some(log.next - log.tail);
         log.clean() < ahead || crowded

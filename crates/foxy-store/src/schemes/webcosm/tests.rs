@@ -2,6 +2,7 @@
 
 mod block_device;
 mod held;
+mod large;
 mod restart;
 mod slots;
 mod steps;

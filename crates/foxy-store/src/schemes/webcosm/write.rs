@@ -15,6 +15,7 @@ use super::summary::{Listed, pages_for};
 use crate::contract::{Answer, Key, Outbox, PlacementHint, Record, RefusedReason, Ticket};
 use crate::layout::PAGE;
 use crate::record::{self, HEADER};
+use crate::settings::RECORD_BODY_LIMIT;
 use crate::worth::Distance;
 use foxy_base::Instant;
 use foxy_device::{IoBuffer, IoError, IoOp};
@@ -59,7 +60,8 @@ impl Webcosm {
         let pages = (HEADER + record.len()).div_ceil(PAGE);
         let alone = self.geometry.segment_pages - pages_for(1, 1);
         let most = alone.min(MOST_PAGES - 1) as usize;
-        if !record.is_within_limits() || whole > self.settings.object_limit || pages > most {
+        let limit = self.settings.object_limit.min(self.geometry.largest_object());
+        if !record.is_within_limits() || whole > limit || pages > most {
             return Err(RefusedReason::TooLarge);
         }
         if self.is_crowded() || !self.may_wait(record.len()) {
@@ -68,21 +70,22 @@ impl Webcosm {
         let tag = self.tag(key);
         let waits = self.is_staged(key) && !self.forgetting.awaits(tag);
         if !waits && self.may_have_older(key, tag) {
-            self.enqueue(Wanted { ticket, key, tag, record: Some(record) })?;
+            self.enqueue(Wanted { ticket, key, tag, record: Some(record), whole })?;
             return Ok(None);
         }
-        self.stage(key, tag, record, now);
+        self.stage((key, tag), record, whole, now);
         Ok(Some(Answer::Stored))
     }
 
-    /// Lets a record wait for the log that it belongs to: the main one as long as that has not been full; or holds it back.
-    /// Nothing older of its key may be readable after a crash any more.
-    pub(super) fn stage(&mut self, key: Key, tag: Tag, record: Record, now: Instant) {
+    /// Lets a record of an object of `whole` bytes wait for the log that it belongs to: the main one as long as that has not been
+    /// full; or holds it back. Nothing older of its key may be readable after a crash any more.
+    pub(super) fn stage(&mut self, (key, tag): (Key, Tag), record: Record, whole: u64, now: Instant) {
         self.unstage(key);
         let distance = Distance::between((record.len() + HEADER) as u64, self.mean());
         let proven = self.ghost.take(tag);
         let full = self.logs[0].next >= self.logs[0].segments();
-        let log = if full && distance.is_large() && !proven { LogName::Probation } else { LogName::Main };
+        let must_prove = full && distance.is_large() && !proven && self.fits_probation(whole);
+        let log = if must_prove { LogName::Probation } else { LogName::Main };
         let is_held = full && !proven && self.is_to_be_held(distance, record.len(), now);
         let staged = Staged { key, record, uses: distance.first_uses() };
         self.index.stage(tag);
@@ -91,6 +94,13 @@ impl Webcosm {
         } else {
             self.logs[log as usize].stage.insert(staged, now);
         }
+    }
+
+    /// Whether all parts of an object of so many bytes lie in the probation log at once, beside as much of others. Those of a
+    /// larger one would displace each other.
+    fn fits_probation(&self, whole: u64) -> bool {
+        let room = self.geometry.object_room(LogName::Probation) / 2;
+        whole <= room.max(RECORD_BODY_LIMIT as u64)
     }
 
     /// Writes what is due, as far as there is room.
