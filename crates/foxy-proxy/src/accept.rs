@@ -41,6 +41,7 @@ pub(crate) async fn work(
     let Ok(resolver) = resolver() else { return };
     let policy = Rc::new(shared.settings.destinations.clone());
     let upstream = UpstreamClient::new(shared.settings.upstream.clone(), resolver, policy);
+    tokio::task::spawn_local(give_memory_back(shared.settings.give_back));
     let worker = Rc::new(Worker::new(shared, upstream, counters, stop.clone()));
     let clients = Rc::new(Clients::default());
     for door in doors {
@@ -54,6 +55,14 @@ pub(crate) async fn work(
     while clients.count() > 0 && tokio::time::Instant::now() < end {
         tokio::time::sleep(Duration::from_millis(10)).await;
         clients.end_idle();
+    }
+}
+
+/// Gives memory that this thread has freed back to the system every few seconds.
+async fn give_memory_back(give_back: Option<fn() -> Duration>) {
+    let Some(give_back) = give_back else { return };
+    loop {
+        tokio::time::sleep(give_back()).await;
     }
 }
 

@@ -61,7 +61,10 @@ impl Cache {
         purges: Arc<PurgeBook>,
         seed: u64,
     ) -> Self {
-        let (memory_object_limit, object_limit) = limits;
+        let (memory_object_limit, mut object_limit) = limits;
+        if storage.is_none() {
+            object_limit = object_limit.min(memory_object_limit).min(memory.largest_body());
+        }
         Self {
             memory,
             memory_object_limit,

@@ -20,6 +20,9 @@ use tokio::time::{Instant, sleep_until, timeout};
 /// Parts of one fill the store may owe an answer for before its body waits for the store.
 const PARTS_WAITING: usize = 16;
 
+/// Bytes that are set aside at once for a body whose length is known.
+const SET_ASIDE: u64 = 64 << 10;
+
 /// How long a busy store is left alone.
 const BUSY: Duration = Duration::from_millis(5);
 
@@ -72,21 +75,23 @@ enum Asked {
     Again(Instant),
 }
 
+/// The bytes in memory of about their length, since they may be kept for long.
+fn exact(collected: BytesMut) -> Bytes {
+    const UNUSED: usize = 8;
+    let is_exact = collected.capacity() <= collected.len() + collected.len() / UNUSED;
+    if is_exact { collected.freeze() } else { Bytes::copy_from_slice(&collected) }
+}
+
 impl Keeper {
     /// Keeps a body of `announced` bytes, where that is known.
-    pub(crate) fn new(
-        worker: &Rc<Worker>,
-        base: &CacheKey,
-        key: &CacheKey,
-        announced: Option<u64>,
-    ) -> Self {
+    pub(crate) fn new(worker: &Rc<Worker>, base: &CacheKey, key: &CacheKey, announced: Option<u64>) -> Self {
         let most = worker.shared.cache.storage().map(Storage::patience).unwrap_or_default();
         Self {
             fill: worker.shared.cache.draw(),
             hint: PlacementHint { site: site(&base.text), ..PlacementHint::default() },
             worker: Rc::clone(worker),
             key: key.clone(),
-            collected: BytesMut::new(),
+            collected: BytesMut::with_capacity(announced.unwrap_or(0).min(SET_ASIDE) as usize),
             held: worker.shared.flights.collected(),
             parts: 0,
             confirmed: 0,
@@ -118,7 +123,7 @@ impl Keeper {
         }
         self.collected.extend_from_slice(data);
         self.held.take(data.len());
-        while self.collected.len() > PART {
+        while self.collected.len() > PART && self.cache().storage().is_some() {
             let part = self.collected.split_to(PART).freeze();
             if let Kept::No(reason) = self.put(part) {
                 return Kept::No(reason);
@@ -222,7 +227,7 @@ impl Keeper {
     /// The body as it can be found again, and its length; `None` when a part was not stored.
     pub(crate) async fn complete(mut self, needed: Needed) -> Option<(StoredBody, u64)> {
         if self.parts == 0 {
-            return Some((StoredBody::Whole(self.collected.freeze()), self.length));
+            return Some((StoredBody::Whole(exact(self.collected)), self.length));
         }
         let last = std::mem::take(&mut self.collected).freeze();
         let kept = self.put(last) == Kept::Yes && self.confirmed(needed).await == Kept::Yes;

@@ -17,6 +17,9 @@ const SHARDS: usize = 16;
 /// What a part takes besides its bytes: of its buffer the pages with the ends of its record, and its place here.
 const PART_OVERHEAD: u64 = 8 << 10;
 
+/// What the head of the largest response may take.
+const HEAD_ROOM: u64 = 8 << 10;
+
 /// What the tier holds under a key.
 #[derive(Clone, Debug)]
 pub enum Cached {
@@ -65,6 +68,12 @@ impl MemoryTier {
     pub fn new(bytes: u64) -> Self {
         let shard = || Mutex::new(Shard::new(bytes / SHARDS as u64));
         Self { shards: (0..SHARDS).map(|_| shard()).collect() }
+    }
+
+    /// Bytes of the largest body that it holds, with a head of ordinary length.
+    #[must_use]
+    pub fn largest_body(&self) -> u64 {
+        lock(&self.shards[0]).limit.saturating_sub(HEAD_ROOM)
     }
 
     fn shard(&self, key: Key) -> MutexGuard<'_, Shard> {

@@ -123,6 +123,8 @@ pub struct ProxySettings {
     pub stop_after: Duration,
     /// Seed of every random choice.
     pub seed: u64,
+    /// Gives memory that a worker has freed back to the system, and says after what time to do so again.
+    pub give_back: Option<fn() -> Duration>,
 }
 
 impl ProxySettings {
@@ -166,6 +168,7 @@ impl Default for ProxySettings {
             via_name: "foxy".into(),
             stop_after: Duration::from_secs(10),
             seed: 0,
+            give_back: None,
         }
     }
 }

@@ -189,8 +189,15 @@ pub fn encode(out: &mut [u8], key: Key, sequence: u64, record: &Record, secret: 
     out[..HEADER].copy_from_slice(&header.encode(secret));
 }
 
+/// Buffers of this length and more are mapped from the system, in whole pages, and are worth sharing.
+const SHARED: usize = 256 << 10;
+
+/// The most of a shared buffer that its record may leave unused, as a divisor of the record's length.
+const UNUSED: usize = 16;
+
 /// Takes the record of `key` and `sequence` out of bytes read from disk, `skip` bytes into the buffer.
-/// Large content shares the buffer's memory, small content is copied so as not to pin it.
+/// A record shares a large buffer that it nearly fills. Any other is copied into memory of its own length: whoever keeps the
+/// record keeps nothing else.
 ///
 /// # Errors
 /// Why the bytes are not that record.
@@ -211,7 +218,7 @@ pub fn decode(
     if secret.checksum(content) != header.content {
         return Err(RecordError::ContentDamaged);
     }
-    if content.len() * 2 < buffer.len() {
+    if buffer.len() < SHARED || content.len() + content.len() / UNUSED < buffer.len() {
         let copy = Bytes::copy_from_slice(content);
         return Ok(Record { head: copy.slice(..head), body: copy.slice(head..) });
     }
@@ -249,6 +256,20 @@ mod tests {
         for (head, body) in [(0, 0), (0, 1), (200, 448 - 200), (10, 5000), (65_536, 1 << 20)] {
             let (record, bytes) = encoded(head, body);
             assert_eq!(read(&bytes, KEY, 5, 1), Ok(record), "head {head}, body {body}");
+        }
+    }
+
+    #[test]
+    fn a_record_that_is_kept_keeps_no_more_than_its_length() {
+        for (length, is_shared) in
+            [(2_200, false), (4_000, false), (40_000, false), (SHARED / 2, false), (1 << 20, true)]
+        {
+            let (record, mut bytes) = encoded(0, length);
+            bytes.resize(bytes.len().next_multiple_of(4096), 0);
+            let buffer = IoBuffer::copy_of(&bytes);
+            let place = buffer.as_ref().as_ptr_range();
+            let found = decode(buffer, 0, KEY, 5, &Secret::new(1)).expect("it is there");
+            assert_eq!((place.contains(&found.body.as_ptr()), &found), (is_shared, &record), "{length}");
         }
     }
 

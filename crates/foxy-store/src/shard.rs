@@ -15,6 +15,7 @@ use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 /// Where an answer goes. It is called exactly once, on the shard's thread or the caller's, and must not block.
 pub type Reply = Box<dyn FnOnce(Answer) + Send>;
@@ -28,13 +29,15 @@ pub struct ShardSettings {
     pub mailbox_bytes: usize,
     /// Says what time it is; `foxy_base::clock::monotonic` in the proxy.
     pub clock: fn() -> Instant,
+    /// Gives memory that the thread has freed back to the system, and says after what time to do so again.
+    pub give_back: Option<fn() -> Duration>,
 }
 
 impl ShardSettings {
     /// The limits the project recommends.
     #[must_use]
     pub const fn new(clock: fn() -> Instant) -> Self {
-        Self { mailbox_requests: 4096, mailbox_bytes: 16 << 20, clock }
+        Self { mailbox_requests: 4096, mailbox_bytes: 16 << 20, clock, give_back: None }
     }
 }
 
@@ -214,6 +217,7 @@ fn serve<D: BlockingDevice>(
 ) {
     let deliver = &mut |reply: Reply, answer| reply(answer);
     engine.start((shared.settings.clock)(), deliver);
+    let mut given_back = GivenBack { give_back: shared.settings.give_back, due: None };
     while !engine.is_closed() {
         shared.lock().take(batch);
         let now = (shared.settings.clock)();
@@ -222,12 +226,32 @@ fn serve<D: BlockingDevice>(
             engine.wake(wake, now, deliver);
         }
         anything |= engine.turn(now, deliver);
+        let next = given_back.next(now);
         let attention = if anything { None } else { shared.lock().rest() };
         if let Some(attention) = attention {
             let deadline = engine.deadline().map(|deadline| deadline.since(now));
             let doze = (attention == Attention::Dozing).then_some(DOZE);
-            engine.device().wait(deadline.into_iter().chain(doze).min());
+            engine.device().wait(deadline.into_iter().chain(doze).chain(next).min());
         }
+    }
+}
+
+/// When memory was given back, so that it is done every few seconds.
+struct GivenBack {
+    give_back: Option<fn() -> Duration>,
+    due: Option<Instant>,
+}
+
+impl GivenBack {
+    /// Gives memory back where that is due; how long until it is due again.
+    fn next(&mut self, now: Instant) -> Option<Duration> {
+        let give_back = self.give_back?;
+        let due = match self.due {
+            Some(due) if now < due => due,
+            _ => now + give_back(),
+        };
+        self.due = Some(due);
+        Some(due.since(now))
     }
 }
 

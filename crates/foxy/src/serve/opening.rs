@@ -138,7 +138,8 @@ pub fn open(settings: &Settings, admin: Option<SocketAddr>, extra: Extra) -> Res
     let clock = KeptClock::begin(stores.iter().map(|store| store.facts.folder.clone()).collect())?;
     let proxy_settings = proxy_settings(settings, tls, admin.into_iter().collect(), random.next_u64());
     // Which of several stores a response belongs to is not asked for its size.
-    let object_limit = stores.iter().map(|store| store.object_limit).min().unwrap_or(0);
+    let without_store = || settings.object_limit.map_or(u64::MAX, |limit| limit.0);
+    let object_limit = stores.iter().map(|store| store.object_limit).min().unwrap_or_else(without_store);
     let client_tls = certificates.as_ref().map(|certificates| certificates.tls.clone());
     let purge_token = token.clone();
     let proxy_settings =

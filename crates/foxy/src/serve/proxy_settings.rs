@@ -2,6 +2,7 @@
 
 use crate::settings::Settings;
 use crate::settings::kind::OriginUrl;
+use foxy_device::allocator;
 use foxy_http::Limits;
 use foxy_proxy::settings::{Mode, ProxySettings, ReverseOrigin};
 use foxy_proxy::upstream::{DestinationPolicy, OriginHttp2, OriginTls, UpstreamSettings};
@@ -47,6 +48,7 @@ pub fn proxy_settings(settings: &Settings, tls: OriginTls, own: Vec<SocketAddr>,
         via_name: format!("foxy-{seed:016x}"),
         stop_after: settings.stop_after,
         seed,
+        give_back: Some(allocator::give_back),
         ..ProxySettings::default()
     }
 }

@@ -69,17 +69,33 @@ impl Foxy {
 
     /// Bytes of memory it has held at most (`VmHWM`).
     pub fn peak_memory(&self) -> u64 {
+        self.status("VmHWM:")
+    }
+
+    fn status(&self, name: &str) -> u64 {
         let path = format!("/proc/{}/status", self.child.id());
         let status = std::fs::read_to_string(path).expect("it runs");
-        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("a peak");
+        let line = status.lines().find_map(|line| line.strip_prefix(name)).expect(name);
         let kilobytes: u64 = line.trim().trim_end_matches(" kB").parse().expect("a number");
         kilobytes << 10
     }
 
+    /// Bytes of memory it holds now (`VmRSS`).
+    pub fn memory(&self) -> u64 {
+        self.status("VmRSS:")
+    }
+
+    /// Its process.
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// The processes it has started.
     pub fn children(&self) -> Vec<u32> {
-        let id = self.child.id().to_string();
-        let children = std::fs::read_to_string(format!("/proc/{id}/task/{id}/children")).expect("Linux");
+        let tasks = std::fs::read_dir(format!("/proc/{}/task", self.child.id())).expect("Linux");
+        let children: String = tasks
+            .filter_map(|task| std::fs::read_to_string(task.ok()?.path().join("children")).ok())
+            .collect();
         assert!(!children.is_empty(), "it has none");
         children.split_whitespace().map(|child| child.parse().expect("a number")).collect()
     }
@@ -143,7 +159,10 @@ pub fn command(folder: &Path, more: &[&str]) -> Command {
             command.args([flag, "127.0.0.1:0"]);
         }
     }
-    command.args(["--memory", "8M"]).arg("--store").arg(folder).args(more);
+    if !more.contains(&"--memory") {
+        command.args(["--memory", "8M"]);
+    }
+    command.arg("--store").arg(folder).args(more);
     command
 }
 
@@ -242,7 +261,7 @@ impl Origin {
         Self { address, asked }
     }
 
-    /// The URL of one of its pages.
+    /// The URL of one of its pages. One that ends in `bytes=N` has so many; no strong validator goes with any.
     pub fn url(&self, page: &str) -> String {
         format!("http://{}/{page}", self.address)
     }
@@ -269,7 +288,11 @@ fn answer(stream: TcpStream, asked: &AtomicU64) {
             return;
         }
         asked.fetch_add(1, Ordering::SeqCst);
-        let body = format!("the page {target}\n").repeat(100);
+        let line = format!("the page {target}\n");
+        let bytes = target.rsplit_once("bytes=").and_then(|(_, bytes)| bytes.parse().ok());
+        let bytes = bytes.unwrap_or(100 * line.len());
+        let mut body = line.repeat(bytes / line.len() + 1);
+        body.truncate(bytes);
         let head = format!(
             "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nCache-Control: max-age=3600\r\nContent-Length: {}\r\n\r\n",
             body.len()
