@@ -1,5 +1,5 @@
-//! Memory that a thread has freed goes back to the system. mimalloc gives a thread's memory back only when that thread works on,
-//! so one that waits after a peak would keep it.
+//! Memory that a thread has freed goes back to the system. mimalloc gives a thread's memory back
+//! only when that thread works on, so one that waits after a peak would keep it.
 
 use foxy_base::clock;
 use std::time::Duration;
@@ -10,13 +10,14 @@ const AGAIN: (Duration, Duration) = (Duration::from_secs(2), Duration::from_secs
 /// How many times as long as it took a thread goes without it.
 const REST: u32 = 500;
 
-/// Gives what the calling thread has freed back to the system, and says after what time that is worth doing again. It takes
-/// microseconds for each 64 KiB that the thread uses. Where mimalloc is not the program's allocator it does nothing.
+/// Gives what the calling thread has freed back to the system, and says after what time that is
+/// worth doing again. It takes microseconds for each 64 KiB that the thread uses. Where mimalloc is
+/// not the program's allocator it does nothing.
 #[must_use]
 pub fn give_back() -> Duration {
     let begun = clock::monotonic();
-    // SAFETY: the function takes no pointer, may be called by any thread at any time, and touches nothing but free memory of
-    // mimalloc's own: blocks in use stay where they are.
+    // SAFETY: the function takes no pointer, may be called by any thread at any time, and touches
+    // nothing but free memory of mimalloc's own: blocks in use stay where they are.
     unsafe { libmimalloc_sys::mi_collect(true) };
     (clock::monotonic().since(begun) * REST).clamp(AGAIN.0, AGAIN.1)
 }

@@ -144,7 +144,7 @@ pub struct DirectoryEntry {
 }
 
 /// What a finished operation gave.
-#[derive(Debug)]
+#[derive(Debug, PartialEq, Eq)]
 pub enum IoOutput {
     /// Nothing but success: `Create`, `Close`, `Sync`, `Remove`, `MakeDir`, `Trim`.
     Done,
@@ -257,4 +257,9 @@ pub trait Device {
 
     /// Operations submitted and not yet reaped.
     fn in_flight(&self) -> usize;
+
+    /// How often what carries operations out was started again, where that can die.
+    fn restarts(&self) -> u64 {
+        0
+    }
 }

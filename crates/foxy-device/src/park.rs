@@ -38,6 +38,10 @@ impl<D: Device + ?Sized> Device for Box<D> {
     fn in_flight(&self) -> usize {
         (**self).in_flight()
     }
+
+    fn restarts(&self) -> u64 {
+        (**self).restarts()
+    }
 }
 
 impl<D: BlockingDevice + ?Sized> BlockingDevice for Box<D> {

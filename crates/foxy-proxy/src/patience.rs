@@ -1,14 +1,15 @@
-//! How long a body that is being stored may be held up by its store: for a while at once, and for longer as the store takes more
-//! of it. Pure.
+//! How long a body that is being stored may be held up by its store: for a while at once, and for
+//! longer as the store takes more of it. Pure.
 
 use std::time::Duration;
 
-/// Parts that the store must confirm before a body may wait for it as long as at first. With one second, a store that takes
-/// less than 16 MiB a second is too slow for a faster response, which is not stored then.
+/// Parts that the store must confirm before a body may wait for it as long as at first. With one
+/// second, a store that takes less than 16 MiB a second is too slow for a faster response, which is
+/// not stored then.
 const PARTS_FOR_ALL: u32 = 16;
 
-/// How many times as long a body waits for each part while readers of its flight read it back: without the store they would
-/// all have to ask the origin, or be cut.
+/// How many times as long a body waits for each part while readers of its flight read it back:
+/// without the store they would all have to ask the origin, or be cut.
 const FOR_READERS: u32 = 10;
 
 /// How long a body may still be held up.
@@ -54,7 +55,8 @@ impl Patience {
 mod tests {
     use super::*;
 
-    /// The parts that a store confirms at one a `pace` before the body stops waiting; no more than `parts`.
+    /// The parts that a store confirms at one a `pace` before the body stops waiting; no more than
+    /// `parts`.
     fn confirmed(pace: Duration, parts: u32) -> u32 {
         let mut patience = Patience::new(Duration::from_secs(1));
         let mut waits = || {

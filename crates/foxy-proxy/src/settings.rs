@@ -123,7 +123,8 @@ pub struct ProxySettings {
     pub stop_after: Duration,
     /// Seed of every random choice.
     pub seed: u64,
-    /// Gives memory that a worker has freed back to the system, and says after what time to do so again.
+    /// Gives memory that a worker has freed back to the system, and says after what time to do so
+    /// again.
     pub give_back: Option<fn() -> Duration>,
 }
 

@@ -26,6 +26,13 @@ pub enum Beginning {
 }
 
 impl Beginning {
+    /// That of a store where nothing but zeros is: one that was never stamped, or what is left of
+    /// one that was begun before.
+    #[must_use]
+    pub const fn of_blank(settings: &StoreSettings) -> Self {
+        if settings.begun_before { Self::Anew(AnewReason::ContentLost) } else { Self::New }
+    }
+
     /// Whether something that was stored before may be in it.
     #[must_use]
     pub const fn may_hold_something(self) -> bool {
@@ -51,6 +58,8 @@ pub enum AnewReason {
     },
     /// It kept its books in the other way of `recovery`.
     OtherRecovery,
+    /// Nothing but zeros is there, and what lies beside it says that it was begun before.
+    ContentLost,
 }
 
 impl AnewReason {
@@ -75,6 +84,9 @@ impl fmt::Display for AnewReason {
                 write!(f, "it was of {} and is to be of {}", ByteSize(*before), ByteSize(*now))
             }
             Self::OtherRecovery => f.write_str("it was used with another --recovery"),
+            Self::ContentLost => f.write_str(
+                "it has lost its content: there is nothing but zeros, and the folder says that a store was begun there",
+            ),
         }
     }
 }

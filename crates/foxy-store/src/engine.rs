@@ -84,7 +84,9 @@ impl<D: Device, R> Engine<D, R> {
             }
             Wake::IoDone(done) => {
                 self.submitted.remove(&done.id);
-                self.observer.statistics.no_room.add(u64::from(matches!(done.result, Err(IoError::NoSpace))));
+                let statistics = &self.observer.statistics;
+                statistics.no_room.add(u64::from(matches!(done.result, Err(IoError::NoSpace))));
+                statistics.read_only.add(u64::from(matches!(done.result, Err(IoError::ReadOnly))));
                 self.scheme.on_io_done(done, now, &mut self.outbox);
             }
             Wake::Deadline => {
@@ -104,6 +106,8 @@ impl<D: Device, R> Engine<D, R> {
     pub fn turn(&mut self, now: Instant, deliver: &mut impl FnMut(R, Answer)) -> bool {
         let mut done = std::mem::take(&mut self.done);
         self.device.reap(now, &mut done);
+        let restarts = &self.observer.statistics.helper_restarts;
+        restarts.add(self.device.restarts().saturating_sub(restarts.get()));
         let due = self.scheme.deadline().is_some_and(|deadline| deadline <= now);
         let anything = due || !done.is_empty();
         for done in done.drain(..) {

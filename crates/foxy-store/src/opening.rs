@@ -79,6 +79,8 @@ pub struct Opening {
     file: FileId,
     size: u64,
     step: Step,
+    /// How it begins where nothing but zeros is.
+    blank: Beginning,
     observer: Observer,
 }
 
@@ -93,7 +95,8 @@ impl Opening {
     ) -> Self {
         let (wanted, wish, observer) = (settings.size, settings.size_wish, observer.clone());
         let (medium, file, size, step) = (Medium::File, FileId(0), 0, Step::Open);
-        Self { name, wanted, wish, first_sync, place, medium, file, size, step, observer }
+        let blank = Beginning::of_blank(settings);
+        Self { name, wanted, wish, first_sync, place, medium, file, size, step, blank, observer }
     }
 
     /// What the file is called in operations.
@@ -173,7 +176,7 @@ impl Opening {
 
     fn opened(&mut self, result: &Result<IoOutput, IoError>) -> Turn {
         match *result {
-            Ok(IoOutput::Opened { size: 0 }) => self.again(Beginning::New),
+            Ok(IoOutput::Opened { size: 0 }) => self.again(self.blank),
             Ok(IoOutput::Opened { size }) => {
                 self.size = size;
                 if self.first_sync == FirstSync::Later {
@@ -263,7 +266,7 @@ impl Opening {
     /// with anything further on are somebody else's and are left alone. Of a device both ends are looked at.
     fn read_blank(&mut self, from: u64) -> Turn {
         match self.medium.next_blank(from, self.size) {
-            None => self.again(Beginning::New),
+            None => self.again(self.blank),
             Some(part) => self.read(Step::Blank(part.start), part.start, part.end - part.start),
         }
     }

@@ -189,15 +189,17 @@ pub fn encode(out: &mut [u8], key: Key, sequence: u64, record: &Record, secret: 
     out[..HEADER].copy_from_slice(&header.encode(secret));
 }
 
-/// Buffers of this length and more are mapped from the system, in whole pages, and are worth sharing.
+/// Buffers of this length and more are mapped from the system, in whole pages, and are worth
+/// sharing.
 const SHARED: usize = 256 << 10;
 
-/// The most of a shared buffer that its record may leave unused, as a divisor of the record's length.
+/// The most of a shared buffer that its record may leave unused, as a divisor of the record's
+/// length.
 const UNUSED: usize = 16;
 
-/// Takes the record of `key` and `sequence` out of bytes read from disk, `skip` bytes into the buffer.
-/// A record shares a large buffer that it nearly fills. Any other is copied into memory of its own length: whoever keeps the
-/// record keeps nothing else.
+/// Takes the record of `key` and `sequence` out of bytes read from disk, `skip` bytes into the
+/// buffer. A record shares a large buffer that it nearly fills. Any other is copied into memory of
+/// its own length: whoever keeps the record keeps nothing else.
 ///
 /// # Errors
 /// Why the bytes are not that record.

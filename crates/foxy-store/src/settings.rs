@@ -101,6 +101,8 @@ pub struct StoreSettings {
     pub write_budget: Option<WriteBudget>,
     /// What comes back after a crash. Schemes that can recover from a clean stop only take no notice.
     pub recovery: Recovery,
+    /// Whether what lies beside the store says that one was begun at its place before.
+    pub begun_before: bool,
     /// Secret randomness for checksums, so that no body can pass for a record. From the system's entropy in
     /// production, from the seed in tests.
     pub seed: u64,
@@ -133,6 +135,7 @@ impl StoreSettings {
             prefetch: 0,
             write_budget: None,
             recovery: Recovery::default(),
+            begun_before: false,
             seed: 0,
         }
     }

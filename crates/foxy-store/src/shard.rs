@@ -29,7 +29,8 @@ pub struct ShardSettings {
     pub mailbox_bytes: usize,
     /// Says what time it is; `foxy_base::clock::monotonic` in the proxy.
     pub clock: fn() -> Instant,
-    /// Gives memory that the thread has freed back to the system, and says after what time to do so again.
+    /// Gives memory that the thread has freed back to the system, and says after what time to do so
+    /// again.
     pub give_back: Option<fn() -> Duration>,
 }
 

@@ -111,7 +111,9 @@ statistics! {
     written_bytes Counter "bytes" "Bytes handed to the device by writes.",
     turned_away Counter "1" "Requests that found the mailbox full, and did not reach the scheme.",
     device_errors Counter "1" "Operations that failed at the device.",
-    no_room Counter "1" "Operations that failed because the disk or a quota on it is full.",
+    no_room Counter "1" "Operations that failed because the disk, a quota on it or the limit on a file's size is reached.",
+    read_only Counter "1" "Operations that failed because the file system has become read-only.",
+    helper_restarts Counter "1" "Times that the process which carries operations out had died and was started again.",
 }
 
 /// One value of the table.

@@ -35,7 +35,10 @@ fn main() -> ExitCode {
             return ExitCode::from(u8::try_from(message.exit_code()).unwrap_or(2));
         }
     };
-    match commands::run(&matches) {
+    let ran = signals::outlive_file_limit()
+        .map_err(|error| failure::Failure::Failed(format!("no signal handler: {error}")))
+        .and_then(|()| commands::run(&matches));
+    match ran {
         Ok(()) => match terminal::failure() {
             None => ExitCode::SUCCESS,
             Some(error) => {

@@ -12,6 +12,35 @@ pub enum Wish {
     Stop,
     /// SIGHUP: open log files anew, and read certificates anew.
     Reopen,
+    /// SIGUSR1: open log files anew.
+    ReopenLogs,
+}
+
+/// The signal of a write beyond the process's limit on the size of a file.
+const FILE_TOO_LARGE: i32 = 25;
+
+/// From now on a write beyond the limit on the size of a file fails, as on a full disk, and does
+/// not end the process. A child process begins without this.
+///
+/// # Errors
+/// The system gives no handler.
+pub fn outlive_file_limit() -> std::io::Result<()> {
+    outlive(&[SignalKind::from_raw(FILE_TOO_LARGE)])
+}
+
+/// From now on a signal that has logs opened anew, or that other servers replace themselves at,
+/// does not end the process, although nobody listens yet: one may come while stores are opened.
+///
+/// # Errors
+/// The system gives no handler.
+pub fn outlive_log_rotation() -> std::io::Result<()> {
+    outlive(&[SignalKind::hangup(), SignalKind::user_defined1(), SignalKind::user_defined2()])
+}
+
+/// A handler stays when the runtime that it was made in is gone; nobody asks what it saw.
+fn outlive(kinds: &[SignalKind]) -> std::io::Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(async { kinds.iter().try_for_each(|&kind| signal(kind).map(drop)) })
 }
 
 /// The signals, listened to from its making on.
@@ -20,6 +49,9 @@ pub struct Signals {
     terminate: Signal,
     interrupt: Signal,
     hang_up: Signal,
+    user_1: Signal,
+    /// SIGUSR2, which other servers replace themselves at: nothing is done.
+    user_2: Signal,
 }
 
 impl Signals {
@@ -32,15 +64,21 @@ impl Signals {
             terminate: signal(SignalKind::terminate())?,
             interrupt: signal(SignalKind::interrupt())?,
             hang_up: signal(SignalKind::hangup())?,
+            user_1: signal(SignalKind::user_defined1())?,
+            user_2: signal(SignalKind::user_defined2())?,
         })
     }
 
     /// Waits for the next one.
     pub async fn next(&mut self) -> Wish {
-        tokio::select! {
-            _ = self.terminate.recv() => Wish::Stop,
-            _ = self.interrupt.recv() => Wish::Stop,
-            _ = self.hang_up.recv() => Wish::Reopen,
+        loop {
+            tokio::select! {
+                _ = self.terminate.recv() => return Wish::Stop,
+                _ = self.interrupt.recv() => return Wish::Stop,
+                _ = self.hang_up.recv() => return Wish::Reopen,
+                _ = self.user_1.recv() => return Wish::ReopenLogs,
+                _ = self.user_2.recv() => {}
+            }
         }
     }
 }
@@ -70,7 +108,8 @@ pub fn interrupted() -> Result<Arc<AtomicBool>, Failure> {
     let flag = Arc::new(AtomicBool::new(false));
     let set = Arc::clone(&flag);
     let listen = move || {
-        runtime.block_on(signals.next());
+        // A hang-up ends what is measured too: whoever waits for it has gone.
+        runtime.block_on(async { while signals.next().await == Wish::ReopenLogs {} });
         set.store(true, Relaxed);
     };
     std::thread::Builder::new().spawn(listen).map_err(failed)?;

@@ -3,6 +3,7 @@
 
 use crate::failure::Failure;
 use crate::serve::listeners::patiently;
+use crate::serve::purge_list;
 use foxy_device::{IoError, ReadOnlyFile, ReadOnlyFolder, RootError, StorePath};
 use foxy_store::layout::PAGE;
 use foxy_store::medium::Medium;
@@ -135,12 +136,20 @@ impl StoreFile {
     /// When there is no store in it to be looked over.
     pub fn check(&self, extent: Extent, progress: &mut dyn FnMut(u64)) -> Result<Report, Refused> {
         let mut done = 0;
-        check(self.medium, self.file.size(), extent, &mut |offset, buffer: &mut [u8]| {
+        let found = check(self.medium, self.file.size(), extent, &mut |offset, buffer: &mut [u8]| {
             let count = self.file.read(offset, buffer)?;
             done += count as u64;
             progress(done);
             Ok(count)
-        })
+        });
+        found.map_err(|refused| self.judged_by_folder(refused))
+    }
+
+    /// A store of which nothing but zeros is left was begun all the same where the list of purges
+    /// lies beside it.
+    fn judged_by_folder(&self, refused: Refused) -> Refused {
+        let begun = || self.path.with_file_name(purge_list::NAME).is_file();
+        if refused == Refused::Blank && begun() { Refused::ContentLost } else { refused }
     }
 
     /// The two copies of its superblock, and the one that counts.
@@ -161,7 +170,7 @@ impl StoreFile {
             }
             _ => {}
         }
-        found
+        found.map_err(|refused| self.judged_by_folder(refused))
     }
 
     /// Whether the file is made as large as its superblock says.
@@ -176,6 +185,7 @@ pub fn refusal(path: &Path, refused: Refused) -> Failure {
     match refused {
         Refused::Unusable(OpenStoreError::Device(_)) => Failure::Failed(text),
         Refused::Unusable(OpenStoreError::Truncated { .. } | OpenStoreError::ImpossibleSize(_))
+        | Refused::ContentLost
         | Refused::BothDamaged => Failure::Missed(text),
         _ => Failure::Unusable(text),
     }

@@ -53,3 +53,36 @@ fn a_store_that_begins_anew_says_why_once_and_one_that_goes_on_says_nothing() {
         }
     }
 }
+
+#[test]
+fn a_store_of_zeros_that_was_begun_has_lost_its_content_to_serve_fsck_and_inspect() {
+    for (scheme, name) in [("webcosm", "webcosm.foxy"), ("stream-packetizer", "stream-packetizer.foxy")] {
+        for length in [64 << 20, 0] {
+            let (folder, origin) = (tempfile::tempdir().expect("a folder"), Origin::start());
+            let (flags, url) = (["--scheme", scheme], origin.url("page"));
+            stored(folder.path(), &flags, &url);
+            let file = std::fs::File::create(folder.path().join(name)).expect("a store");
+            file.set_len(length).expect("zeros");
+            let path = folder.path().to_str().expect("UTF-8");
+            for command in [&["fsck", path][..], &["store", "inspect", path]] {
+                let (code, _, said) = support::commands::foxy(command);
+                assert_eq!(code, Some(1), "{command:?}: {said}");
+                assert!(said.contains("the store has lost its content"), "{command:?}: {said}");
+            }
+            let foxy = Foxy::start(folder.path(), &flags);
+            assert!(foxy.welcome.contains("begun anew: it has lost its content"), "{}", foxy.welcome);
+            assert!(!foxy.get(&url).cache_status().contains("foxy; hit"));
+        }
+    }
+}
+
+#[test]
+fn a_file_of_zeros_in_a_folder_where_no_store_was_begun_is_a_new_store() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = std::fs::File::create(folder.path().join("webcosm.foxy")).expect("made");
+    file.set_len(64 << 20).expect("zeros");
+    let (code, _, said) = support::commands::foxy(&["fsck", folder.path().to_str().expect("UTF-8")]);
+    assert_eq!(code, Some(0), "{said}");
+    let foxy = Foxy::start(folder.path(), &[]);
+    assert!(!foxy.welcome.contains("begun anew"), "{}", foxy.welcome);
+}

@@ -1,4 +1,5 @@
-//! Objects that are large beside their store: what is said to be stored is there when it is asked for again.
+//! Objects that are large beside their store: what is said to be stored is there when it is asked
+//! for again.
 
 mod support;
 

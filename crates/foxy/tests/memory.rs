@@ -1,4 +1,5 @@
-//! How much memory a foxy holds: what it is told to use, and a stated amount besides; and after a peak no more than before.
+//! How much memory a foxy holds: what it is told to use, and a stated amount besides; and after a
+//! peak no more than before.
 
 mod support;
 
@@ -11,7 +12,8 @@ use support::{Foxy, Origin, PATIENCE};
 /// Bytes of `--memory`.
 const MEMORY: u64 = 32 << 20;
 
-/// What docs/operation.md states: 1.75 times `--memory`, as the allocator rounds up and has holes, and 40 MiB for the program.
+/// What docs/operation.md states: 1.75 times `--memory`, as the allocator rounds up and has holes,
+/// and 40 MiB for the program.
 const BOUND: u64 = MEMORY / 4 * 7 + (40 << 20);
 
 const CLIENTS: usize = 8;

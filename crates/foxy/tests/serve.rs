@@ -212,17 +212,26 @@ fn a_disk_that_fills_up_is_told_by_health_metrics_and_log_while_clients_are_serv
 }
 
 #[test]
-fn a_helper_that_is_gone_is_told_by_health_and_log_while_clients_are_served() {
+fn a_helper_that_is_killed_is_started_again_and_what_was_stored_is_found() {
     let folder = tempfile::tempdir().expect("a folder");
     let origin = Origin::start();
-    let mut foxy = Foxy::start(folder.path(), &["--scheme", "diskd"]);
-    foxy.children().into_iter().for_each(|child| commands::signal(child, "KILL"));
-    for page in 0..12 {
-        assert_eq!(foxy.get(&origin.url(&format!("{page}"))).status, 200);
+    let foxy = Foxy::start(folder.path(), &["--scheme", "diskd", "--memory", "1M"]);
+    let pages: Vec<_> = (0..40).map(|page| origin.url(&format!("{page}?bytes=50000"))).collect();
+    pages.iter().for_each(|page| drop(foxy.get(page)));
+    for round in 1..=2 {
+        let [old] = foxy.children()[..] else { panic!("one helper") };
+        commands::signal(old, "KILL");
+        until("another helper", || {
+            assert_eq!(foxy.get(&origin.url(&format!("new{round}"))).status, 200);
+            (counter(&foxy, "foxy_store_helper_restarts_total") >= f64::from(round)).then_some(())
+        });
+        assert!(foxy.children() != [old]);
+        let hits = || pages.iter().filter(|page| foxy.get(page).cache_status().contains("foxy; hit")).count();
+        until("hits", || (hits() >= 39).then_some(()));
     }
-    let health = until("trouble", || Some(foxy.admin("/healthz")).filter(|health| health.status == 503));
-    assert!(health.body.contains("reads and writes fail"), "{health:?}");
-    foxy.report_containing("reads and writes fail");
+    let asked = origin.asked();
+    let hits = pages.iter().filter(|page| foxy.get(page).cache_status().contains("foxy; hit")).count();
+    assert_eq!((hits, origin.asked()), (40, asked), "all of them, once what was lost is stored anew");
 }
 
 #[test]

@@ -38,6 +38,7 @@ fn modelled() -> impl BlockingDevice {
 fn helper(root: &Root, direct: DirectIo) -> Helper {
     let folder = root.path().to_owned();
     let start = move |socket| -> std::io::Result<foxy_device::helper::Ending> {
+        let folder = folder.clone();
         let serve = move || foxy_device::helper::serve(socket, &folder, direct);
         let thread = std::thread::spawn(serve);
         Ok(Box::new(move || thread.join().expect("no panic").expect("served to the end")))

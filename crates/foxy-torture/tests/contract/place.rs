@@ -77,6 +77,7 @@ impl Place {
 fn helper(root: &Root) -> Helper {
     let folder = root.path().to_owned();
     let start = move |socket| -> std::io::Result<foxy_device::helper::Ending> {
+        let folder = folder.clone();
         let thread = std::thread::spawn(move || foxy_device::helper::serve(socket, &folder, DirectIo::Off));
         Ok(Box::new(move || thread.join().expect("no panic").expect("served to the end")))
     };

@@ -17,6 +17,10 @@ use std::process::Command;
 /// Threads for a scheme that is meant for them, as Squid starts for each directory.
 pub const AUFS_THREADS: usize = 16;
 
+/// The program of this very process, also when another has taken its place on disk: the two talk
+/// without a version.
+const OWN_PROGRAM: &str = "/proc/self/exe";
+
 /// A device, and what the start-up message says of it.
 pub struct Opened {
     /// The device.
@@ -70,12 +74,14 @@ pub fn open(root: &Root, settings: &Settings, store: &StoreChoice) -> Result<Ope
 /// # Errors
 /// When it cannot be started.
 pub fn helper(root: &Root, block_at: usize) -> std::io::Result<Helper> {
-    Helper::new(block_at, |socket: UnixStream| -> std::io::Result<Ending> {
-        let mut child = Command::new(std::env::current_exe()?)
+    let (folder, lock) = (root.path().to_owned(), root.share_lock()?);
+    Helper::new(block_at, move |socket: UnixStream| -> std::io::Result<Ending> {
+        let mut child = Command::new(OWN_PROGRAM)
+            .arg0("foxy")
             .arg(crate::commands::disk_helper::NAME)
-            .current_dir(root.path())
+            .current_dir(&folder)
             .stdin(OwnedFd::from(socket))
-            .stdout(root.share_lock()?)
+            .stdout(lock.try_clone()?)
             .process_group(0)
             .spawn()?;
         Ok(Box::new(move || {

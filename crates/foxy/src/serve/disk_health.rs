@@ -2,7 +2,9 @@
 //! what it can, and the proxy goes on without the rest.
 
 use foxy_base::Instant;
+use foxy_device::FileTrouble;
 use foxy_store::Observer;
+use foxy_store::statistics::StoreStatistics;
 use std::cell::Cell;
 use std::fmt;
 use std::time::Duration;
@@ -21,8 +23,12 @@ const SILENT_FOR: Duration = Duration::from_secs(10);
 pub enum DiskTrouble {
     /// It is full.
     Full,
-    /// Operations fail on it.
+    /// Its file system takes no writes.
+    ReadOnly,
+    /// Most operations fail on it.
     Failing,
+    /// Some operations fail on it.
+    FailingSometimes,
     /// It does not answer.
     Silent,
 }
@@ -31,11 +37,17 @@ impl fmt::Display for DiskTrouble {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Full => f.write_str(
-                "the disk is full, so new responses are not stored; free some space or give the store a smaller --size",
+                "the disk is full, so new responses are not stored; free some space, raise a quota or the limit on a file's size, \
+                 or give the store a smaller --size",
             ),
+            Self::ReadOnly => FileTrouble::ReadOnly.fmt(f),
             Self::Failing => f.write_str(
                 "reads and writes fail, so little is stored or found; look at the disk and the system's log, then restart \
                  foxy",
+            ),
+            Self::FailingSometimes => f.write_str(
+                "some reads and writes fail, and each costs a miss or a response that is not stored; look at the disk and the \
+                 system's log",
             ),
             Self::Silent => write!(
                 f,
@@ -50,7 +62,9 @@ impl fmt::Display for DiskTrouble {
 /// What is known of one store's disk.
 pub struct DiskHealth {
     full: Lately,
+    read_only: Lately,
     failing: Lately,
+    share: Share,
 }
 
 impl DiskHealth {
@@ -58,8 +72,16 @@ impl DiskHealth {
     pub fn of(Observer { statistics, .. }: &Observer) -> Self {
         Self {
             full: Lately::after(statistics.no_room.get(), 1),
+            read_only: Lately::after(statistics.read_only.get(), 1),
             failing: Lately::after(statistics.device_errors.get(), FAILURES),
+            share: Share::after(statistics.device_errors.get(), operations(statistics)),
         }
+    }
+
+    /// Whether its file system has refused a write since it takes none. The system's own word on
+    /// that may come later, or never.
+    pub fn is_read_only(&self, observer: &Observer, now: Instant) -> bool {
+        self.read_only.judge(observer.statistics.read_only.get(), now)
     }
 
     /// What is wrong `now`. A full disk fails as well, and is called full; one that hangs may be anything besides.
@@ -67,8 +89,46 @@ impl DiskHealth {
         let statistics = &observer.statistics;
         let full = self.full.judge(statistics.no_room.get(), now);
         let failing = self.failing.judge(statistics.device_errors.get(), now);
-        let counted = full.then_some(DiskTrouble::Full).or(failing.then_some(DiskTrouble::Failing));
+        let read_only = self.is_read_only(observer, now).then_some(DiskTrouble::ReadOnly);
+        let most_fail = self.share.is_most(statistics.device_errors.get(), operations(statistics));
+        let fails = if most_fail { DiskTrouble::Failing } else { DiskTrouble::FailingSometimes };
+        let counted = full.then_some(DiskTrouble::Full).or(read_only).or(failing.then_some(fails));
         if is_silent(observer, now) { Some(DiskTrouble::Silent) } else { counted }
+    }
+}
+
+/// Operations that a disk was given.
+fn operations(statistics: &StoreStatistics) -> u64 {
+    let StoreStatistics { creates, opens, closes, reads, writes, syncs, unlinks, directories, .. } =
+        statistics;
+    let kinds = [creates, opens, closes, reads, writes, syncs, unlinks, directories];
+    kinds.into_iter().map(|kind| kind.get()).sum()
+}
+
+/// Whether most operations fail.
+struct Share {
+    failed: Cell<u64>,
+    of: Cell<u64>,
+    is_most: Cell<bool>,
+}
+
+impl Share {
+    /// As many operations as tell.
+    const ENOUGH: u64 = 20;
+
+    const fn after(failed: u64, of: u64) -> Self {
+        Self { failed: Cell::new(failed), of: Cell::new(of), is_most: Cell::new(true) }
+    }
+
+    /// Looks at the operations since those that told last.
+    fn is_most(&self, failed: u64, of: u64) -> bool {
+        let lately = of.saturating_sub(self.of.get());
+        if lately >= Self::ENOUGH {
+            self.is_most.set(2 * failed.saturating_sub(self.failed.get()) >= lately);
+            self.failed.set(failed);
+            self.of.set(of);
+        }
+        self.is_most.get()
     }
 }
 
@@ -121,6 +181,34 @@ mod tests {
             1,
             &[(0, 2, false), (5, 3, true), (64, 3, true), (65, 3, false), (66, 9, true), (126, 9, false)],
         );
+    }
+
+    #[test]
+    fn one_write_that_a_read_only_file_system_refuses_names_it() {
+        let observer = Observer::default();
+        let health = DiskHealth::of(&observer);
+        let now = Instant::ZERO + Duration::from_secs(5);
+        assert_eq!(health.judge(&observer, now), None);
+        observer.statistics.read_only.add(1);
+        observer.statistics.device_errors.add(1);
+        assert_eq!(health.judge(&observer, now), Some(DiskTrouble::ReadOnly));
+        assert!(DiskTrouble::ReadOnly.to_string().contains("file system has become read-only"));
+    }
+
+    #[test]
+    fn a_disk_of_which_one_operation_in_a_hundred_fails_is_not_said_to_fail() {
+        let observer = Observer::default();
+        let health = DiskHealth::of(&observer);
+        let look = |second, failed: u64, of: u64| {
+            observer.statistics.device_errors.add(failed);
+            observer.statistics.reads.add(of);
+            health.judge(&observer, Instant::ZERO + Duration::from_secs(second))
+        };
+        assert_eq!(look(1, 9, 900), None);
+        assert_eq!(look(2, 1, 100), Some(DiskTrouble::FailingSometimes));
+        assert_eq!(look(3, 90, 100), Some(DiskTrouble::Failing));
+        assert_eq!(look(4, 5, 5), Some(DiskTrouble::Failing), "too few to tell");
+        assert_eq!(look(5, 1, 100), Some(DiskTrouble::FailingSometimes));
     }
 
     #[test]

@@ -38,6 +38,8 @@ pub struct Trouble {
     pub store: Option<usize>,
     /// What it is, to people.
     pub text: String,
+    /// Whether the store is asked for nothing until foxy is restarted.
+    pub is_left_out: bool,
 }
 
 impl StoreFacts {
@@ -100,7 +102,8 @@ impl RunningFacts {
     pub fn take_out_worn_stores(&self, now: Instant) {
         let Some(set) = &self.set else { return };
         let look = |(number, store): (usize, &StoreFacts)| {
-            let read_only = self.files.trouble(number) == Some(FileTrouble::ReadOnly);
+            let seen = self.files.trouble(number) == Some(FileTrouble::ReadOnly);
+            let read_only = seen || store.health.is_read_only(store.handle.observer(), now);
             (store.look(read_only, now), self.is_out(number))
         };
         let worn = to_take_out(&self.stores.iter().enumerate().map(look).collect::<Vec<_>>());
@@ -129,16 +132,27 @@ impl RunningFacts {
         let named = |number: usize, trouble| Trouble {
             store: Some(number),
             text: format!("store {}: {trouble}", self.stores[number].folder),
+            is_left_out: self.is_left_out(number),
         };
         let numbers = 0..self.stores.len();
         let store = |number| Some(named(number, self.trouble(number, now)?));
         let list = |number| Some(named(number, self.lists.trouble(number)?));
-        let stopping = self.stopping.get().then(|| Trouble { store: None, text: "foxy is stopping".into() });
+        let stopping = self.stopping.get().then(|| Trouble {
+            store: None,
+            text: "foxy is stopping".into(),
+            is_left_out: false,
+        });
         stopping
             .into_iter()
             .chain(numbers.clone().filter_map(store))
             .chain(numbers.filter_map(list))
             .collect()
+    }
+
+    /// Whether a store is asked for nothing any more, or answers nothing.
+    fn is_left_out(&self, store: usize) -> bool {
+        let status = self.stores[store].handle.observer().status.get();
+        self.is_out(store) || matches!(status, StoreStatus::Unusable(_) | StoreStatus::Panicked)
     }
 
     fn trouble(&self, number: usize, now: Instant) -> Option<String> {

@@ -26,7 +26,7 @@ mod out_of_use;
 pub mod process;
 mod proxy_settings;
 mod purge_journal;
-mod purge_list;
+pub mod purge_list;
 mod purge_series;
 pub mod query;
 mod room;
@@ -43,7 +43,7 @@ pub use welcome::OpenStore;
 
 use crate::failure::Failure;
 use crate::settings::{Loaded, Settings};
-use crate::signals::{Signals, Wish};
+use crate::signals::{self, Signals, Wish};
 use crate::terminal::{self, Level};
 use admin::Facts;
 use certificates::Reloadable;
@@ -69,6 +69,8 @@ const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// Something cannot be opened; nobody was served then.
 pub fn run(loaded: &Loaded) -> Result<(), Failure> {
     let settings = &loaded.settings;
+    let failed = |error: std::io::Error| Failure::Failed(format!("cannot serve: {error}"));
+    signals::outlive_log_rotation().map_err(failed)?;
     drop(listen(settings.listen, "--listen")?);
     drop(settings.listen_tls.map(|address| listen(address, "--listen-tls")).transpose()?);
     let admin = settings.admin.map(|address| listen(address, "--admin")).transpose()?;
@@ -101,20 +103,14 @@ async fn operate(loaded: &Loaded, running: Running, admin: Option<TcpListener>) 
     let watching = tokio::task::spawn_local(report_troubles(Rc::clone(&facts)));
     terminal::report(Level::Info, &opened.message());
     process::notify("READY=1");
-    while signals.next().await == Wish::Reopen {
-        if let Some(log) = &running.log {
-            log.writer.reopen();
-            terminal::report(Level::Info, "foxy: opening the access log anew (SIGHUP)");
-        }
-        match running.certificates.as_ref().map(Reloadable::reload) {
-            Some(Ok(())) => terminal::report(Level::Info, "foxy: certificates read anew (SIGHUP)"),
-            Some(Err(why)) => {
-                terminal::report(
-                    Level::Warning,
-                    &format!("foxy: {why}; the certificates in use stay (SIGHUP)"),
-                );
+    loop {
+        match signals.next().await {
+            Wish::Stop => break,
+            Wish::ReopenLogs => reopen_log(&running, "SIGUSR1"),
+            Wish::Reopen => {
+                reopen_log(&running, "SIGHUP");
+                reload_certificates(&running);
             }
-            None => {}
         }
     }
     process::notify("STOPPING=1");
@@ -122,6 +118,24 @@ async fn operate(loaded: &Loaded, running: Running, admin: Option<TcpListener>) 
     facts.stopping.set(true);
     stopping::stop(running, &mut signals, &facts, loaded.settings.stop_after).await;
     Ok(())
+}
+
+fn reopen_log(running: &Running, signal: &str) {
+    if let Some(log) = &running.log {
+        log.writer.reopen();
+        terminal::report(Level::Info, &format!("foxy: opening the access log anew ({signal})"));
+    }
+}
+
+fn reload_certificates(running: &Running) {
+    match running.certificates.as_ref().map(Reloadable::reload) {
+        Some(Ok(())) => terminal::report(Level::Info, "foxy: certificates read anew (SIGHUP)"),
+        Some(Err(why)) => {
+            let text = format!("foxy: {why}; the certificates in use stay (SIGHUP)");
+            terminal::report(Level::Warning, &text);
+        }
+        None => {}
+    }
 }
 
 fn facts(running: &Running, settings: &Settings) -> std::io::Result<RunningFacts> {
@@ -150,8 +164,9 @@ async fn report_troubles(facts: Rc<RunningFacts>) {
     loop {
         facts.take_out_worn_stores(clock::monotonic());
         let troubles = facts.look();
-        for Trouble { text, .. } in troubles.iter().filter(|trouble| !known.contains(*trouble)) {
-            terminal::report(Level::Warning, &format!("foxy: {text}; serving goes on without it"));
+        for Trouble { text, is_left_out, .. } in troubles.iter().filter(|trouble| !known.contains(*trouble)) {
+            let without = if *is_left_out { " without it" } else { "" };
+            terminal::report(Level::Warning, &format!("foxy: {text}; serving goes on{without}"));
         }
         let ended = |trouble: &&Trouble| !troubles.contains(*trouble) && facts.is_over(trouble);
         for Trouble { text, .. } in known.iter().filter(ended) {

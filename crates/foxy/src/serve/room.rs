@@ -4,6 +4,7 @@
 use crate::failure::Failure;
 use crate::settings::resolve::new_store_size;
 use foxy_base::ByteSize;
+use rustix::process::{Resource, getrlimit};
 use std::collections::HashMap;
 use std::path::Path;
 
@@ -109,6 +110,16 @@ pub fn sizes(claims: &[Claim], taken: impl Fn(usize, u64) -> u64) -> Result<Vec<
         sizes[store] = ByteSize(size);
     }
     Ok(sizes)
+}
+
+/// What is said of a store whose file may not become as large as was asked for.
+pub fn too_large_a_file(folder: &Path, wish: Wish) -> Option<Failure> {
+    let limit = getrlimit(Resource::Fsize).current.filter(|limit| *limit < wish.bytes().0)?;
+    let (folder, size, limit) = (folder.display(), wish.bytes(), ByteSize(limit));
+    Some(Failure::Unusable(format!(
+        "store {folder}: a size of {size} was asked for and a file may have {limit}; raise the limit on the size of a file \
+         (ulimit -f), or ask for less"
+    )))
 }
 
 /// What is said of a store that does not fit.

@@ -4,13 +4,13 @@ use super::listeners::patiently;
 use super::room::{self, Claim, NoRoom, Wish};
 use super::store_set::Member;
 use super::welcome::OpenStore;
-use super::{block_device, disk};
+use super::{block_device, disk, purge_list};
 use crate::failure::Failure;
 use crate::settings::Settings;
 use crate::settings::store_choice::StoreChoice;
 use crate::terminal::{self, Level};
 use foxy_base::{ByteSize, Instant, Random, clock};
-use foxy_device::{BlockDevice, HeldFile, Root, RootError};
+use foxy_device::{BlockDevice, HeldFile, Root, RootError, allocator};
 use foxy_store::schemes::ufs::UfsMapping;
 use foxy_store::superblock::{Found, Superblock};
 use foxy_store::{
@@ -165,6 +165,7 @@ fn start(settings: &Settings, place: Place<'_>, size: ByteSize, seed: u64) -> Re
         diskd_q1: store.q1.unwrap_or(settings.diskd_q1),
         waiting_bytes: waiting_bytes(settings.memory.0),
         size_wish: if matches!(wish, Wish::Exactly(_)) { SizeWish::Exactly } else { SizeWish::AtMost },
+        begun_before: folder.join(purge_list::NAME).is_file(),
         seed,
         ..StoreSettings::with_size(size.0)
     };
@@ -173,7 +174,8 @@ fn start(settings: &Settings, place: Place<'_>, size: ByteSize, seed: u64) -> Re
     let observer = Observer::default();
     let scheme = name.make(&store_settings, observer.clone());
     let mailbox_bytes = waiting_bytes(settings.memory.0);
-    let shard_settings = ShardSettings { mailbox_bytes, ..ShardSettings::new(clock::monotonic) };
+    let give_back = Some(allocator::give_back as fn() -> Duration);
+    let shard_settings = ShardSettings { mailbox_bytes, give_back, ..ShardSettings::new(clock::monotonic) };
     let shard = Shard::start(scheme, opened.device, observer, shard_settings);
     let shard =
         shard.map_err(|error| Failure::Failed(format!("cannot start the store's thread: {error}")))?;
@@ -189,8 +191,9 @@ fn start(settings: &Settings, place: Place<'_>, size: ByteSize, seed: u64) -> Re
     })
 }
 
-/// The largest response that a store of that size takes when no setting says: a part of it, so that one does not throw out all
-/// others, but what is an ordinary file even where it is small, as long as that leaves half of the store to others.
+/// The largest response that a store of that size takes when no setting says: a part of it, so that
+/// one does not throw out all others, but what is an ordinary file even where it is small, as long
+/// as that leaves half of the store to others.
 fn object_limit(store: ByteSize) -> ByteSize {
     const PART: u64 = 8;
     const LEAST: ByteSize = ByteSize(64 << 20);
@@ -268,7 +271,10 @@ fn wait_until_usable(store: &mut RunningStore, patience: Instant) -> Result<(), 
             }
             StoreStatus::Unusable(OpenStoreError::NoSpace) if matches!(store.wish, Wish::Exactly(_)) => {
                 let available = ByteSize(store.root.free_bytes().unwrap_or(0));
-                return Err(room::refusal(store.root.path(), store.wish, available));
+                let limited = room::too_large_a_file(store.root.path(), store.wish);
+                return Err(
+                    limited.unwrap_or_else(|| room::refusal(store.root.path(), store.wish, available))
+                );
             }
             StoreStatus::Unusable(error) => {
                 let file = store.facts.scheme.row().control.filter(|_| error.is_about_the_file());

@@ -140,7 +140,9 @@ pub static SETTINGS: &[Setting] = &[
         flag: Some("object-limit"),
         area: Area::Store,
         kind: size(|w| &mut w.object_limit, KIB, TIB),
-        default: Preset::Computed("an eighth of the smallest store, or 64 MiB where that is more, but at most half of the store"),
+        default: Preset::Computed(
+            "an eighth of the smallest store, or 64 MiB where that is more, but at most half of the store",
+        ),
         doc: "Larger responses are relayed but not stored. A response must also fit the store: a `webcosm` store of 64 MiB takes up to 25 MiB, and one of 1 GiB or more three quarters of its size.",
     },
     caching_rows::NEGATIVE_LIFETIME,

@@ -261,7 +261,8 @@ impl Origin {
         Self { address, asked }
     }
 
-    /// The URL of one of its pages. One that ends in `bytes=N` has so many; no strong validator goes with any.
+    /// The URL of one of its pages. One that ends in `bytes=N` has so many; no strong validator
+    /// goes with any.
     pub fn url(&self, page: &str) -> String {
         format!("http://{}/{page}", self.address)
     }

@@ -88,7 +88,7 @@ impl Slotted {
                 Err(error) => self.fail(OpenStoreError::Device(error)),
             },
             Opening::Created => match done.result {
-                Ok(_) => self.begin_anew(Beginning::New, out),
+                Ok(_) => self.begin_anew(Beginning::of_blank(&self.settings), out),
                 Err(error) => self.fail(OpenStoreError::Device(error)),
             },
             Opening::Superblocks(size) => self.superblocks_read(size, done, out),
@@ -149,7 +149,7 @@ impl Slotted {
                 self.begin_anew(Beginning::Anew(reason), out);
             }
             Ok(Found::Blank) if size > 2 * PAGE as u64 => self.fail(OpenStoreError::Foreign),
-            Ok(Found::Blank) => self.begin_anew(Beginning::New, out),
+            Ok(Found::Blank) => self.begin_anew(Beginning::of_blank(&self.settings), out),
             Ok(Found::Damaged) => self.begin_anew(Beginning::Anew(AnewReason::SuperblocksDamaged), out),
         }
     }

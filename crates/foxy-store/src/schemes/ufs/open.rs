@@ -159,7 +159,7 @@ impl Ufs {
                 self.go_on_with(step, size, out);
             }
             Ok(Found::Blank) if size > BLOCKS_AT => self.fail_for_good(OpenStoreError::Foreign),
-            Ok(Found::Blank) => self.create_ledger(step, Beginning::New, out),
+            Ok(Found::Blank) => self.create_ledger(step, Beginning::of_blank(&self.settings), out),
             Ok(Found::Damaged) => {
                 self.create_ledger(step, Beginning::Anew(AnewReason::SuperblocksDamaged), out);
             }

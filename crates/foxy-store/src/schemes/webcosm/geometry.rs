@@ -186,15 +186,16 @@ impl Geometry {
         self.rings[log as usize].segments
     }
 
-    /// Bytes of the largest object that the store can hold, in parts or as the largest record of a segment.
+    /// Bytes of the largest object that the store can hold, in parts or as the largest record of a
+    /// segment.
     #[must_use]
     pub fn largest_object(&self) -> u64 {
         let record = u64::from(self.segment_pages - 1) * PAGE as u64;
         self.object_room(LogName::Main).max(record)
     }
 
-    /// Bytes of one object in parts that a log holds at once: its clean segments and the ends of segments that no part fits into
-    /// are lost.
+    /// Bytes of one object in parts that a log holds at once: its clean segments and the ends of
+    /// segments that no part fits into are lost.
     #[must_use]
     pub fn object_room(&self, log: LogName) -> u64 {
         let part = ((HEADER + RECORD_BODY_LIMIT).div_ceil(PAGE) as u32).min(self.segment_pages - 1);

@@ -77,8 +77,9 @@ impl Webcosm {
         Ok(Some(Answer::Stored))
     }
 
-    /// Lets a record of an object of `whole` bytes wait for the log that it belongs to: the main one as long as that has not been
-    /// full; or holds it back. Nothing older of its key may be readable after a crash any more.
+    /// Lets a record of an object of `whole` bytes wait for the log that it belongs to: the main
+    /// one as long as that has not been full; or holds it back. Nothing older of its key may be
+    /// readable after a crash any more.
     pub(super) fn stage(&mut self, (key, tag): (Key, Tag), record: Record, whole: u64, now: Instant) {
         self.unstage(key);
         let distance = Distance::between((record.len() + HEADER) as u64, self.mean());
@@ -96,8 +97,8 @@ impl Webcosm {
         }
     }
 
-    /// Whether all parts of an object of so many bytes lie in the probation log at once, beside as much of others. Those of a
-    /// larger one would displace each other.
+    /// Whether all parts of an object of so many bytes lie in the probation log at once, beside as
+    /// much of others. Those of a larger one would displace each other.
     fn fits_probation(&self, whole: u64) -> bool {
         let room = self.geometry.object_room(LogName::Probation) / 2;
         whole <= room.max(RECORD_BODY_LIMIT as u64)

@@ -49,6 +49,9 @@ pub enum Refused {
     Unusable(OpenStoreError),
     /// Nothing was ever written to it.
     Blank,
+    /// Nothing but zeros is left of it: an opening begins the store anew. Whoever sees what lies
+    /// beside the file says so.
+    ContentLost,
     /// Both copies of the superblock are damaged: an opening begins the store anew.
     BothDamaged,
     /// There is no such slot.
@@ -65,6 +68,10 @@ impl fmt::Display for Refused {
         match self {
             Self::Unusable(error) => error.fmt(f),
             Self::Blank => f.write_str("the store was never begun; nothing is in it"),
+            Self::ContentLost => f.write_str(
+                "the store has lost its content: there is nothing but zeros, and the folder says that a store was begun there; the \
+                 next opening begins it anew",
+            ),
             Self::BothDamaged => f.write_str(
                 "both copies of the superblock are damaged, so nothing in the store can be read; the next opening \
                  begins it anew",

@@ -1,4 +1,5 @@
-//! Objects in parts, in a store that is full of small records: all parts of an object that was just stored are there.
+//! Objects in parts, in a store that is full of small records: all parts of an object that was just
+//! stored are there.
 
 use super::{open, settings};
 use crate::contract::{Answer, PlacementHint, RefusedReason};
