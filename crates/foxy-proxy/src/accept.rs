@@ -21,6 +21,9 @@ use tokio::sync::watch;
 /// Between attempts to accept when the system has no descriptors left.
 const PAUSE: Duration = Duration::from_millis(50);
 
+/// Bytes that the system takes for a client before it has sent what it took before.
+const NOT_SENT: u32 = 128 << 10;
+
 /// What a TLS record of a handshake begins with (RFC 8446 §5.1).
 const HANDSHAKE: u8 = 22;
 
@@ -108,6 +111,8 @@ async fn accept(worker: Rc<Worker>, door: Door, clients: Rc<Clients>, mut stop: 
         };
         // Without it answers are only slower.
         let _ = stream.set_nodelay(true);
+        // Without it the system holds more of what a client does not take.
+        let _ = socket2::SockRef::from(&stream).set_tcp_notsent_lowat(NOT_SENT);
         worker.counters.add(Counter::Connections, 1);
         let address = peer.ip().to_canonical();
         let balanced = worker.settings().proxy_protocol_from.iter().any(|block| block.contains(address));

@@ -10,11 +10,13 @@ use crate::proxy_status;
 use crate::reason::ErrorReason;
 use crate::sender::{Framing, Opening, Sender, WriteEnd};
 use crate::stored::{Stored, StoredBody};
+use crate::whole_body::{SMALL, WholeBody};
 use crate::worker::Worker;
 use bytes::Bytes;
 use foxy_base::clock;
 use foxy_http::{Headers, ResponseHead, Version};
 use foxy_rules::{Part, Span};
+use std::sync::Arc;
 
 /// What of a request decides how its answer is framed.
 #[derive(Clone, Copy, Debug)]
@@ -179,7 +181,7 @@ pub(crate) async fn stored(
     worker: &Worker,
     sender: &mut Sender<'_>,
     asked: Asked,
-    stored: &Stored,
+    stored: Arc<Stored>,
     range: Option<Span>,
     (age, outcome): (u64, CacheStatus),
 ) -> Result<(After, Told), Short> {
@@ -210,15 +212,24 @@ pub(crate) async fn stored(
     let body_bytes = if asked.head_only || empty { 0 } else { last - first };
     let media_type = MediaType::of(stored.head.headers.get("content-type"));
     let told = Told { outcome, status: opening.status, body_bytes, media_type };
+    if asked.head_only || empty {
+        sender.finish(Bytes::new()).await?;
+        return Ok((after, told));
+    }
+    let (at, end) = (first - begin, last - begin);
+    let rest = Rest { at, end, opened: false, answered: (after, told) };
     match &stored.body {
-        _ if asked.head_only || empty => sender.finish(Bytes::new()).await?,
-        StoredBody::Whole(body) => {
+        StoredBody::Whole(body) if body.len() <= SMALL => {
             let slice = |at: u64| usize::try_from(at).unwrap_or(body.len());
-            sender.finish(body.slice(slice(first - begin)..slice(last - begin))).await?;
+            sender.finish(body.slice(slice(at)..slice(end))).await?;
+        }
+        StoredBody::Whole(body) => {
+            let mut body = WholeBody::new(worker, stored.key.clone(), body.clone());
+            drop(stored);
+            body.send(sender, rest).await?;
+            sender.end(&Headers::new()).await?;
         }
         StoredBody::Parts { fill } => {
-            let (at, end) = (first - begin, last - begin);
-            let rest = Rest { at, end, opened: false, answered: (after, told) };
             let body = PartsOf { object: stored.object(), fill: *fill, length: stored.length };
             body_parts::send(worker, sender, body, rest).await?;
             sender.end(&Headers::new()).await?;

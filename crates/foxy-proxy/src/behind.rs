@@ -14,6 +14,7 @@ use crate::sender::{Framing, Sender};
 use crate::storage::Storage;
 use crate::stored::{Stored, StoredBody};
 use crate::stream::{self, Begun, Source, Streamed};
+use crate::waiting::Held;
 use crate::worker::Worker;
 use bytes::Bytes;
 use foxy_base::clock;
@@ -32,7 +33,12 @@ pub(crate) enum Keeping {
         bytes: u64,
     },
     /// All of it.
-    All(Arc<Stored>),
+    All {
+        /// It.
+        stored: Arc<Stored>,
+        /// The room it takes.
+        _room: Arc<Held>,
+    },
     /// It is not kept.
     #[default]
     Nothing,
@@ -95,8 +101,10 @@ pub(crate) async fn from_beginning(
     outcome: CacheStatus,
 ) -> Result<Option<(After, Told)>, Cut> {
     let patience = worker.shared.cache.storage().map(Storage::patience).unwrap_or_default();
-    if !matches!(timeout(patience, reader.kept_beyond(0)).await, Ok(Keeping::Parts { .. } | Keeping::All(_)))
-    {
+    if !matches!(
+        timeout(patience, reader.kept_beyond(0)).await,
+        Ok(Keeping::Parts { .. } | Keeping::All { .. })
+    ) {
         reader.leave();
         return Ok(None);
     }
@@ -148,7 +156,7 @@ async fn as_it_is_kept(
         }
         let (body, last) = match reader.kept_beyond(at).await {
             Keeping::Parts { fill, bytes } => (Body::Parts { fill, bytes }, false),
-            Keeping::All(stored) => (Body::of(&stored), true),
+            Keeping::All { stored, .. } => (Body::of(&stored), true),
             Keeping::Nothing => return Ok(Reached::Gone((after, told, framing))),
         };
         told.body_bytes = body.length();

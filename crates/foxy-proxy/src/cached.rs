@@ -99,7 +99,7 @@ async fn attempt(
                 refresh(worker, wanted, &stored, key, watched());
             }
             if let Some((after, told)) =
-                hit(worker, sender, wanted, (&stored, epoch), (source, ttl, permit), now).await?
+                hit(worker, sender, wanted, (stored, epoch), (source, ttl, permit), now).await?
             {
                 return Ok(Some(Got::Answered(after, told)));
             }
@@ -114,7 +114,8 @@ async fn attempt(
     };
     let list = list.or_else(|| stored.as_ref().and_then(|(stored, key)| list_of(wanted, stored, key)));
     let validate = matches!(next, Next::Revalidate(_));
-    let stale = stored.map(|(stored, key)| Stale { stored, key, validate });
+    let waiting = &worker.shared.waiting;
+    let stale = stored.map(|(stored, key)| Stale::hold(waiting, stored, key, validate));
     let watch = watched().renewing(stale.is_some() || unsure || wants_anew(&control));
     fetch(worker, sender, wanted, &control, Miss { reason, list, stale, watch }, came).await
 }
@@ -131,7 +132,7 @@ fn refresh(worker: &Rc<Worker>, wanted: &Wanted<'_>, stored: &Arc<Stored>, key: 
     let Boarding::Leads(flight, reader) = boarding else { return };
     worker.counters.add(Counter::BackgroundRefreshes, 1);
     let list = list_of(wanted, stored, &key);
-    let stale = Stale { stored: Arc::clone(stored), key, validate: can_be_validated(stored) };
+    let stale = Stale::hold(&worker.shared.waiting, Arc::clone(stored), key, can_be_validated(stored));
     start(worker, wanted, &Miss { reason: ForwardReason::Stale, list, stale: Some(stale), watch }, flight);
     tokio::task::spawn_local(async move { while let Piece::Data(_) = reader.next().await {} });
 }
@@ -156,10 +157,8 @@ async fn fetch(
     let range = range.filter(|range| *range != UpstreamRange::Whole);
     if head_only || (range.is_some() && !miss.validates()) {
         if let Some(range) = range.filter(|_| !head_only) {
-            let known = worker.shared.cache.part(&wanted.key, &worker.counters).await;
-            if let Some(part) = &known
-                && let Some((after, told)) = parts::answer(worker, sender, wanted, control, part).await?
-            {
+            let mut known = worker.shared.cache.part(&wanted.key, &worker.counters).await;
+            if let Some((after, told)) = parts::answer(worker, sender, wanted, control, &mut known).await? {
                 return Ok(Some(Got::Answered(after, told)));
             }
             if let Some(got) = slices::answer(worker, sender, wanted, control, (&miss, &range, known)).await?
@@ -199,10 +198,7 @@ async fn fetch(
             }
             Boarding::Landed(stored) => {
                 worker.counters.add(Counter::Collapsed, 1);
-                break (
-                    landed(worker, sender, wanted, control, (&stored, miss.watch.looked())).await?,
-                    false,
-                );
+                break (landed(worker, sender, wanted, control, (stored, miss.watch.looked())).await?, false);
             }
         }
     };
@@ -250,10 +246,10 @@ async fn landed(
     sender: &mut Sender<'_>,
     wanted: &Wanted<'_>,
     control: &RequestControl,
-    (stored, epoch): (&Stored, Epoch),
+    (stored, epoch): (Arc<Stored>, Epoch),
 ) -> Result<Option<Got>, Cut> {
     let now = clock::steady();
-    let Next::Serve { ttl, permit: None } = decide(control, stored, now) else { return Ok(None) };
+    let Next::Serve { ttl, permit: None } = decide(control, &stored, now) else { return Ok(None) };
     let how = (HitSource::Memory, ttl, None);
     let answered = hit(worker, sender, wanted, (stored, epoch), how, now).await?;
     Ok(answered.map(|(after, told)| Got::Answered(after, told)))

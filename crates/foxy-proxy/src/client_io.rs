@@ -2,8 +2,10 @@
 
 use crate::client_sides::{ReadSide, WriteSide};
 use crate::http1_sender::Http1Sender;
+use crate::http2::{HELD_HEADS, SMALL_HEAD};
 use crate::intercept::Inside;
 use crate::upstream::Transport;
+use crate::waiting::{Held, Waiting};
 use bytes::BytesMut;
 use foxy_http::{DecodeError, Limits, RequestDecoder, RequestEvent};
 use std::cell::RefCell;
@@ -23,6 +25,8 @@ pub(crate) enum ReadEnd {
     Broken,
     /// It took too long.
     Timeout,
+    /// Its head is large, and other large heads take all the room there is for them.
+    NoRoom,
     /// What it sent is no request.
     Malformed(DecodeError),
 }
@@ -60,6 +64,9 @@ pub(crate) struct ClientConnection {
     pub(crate) inside: Option<Inside>,
     decoder: RequestDecoder,
     pub(crate) buffer: BytesMut,
+    /// The room that a large head takes.
+    room: Option<Held>,
+    limits: Limits,
     patience: Patience,
 }
 
@@ -68,13 +75,26 @@ pub(crate) struct Http1Receiver<'a> {
     half: ReadSide<'a>,
     decoder: &'a mut RequestDecoder,
     buffer: &'a mut BytesMut,
+    room: &'a mut Option<Held>,
+    limits: Limits,
     patience: &'a mut Patience,
 }
 
 impl ClientConnection {
     pub(crate) fn new(stream: Transport, limits: Limits) -> Self {
         let decoder = RequestDecoder::new(limits);
-        Self { stream, inside: None, decoder, buffer: BytesMut::new(), patience: Patience::new() }
+        let (buffer, patience) = (BytesMut::new(), Patience::new());
+        Self { stream, inside: None, decoder, buffer, room: None, limits, patience }
+    }
+
+    /// Gives back what only a large head needed, if nothing of a request is here.
+    pub(crate) fn rest(&mut self) {
+        if self.buffer.is_empty() {
+            self.room = None;
+            if self.buffer.capacity() > 2 * READ {
+                self.buffer = BytesMut::new();
+            }
+        }
     }
 
     pub(crate) fn split(&mut self, write_limit: Duration) -> (Http1Receiver<'_>, Http1Sender<'_>) {
@@ -88,8 +108,9 @@ impl ClientConnection {
                 (ReadSide::Tls(stream), WriteSide::Tls(stream))
             }
         };
-        let Self { decoder, buffer, patience, .. } = self;
-        (Http1Receiver { half: read, decoder, buffer, patience }, Http1Sender::new(write, write_limit))
+        let Self { decoder, buffer, room, limits, patience, .. } = self;
+        let receiver = Http1Receiver { half: read, decoder, buffer, room, limits: *limits, patience };
+        (receiver, Http1Sender::new(write, write_limit))
     }
 }
 
@@ -102,6 +123,15 @@ impl Http1Receiver<'_> {
     /// Whether bytes of a request are here that make no part yet.
     pub(crate) fn has_begun(&self) -> bool {
         !self.buffer.is_empty()
+    }
+
+    /// Reads more of a head, until `deadline`. A large one must have room among `requests`.
+    pub(crate) async fn read_head(&mut self, deadline: Instant, requests: &Waiting) -> Result<(), ReadEnd> {
+        if self.buffer.len() > SMALL_HEAD && self.room.is_none() {
+            let room = requests.take_share(0, HELD_HEADS * self.limits.head);
+            *self.room = Some(room.ok_or(ReadEnd::NoRoom)?);
+        }
+        self.read(deadline).await
     }
 
     /// Reads more, until `deadline`.

@@ -47,6 +47,8 @@ counters! {
     Http2Streams = "client_http2_requests",
     /// Requests over HTTP/2 that the client gave up before they were answered.
     Http2Resets = "client_http2_resets",
+    /// HTTP/2 connections ended because the client gave up too many requests, or sent more frames than requests need.
+    Http2Floods = "client_http2_floods",
     /// Requests whose head was read.
     Requests = "requests",
     /// Answers from the memory tier.
@@ -97,6 +99,8 @@ counters! {
     StoreParts = "store_parts",
     /// Parts of large stored bodies found in memory, each for all who were sent it at the time.
     MemoryParts = "memory_parts",
+    /// Stored bodies that were dropped while their client took nothing, to be read again.
+    BodiesLetGo = "bodies_let_go",
     /// Stored objects of which a part was gone when it was needed.
     LostParts = "lost_parts",
     /// Responses of which the rest was fetched from the origin, because it broke off or a stored part was gone.

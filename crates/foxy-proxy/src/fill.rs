@@ -5,8 +5,7 @@ use crate::cache::Cache;
 use crate::fields::View;
 use crate::fill_body::Incoming;
 use crate::flight::{Flight, FlightHead, Outcome};
-use crate::freshen::Described;
-use crate::keeper::Keeper;
+use crate::keeper::{Keeper, Needed};
 use crate::not_kept::{NotKept, Refused};
 use crate::replaced::{forget_outdated, forget_rejected, forget_replaced, forget_what_was};
 use crate::stale::Stale;
@@ -122,18 +121,9 @@ pub(crate) async fn answered(
     times: Times,
 ) {
     if head.status == 304
-        && let Some(Stale { stored, key, validate: true }) = &fill.stale
+        && let Some(stale) = fill.stale.as_ref().filter(|stale| stale.validate)
     {
-        let outcome = if is_about(&View(&head.headers), &View(&stored.head.headers)) {
-            let (base, stored, key) = (fill.base.clone(), Arc::clone(stored), key.clone());
-            let described = Described { base, stored, key, watch: fill.watch.clone() };
-            let (fresh, not_stored) = described.confirmed(worker, &fill.request.headers, &head, times);
-            Outcome::Revalidated(fresh, not_stored)
-        } else {
-            // The origin has something else by now; the next request is not to ask about this again.
-            worker.shared.cache.forget(key);
-            Outcome::Unconfirmed
-        };
+        let outcome = validated(worker, &fill, stale, &head, times);
         let result = exchange.next().await.map(|_| Headers::new());
         flight.publish(outcome);
         return finish(worker, flight, &fill.base, result);
@@ -192,6 +182,28 @@ pub(crate) async fn answered(
     finish(worker, flight, &fill.base, result);
 }
 
+/// What a 304 says of a stored response.
+fn validated(
+    worker: &Worker,
+    fill: &FillRequest,
+    stale: &Stale,
+    head: &ResponseHead,
+    times: Times,
+) -> Outcome {
+    if !is_about(&View(&head.headers), &View(&stale.stored.head.headers)) {
+        // The origin has something else by now; the next request is not to ask about this again.
+        worker.shared.cache.forget(&stale.key);
+        return Outcome::Unconfirmed;
+    }
+    match stale.clone().described(fill.base.clone(), fill.watch.clone()) {
+        Some(described) => {
+            let (fresh, not_stored) = described.confirmed(worker, &fill.request.headers, head, times);
+            Outcome::Revalidated(fresh, not_stored)
+        }
+        None => Outcome::Unconfirmed,
+    }
+}
+
 /// Adds what a fill brought to the cache, if all of it was kept; whether it was.
 async fn store(
     worker: &Worker,
@@ -206,7 +218,14 @@ async fn store(
     let list = list.map(|(list, new)| (list, *new));
     worker.shared.cache.add(&fill.base, key, &stored, list, fill.watch.fetched(), &worker.counters);
     forget_what_was(worker, &fill.base, &stored);
-    flight.keep(Keeping::All(stored));
+    // A body that nobody reads back now need not be held for those who take their time.
+    let room = match (&stored.body, flight.needs_what_is_kept()) {
+        (StoredBody::Whole(body), Needed::ByReaders) => worker.shared.waiting.take(body.len()),
+        (StoredBody::Whole(_), Needed::Later) => None,
+        (StoredBody::Parts { .. }, _) => worker.shared.waiting.take(0),
+    };
+    let keeping = room.map(|room| Keeping::All { stored, _room: Arc::new(room) });
+    flight.keep(keeping.unwrap_or_default());
     true
 }
 

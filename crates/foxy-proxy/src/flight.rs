@@ -55,6 +55,15 @@ impl Flight {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Changes what is held, and counts that among all flights.
+    fn change<T>(&self, change: impl FnOnce(&mut State) -> T) -> T {
+        let mut state = self.state();
+        let before = state.held();
+        let result = change(&mut state);
+        self.windows.moved(before, state.held());
+        result
+    }
+
     fn keeping(&self) -> MutexGuard<'_, Keeping> {
         self.keeping.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -111,13 +120,13 @@ impl Flight {
 
     /// Hands bytes to the readers; waits while they are a window behind.
     pub(crate) async fn write(&self, data: Bytes) {
-        self.state().add(data);
+        self.change(|state| state.add(data));
         self.progress.notify_waiters();
         if self.has_room() {
             return;
         }
         while tokio::time::timeout(PATIENCE, self.wait_for_room()).await.is_err() {
-            self.state().leave_slow_behind(self.windows.share());
+            self.change(|state| state.leave_slow_behind(self.windows.share(state.held())));
             self.progress.notify_waiters();
         }
     }
@@ -136,9 +145,11 @@ impl Flight {
 
     /// Whether readers are no more than a window behind.
     fn has_room(&self) -> bool {
-        let (mut state, window) = (self.state(), self.windows.share());
-        state.forget_read(window);
-        state.unread() <= window
+        self.change(|state| {
+            let window = self.windows.share(state.held());
+            state.forget_read(window);
+            state.unread() <= window
+        })
     }
 
     /// Ends the flight. Without a head before, an error is the outcome.
@@ -184,6 +195,8 @@ impl Flight {
 
 impl Drop for Flight {
     fn drop(&mut self) {
+        let held = self.state().held();
+        self.windows.moved(held, 0);
         self.windows.close();
     }
 }

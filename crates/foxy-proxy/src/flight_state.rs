@@ -189,8 +189,8 @@ impl State {
         }
     }
 
-    #[cfg(test)]
-    pub(crate) fn held(&self) -> u64 {
-        self.received - self.gone
+    /// Bytes held.
+    pub(crate) fn held(&self) -> usize {
+        usize::try_from(self.received - self.gone).unwrap_or(usize::MAX)
     }
 }

@@ -74,7 +74,7 @@ async fn what_readers_have_taken_is_let_go_and_then_nobody_can_join() {
         assert!(matches!(now(reader.next()), Some(Piece::Data(_))));
     }
     flight.write(bytes(1, 1)).await;
-    assert!(flight.state().held() <= 2 * WINDOW as u64, "{} bytes are held", flight.state().held());
+    assert!(flight.state().held() <= 2 * WINDOW, "{} bytes are held", flight.state().held());
     assert!(flight.join().is_none());
 }
 
@@ -100,7 +100,7 @@ async fn a_late_reader_takes_a_place_once_it_has_read_what_is_gone() {
         flight.write(bytes(WINDOW / 2, value)).await;
         all.extend(read(&early).0);
     }
-    assert_eq!(flight.state().held(), WINDOW as u64, "a window stays for it");
+    assert_eq!(flight.state().held(), WINDOW, "a window stays for it");
     let held = all.len() - WINDOW;
     assert!(!late.catches_up(held as u64 - 1) && !late.catches_up(all.len() as u64 + 1));
     assert!(late.catches_up(held as u64 + 10) && !late.is_late());

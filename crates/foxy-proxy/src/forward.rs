@@ -32,6 +32,7 @@ use foxy_rules::invalidate::also_invalidated;
 use foxy_rules::invalidates;
 use std::cell::Cell;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// A request to be sent on.
@@ -56,6 +57,9 @@ pub(crate) enum Forwarded {
     Switched(ResponseHead, Transport, Bytes),
 }
 
+/// A body of HTTP/2 up to this length is read whole before its request is sent on: one whose length lies reaches no origin.
+const READ_WHOLE: u64 = 16 << 10;
+
 /// What became of the client's body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Pumped {
@@ -74,12 +78,22 @@ pub(crate) async fn forward(
     sender: &mut Sender<'_>,
     request: Forward<'_>,
 ) -> Result<Forwarded, Cut> {
+    let early = match early(receiver, &request, worker.settings().client_read).await {
+        Ok(early) => early,
+        Err(ReadEnd::Malformed(error)) => {
+            let asked = Asked { keep: false, ..request.asked };
+            let reason = ErrorReason::Malformed(error);
+            let (after, told) = answer::error(worker, sender, asked, reason).await?;
+            return Ok(Forwarded::Answered(after, told));
+        }
+        Err(_) => return Err(Cut::Client),
+    };
     worker.counters.add(Counter::Forwarded, 1);
     let (pieces, body) = RequestBody::channel(request.body);
     let outgoing = outgoing::forwarded(worker, request.head, request.origin.clone(), body);
     let exchange = worker.upstream.exchange(outgoing).asked_by(request.client);
     let broken_rule = BrokenRule::default();
-    let pump = pump(receiver, pieces, worker.settings().client_read, &broken_rule);
+    let pump = pump((early, receiver), pieces, worker.settings().client_read, &broken_rule);
     let respond = respond(worker, sender, &request, exchange, &broken_rule);
     tokio::pin!(pump, respond);
     let mut pumped = None;
@@ -98,16 +112,37 @@ pub(crate) async fn forward(
     }
 }
 
+/// What of a body is read before the origin hears of it: a small one of HTTP/2, unless its client waits to be asked for it.
+async fn early(
+    receiver: &mut Receiver<'_>,
+    request: &Forward<'_>,
+    limit: Duration,
+) -> Result<Vec<RequestEvent>, ReadEnd> {
+    let mut early = Vec::new();
+    let is_small = matches!(request.body, BodyLength::Length(1..=READ_WHOLE));
+    if !is_small || matches!(receiver, Receiver::Http1(_)) || request.head.headers.contains("expect") {
+        return Ok(early);
+    }
+    while !matches!(early.last(), Some(RequestEvent::End)) {
+        early.push(receiver.next(limit).await?);
+    }
+    Ok(early)
+}
+
 /// Carries the client's body to the exchange. What is malformed is noted before the exchange can learn of it.
 async fn pump(
-    receiver: &mut Receiver<'_>,
+    (early, receiver): (Vec<RequestEvent>, &mut Receiver<'_>),
     pieces: BodySender,
     limit: Duration,
     broken_rule: &BrokenRule,
 ) -> Pumped {
-    let mut trailers = Headers::new();
+    let (mut trailers, mut early) = (Headers::new(), early.into_iter());
     loop {
-        let piece = match receiver.next(limit).await {
+        let event = match early.next() {
+            Some(event) => Ok(event),
+            None => receiver.next(limit).await,
+        };
+        let piece = match event {
             Ok(RequestEvent::Body(data)) => BodyPiece::Data(data),
             Ok(RequestEvent::Trailers(found)) => {
                 trailers = found;
@@ -123,7 +158,9 @@ async fn pump(
                 broken_rule.set(Some(error));
                 return Pumped::Broken;
             }
-            Err(ReadEnd::Closed | ReadEnd::Broken | ReadEnd::Timeout) => return Pumped::Broken,
+            Err(ReadEnd::Closed | ReadEnd::Broken | ReadEnd::Timeout | ReadEnd::NoRoom) => {
+                return Pumped::Broken;
+            }
         };
         if pieces.send(piece).await.is_err() {
             return Pumped::NotWanted;
@@ -219,7 +256,8 @@ async fn stand_in(
     let wanted = Wanted { head, origin: request.origin.clone(), key: request.key.clone(), asked, client };
     let ttl = -i64::try_from(by).unwrap_or(i64::MAX);
     let how = (HitSource::Fallback(None), ttl, Some(permit));
-    hit(worker, sender, &wanted, (&described.stored, described.watch.looked()), how, clock::steady()).await
+    let stored = (Arc::clone(&described.stored), described.watch.looked());
+    hit(worker, sender, &wanted, stored, how, clock::steady()).await
 }
 
 /// Waits for the final head and passes on what comes before it.

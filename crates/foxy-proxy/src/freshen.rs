@@ -5,6 +5,7 @@ use crate::stored::{CacheKey, Stored};
 use crate::storing::why_not_storable;
 use crate::times::Times;
 use crate::upstream::UpstreamError;
+use crate::waiting::Held;
 use crate::watch::Watch;
 use crate::worker::Worker;
 use foxy_base::clock;
@@ -23,6 +24,8 @@ pub(crate) struct Described {
     pub(crate) stored: Arc<Stored>,
     pub(crate) key: CacheKey,
     pub(crate) watch: Watch,
+    /// The room its body takes.
+    pub(crate) _held: Arc<Held>,
 }
 
 impl Described {

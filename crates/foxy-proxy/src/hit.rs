@@ -15,6 +15,7 @@ use crate::worker::Worker;
 use foxy_base::{WallTime, clock};
 use foxy_rules::{Conditional, Permit, RangeAnswer, evaluate, requested_range};
 use std::rc::Rc;
+use std::sync::Arc;
 
 /// Where a stored response comes from, its freshness left in seconds (negative when stale), and what allows it to answer
 /// when it is stale.
@@ -36,7 +37,7 @@ pub(crate) async fn hit(
     worker: &Rc<Worker>,
     sender: &mut Sender<'_>,
     wanted: &Wanted<'_>,
-    (stored, epoch): (&Stored, Epoch),
+    (stored, epoch): (Arc<Stored>, Epoch),
     (source, ttl, permit): How,
     now: WallTime,
 ) -> Result<Option<(After, Told)>, Cut> {
@@ -58,9 +59,11 @@ pub(crate) async fn hit(
         _ => RangeAnswer::Whole,
     };
     let how = (age, outcome);
+    // While the body is sent, nothing here may hold it.
+    let (sent_head, sent_key, length) = (Arc::clone(&stored.head), stored.key.clone(), stored.length);
     // What the store has lost of it may have to be written under another key.
-    let watch = matches!(stored.body, StoredBody::Parts { .. })
-        .then(|| worker.shared.cache.watch_since(&wanted.key, epoch));
+    let in_parts = matches!(stored.body, StoredBody::Parts { .. })
+        .then(|| (Arc::clone(&stored), worker.shared.cache.watch_since(&wanted.key, epoch)));
     let sent = match range {
         RangeAnswer::Unsatisfiable => {
             return answer::unsatisfiable(sender, wanted.asked, stored.length, outcome).await.map(Some);
@@ -78,18 +81,23 @@ pub(crate) async fn hit(
         Err(Short::Cut(cut)) => return Err(cut),
         Err(short) => short,
     };
-    worker.shared.cache.forget(&CacheKey::new(stored.key.clone()));
-    let watch = watch.unwrap_or_else(|| worker.shared.cache.watch_since(&wanted.key, epoch));
     let is_begun = matches!(short, Short::Rest(_));
-    let left = slices::left_of(worker, &wanted.key, stored, &watch, is_begun).await;
+    let left = match in_parts {
+        Some((stored, watch)) => {
+            worker.shared.cache.forget(&CacheKey::new(sent_key));
+            let left = slices::left_of(worker, &wanted.key, &stored, &watch, is_begun).await;
+            left.map(|set| (set, watch))
+        }
+        // What took its place meanwhile stays.
+        None => None,
+    };
     match (short, left) {
-        (Short::Rest(rest), Some(set)) => {
+        (Short::Rest(rest), Some((set, watch))) => {
             worker.counters.add(Counter::Resumed, 1);
             Box::pin(slices::rest(worker, sender, wanted, watch, set, rest)).await.map(Some)
         }
         (Short::Rest(rest), None) => {
-            let of = (&*stored.head, stored.length);
-            resume::rest(worker, sender, wanted, of, rest).await.map(Some)
+            resume::rest(worker, sender, wanted, (&sent_head, length), rest).await.map(Some)
         }
         (Short::Gone | Short::Cut(_), _) => Ok(None),
     }

@@ -2,7 +2,7 @@
 
 use crate::answer::{After, Asked};
 use crate::client_sides::WriteSide;
-use crate::sender::{Framing, Opening, Taken, WriteEnd};
+use crate::sender::{Framing, Opening, Taken, WriteEnd, within};
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 use foxy_http::encode::{self, ChunkHeader};
 use foxy_http::{Headers, ResponseHead, Version};
@@ -99,10 +99,10 @@ impl<'a> Http1Sender<'a> {
             if self.write_now(&mut pieces)? == Taken::All {
                 break Taken::All;
             }
-            match tokio::time::timeout(patience(), self.half.writable()).await {
-                Ok(Ok(())) => {}
-                Ok(Err(_)) => return Err(WriteEnd::Gone),
-                Err(_) => break Taken::Partly,
+            match within(patience(), self.half.writable()).await {
+                Some(Ok(())) => {}
+                Some(Err(_)) => return Err(WriteEnd::Gone),
+                None => break Taken::Partly,
             }
         };
         [self.pending, *part] = pieces;

@@ -17,14 +17,16 @@ use foxy_rules::partial::are_of_one;
 use foxy_rules::{Part, Permit, Policy, RangeAnswer, RequestControl, requested_range};
 use std::sync::Arc;
 
-/// Answers a request for a range from the stored part. `None` when that does not hold the range, or may not answer.
+/// Answers a request for a range from the `known` part. `None` when that does not hold the range, or may not answer; when it
+/// was taken, it is gone.
 pub(crate) async fn answer(
     worker: &Worker,
     sender: &mut Sender<'_>,
     wanted: &Wanted<'_>,
     control: &RequestControl,
-    (stored, source): &(Arc<Stored>, HitSource),
+    known: &mut Option<(Arc<Stored>, HitSource)>,
 ) -> Result<Option<(After, Told)>, Cut> {
+    let Some((stored, source)) = &*known else { return Ok(None) };
     let headers = &wanted.head.headers;
     if headers.contains("if-none-match") || headers.contains("if-modified-since") {
         return Ok(None);
@@ -41,6 +43,7 @@ pub(crate) async fn answer(
         RangeAnswer::Part(span) if part.holds(span.first, span.last) => span,
         _ => return Ok(None),
     };
+    let Some((stored, _)) = known.take() else { return Ok(None) };
     worker.counters.add(counter(source), 1);
     let how = (stored.times.age(now), CacheStatus::Hit { source, ttl, permit });
     match answer::stored(worker, sender, wanted.asked, stored, Some(span), how).await {

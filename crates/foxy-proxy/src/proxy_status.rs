@@ -23,9 +23,10 @@ const fn error_type(reason: ErrorReason) -> &'static str {
         | ErrorReason::BadAuthority
         | ErrorReason::TraceHere => "http_request_error",
         ErrorReason::Loop => "proxy_loop_detected",
-        ErrorReason::OnlyIfCached | ErrorReason::TooManyConnections | ErrorReason::TooManyOfClient => {
-            "proxy_internal_response"
-        }
+        ErrorReason::OnlyIfCached
+        | ErrorReason::TooManyConnections
+        | ErrorReason::TooManyOfClient
+        | ErrorReason::NoRoomForHead => "proxy_internal_response",
         ErrorReason::PurgeNotAllowed => "http_request_denied",
         ErrorReason::NotPurged(_) => "proxy_internal_error",
         ErrorReason::Upstream(error) => upstream(error),

@@ -40,6 +40,8 @@ pub enum ErrorReason {
     TooManyConnections,
     /// One client has more connections than its share.
     TooManyOfClient,
+    /// A large head, while other large heads take all the room there is for them.
+    NoRoomForHead,
     /// The origin could not be reached or gave no answer.
     Upstream(UpstreamError),
 }
@@ -57,7 +59,9 @@ impl ErrorReason {
             Self::Misdirected => 421,
             Self::Loop => 508,
             Self::OnlyIfCached => 504,
-            Self::TooManyConnections | Self::TooManyOfClient | Self::NotPurged(_) => 503,
+            Self::TooManyConnections | Self::TooManyOfClient | Self::NoRoomForHead | Self::NotPurged(_) => {
+                503
+            }
             Self::Upstream(error) => error.status(),
         }
     }
@@ -82,6 +86,7 @@ impl ErrorReason {
             Self::NotPurged(reason) => reason.name(),
             Self::TooManyConnections => "too-many-connections",
             Self::TooManyOfClient => "too-many-connections-of-client",
+            Self::NoRoomForHead => "no-room-for-head",
             Self::Upstream(error) => error.name(),
         }
     }
@@ -113,6 +118,9 @@ impl ErrorReason {
             Self::TooManyConnections => "too many clients are connected; try again later",
             Self::TooManyOfClient => {
                 "your address has as many connections as one client may have; close some, or raise limits.connections-per-client"
+            }
+            Self::NoRoomForHead => {
+                "too many requests with large heads wait; send a smaller head, or try again later"
             }
             Self::Upstream(error) => error.description(),
         }
@@ -190,6 +198,7 @@ mod tests {
             ErrorReason::NotPurged(NotPurged::Late),
             ErrorReason::TooManyConnections,
             ErrorReason::TooManyOfClient,
+            ErrorReason::NoRoomForHead,
         ];
         for reason in reasons {
             let row = format!("| {} | `{}` |", reason.status(), reason.name());

@@ -7,7 +7,11 @@ use crate::http1_sender::Http1Sender;
 use crate::http2::Http2Sender;
 use bytes::Bytes;
 use foxy_http::{Headers, ResponseHead};
+use std::future::poll_fn;
+use std::pin::pin;
+use std::task::Poll;
 use std::time::Duration;
+use tokio::time::timeout;
 
 /// Why a client gets no more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,6 +20,19 @@ pub(crate) enum WriteEnd {
     Gone,
     /// It took nothing for too long.
     Timeout,
+}
+
+/// What a future gives within `patience`: with none, what it gives at once. A timer would take a moment even then.
+pub(crate) async fn within<T>(patience: Duration, future: impl Future<Output = T>) -> Option<T> {
+    if !patience.is_zero() {
+        return timeout(patience, future).await.ok();
+    }
+    let mut future = pin!(future);
+    poll_fn(|context| match future.as_mut().poll(context) {
+        Poll::Ready(given) => Poll::Ready(Some(given)),
+        Poll::Pending => Poll::Ready(None),
+    })
+    .await
 }
 
 /// Whether a client has taken all that was written.
@@ -85,7 +102,7 @@ impl Sender<'_> {
     pub(crate) async fn end(&mut self, trailers: &Headers) -> Result<(), WriteEnd> {
         match self {
             Self::Http1(sender) => sender.end(trailers).await,
-            Self::Http2(sender) => sender.end(trailers),
+            Self::Http2(sender) => sender.end(trailers).await,
         }
     }
 
@@ -93,7 +110,7 @@ impl Sender<'_> {
     pub(crate) async fn flush(&mut self) -> Result<(), WriteEnd> {
         match self {
             Self::Http1(sender) => sender.flush().await,
-            Self::Http2(sender) => sender.flush(),
+            Self::Http2(sender) => sender.flush().await,
         }
     }
 
@@ -129,7 +146,7 @@ impl Sender<'_> {
     pub(crate) async fn head(&mut self, head: &ResponseHead) -> Result<(), WriteEnd> {
         match self {
             Self::Http1(sender) => sender.head(head).await,
-            Self::Http2(sender) => sender.head(head),
+            Self::Http2(sender) => sender.head(head).await,
         }
     }
 

@@ -150,6 +150,7 @@ async fn one(
     peer: SocketAddr,
     doing: &Doing,
 ) -> Then {
+    connection.rest();
     let (mut receiver, sender) = connection.split(worker.settings().client_write);
     doing.idle.set(!receiver.has_begun());
     let (mut head, body) = match read_head(worker, &mut receiver, doing).await {
@@ -162,6 +163,7 @@ async fn one(
         Err(end) => {
             let reason = match end {
                 ReadEnd::Malformed(error) => ErrorReason::Malformed(error),
+                ReadEnd::NoRoom => ErrorReason::NoRoomForHead,
                 _ => ErrorReason::RequestTimeout,
             };
             let (started, mut sender) = (clock::monotonic(), Sender::Http1(sender));
@@ -213,7 +215,7 @@ async fn read_head(
                 return if activity.works() { Ok((head, body)) } else { Err(ReadEnd::Closed) };
             }
             Some(_) => return Err(ReadEnd::Broken),
-            None => receiver.read(deadline).await?,
+            None => receiver.read_head(deadline, &worker.shared.requests).await?,
         }
         if idle.replace(false) {
             deadline = Instant::now() + worker.settings().client_head;

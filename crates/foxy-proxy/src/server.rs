@@ -14,6 +14,7 @@ use crate::settings::ProxySettings;
 use crate::shared_parts::SharedParts;
 use crate::storage::{ObjectStore, Storage};
 use crate::upstream::{NameResolver, Resolve};
+use crate::waiting::Waiting;
 use crate::worker::Shared;
 use socket2::{Domain, Protocol, Socket, Type};
 use std::fmt;
@@ -126,17 +127,20 @@ impl Proxy {
         }
         settings.destinations.own.extend(&addresses);
         (parts.resolver)().map_err(StartError::Resolver)?;
-        let storage =
-            parts.store.map(|store| Storage::new(store, settings.store_patience, settings.negative_lifetime));
+        let budget = flight_budget(settings.memory);
+        let (patience, negative_lifetime) = (settings.store_patience, settings.negative_lifetime);
+        let storage = parts.store.map(|store| Storage::new(store, patience, negative_lifetime, budget));
         let limits = (settings.memory_object_limit, settings.object_limit);
         let memory = MemoryTier::new(settings.memory);
         let cache = Cache::new(memory, limits, storage, Arc::clone(&parts.purges.book), settings.seed);
         let shared = Arc::new(Shared {
             cache,
-            flights: Flights::new(flight_budget(settings.memory)),
+            flights: Flights::new(budget),
             purges: parts.purges,
             refusals: Refusals::default(),
-            parts: SharedParts::new(flight_budget(settings.memory).min(PARTS_BUDGET)),
+            parts: SharedParts::new(budget.min(PARTS_BUDGET)),
+            waiting: Waiting::new(budget),
+            requests: Waiting::new(budget),
             sink: parts.sink,
             stopping: AtomicBool::new(false),
             places: Places::new(settings.connections, settings.connections_per_client),

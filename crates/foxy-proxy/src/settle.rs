@@ -17,6 +17,7 @@ use crate::worker::Worker;
 use foxy_base::clock;
 use foxy_rules::{Conditional, evaluate};
 use std::rc::Rc;
+use std::sync::Arc;
 
 /// Answers with what a flight came to. `None` when what was confirmed, or the beginning of what comes, turned out to be
 /// gone, or something else was confirmed.
@@ -31,7 +32,8 @@ pub(crate) async fn settle(
 ) -> Result<Option<Got>, Cut> {
     if let Some((stored, how)) = miss.as_hit_after(&wanted.head.headers, &outcome)
         && let Some((after, told)) =
-            hit(worker, sender, wanted, (stored, miss.watch.looked()), how, clock::steady()).await?
+            hit(worker, sender, wanted, (Arc::clone(stored), miss.watch.looked()), how, clock::steady())
+                .await?
     {
         return Ok(Some(Got::Answered(after, told)));
     }
@@ -45,7 +47,7 @@ pub(crate) async fn settle(
             let ttl = i64::try_from(stored.lifetime).unwrap_or(i64::MAX)
                 - i64::try_from(stored.times.age(now)).unwrap_or(i64::MAX);
             let how = (HitSource::Revalidated(miss.reason), ttl, None);
-            match hit(worker, sender, wanted, (&stored, miss.watch.looked()), how, now).await? {
+            match hit(worker, sender, wanted, (stored, miss.watch.looked()), how, now).await? {
                 Some(answered) => answered,
                 None => return Ok(None),
             }

@@ -7,17 +7,19 @@ use crate::body_parts::{self, PartsOf};
 use crate::cache_status::CacheStatus;
 use crate::sender::{Framing, Opening, Sender};
 use crate::stored::{CacheKey, Stored, StoredBody};
+use crate::whole_body::WholeBody;
 use crate::worker::Worker;
 use bytes::Bytes;
 use foxy_http::Headers;
 use foxy_rules::{Multipart, Span};
+use std::sync::Arc;
 
 /// Sends these ranges of a stored response; all of it where that is no more.
 pub(crate) async fn stored(
     worker: &Worker,
     sender: &mut Sender<'_>,
     asked: Asked,
-    stored: &Stored,
+    stored: Arc<Stored>,
     spans: &[Span],
     (age, outcome): (u64, CacheStatus),
 ) -> Result<(After, Told), Short> {
@@ -44,10 +46,16 @@ pub(crate) async fn stored(
     let told = Told { outcome, status: 206, body_bytes: layout.length(), media_type };
     match &stored.body {
         StoredBody::Whole(body) => {
-            let at = |at: u64| usize::try_from(at).unwrap_or(body.len());
+            let mut body = WholeBody::new(worker, stored.key.clone(), body.clone());
+            drop(stored);
             for (head, span) in layout.parts() {
+                let (at, end) = (span.first, span.last + 1);
+                let rest = Rest { at, end, opened: true, answered: (after, told) };
                 sender.body(Bytes::copy_from_slice(head)).await?;
-                sender.body(body.slice(at(span.first)..at(span.last + 1))).await?;
+                match body.send(sender, rest).await {
+                    Err(Short::Gone | Short::Rest(_)) => return Err(Short::Cut(Cut::Source)),
+                    sent => sent?,
+                }
             }
         }
         StoredBody::Parts { fill } => {

@@ -111,7 +111,8 @@ async fn other(
         }
         worker.shared.flights.also(slice.base.hash, flight);
     }
-    let stale = slice.set.filter(|_| slice.validate).map(|stored| Stale { stored, key, validate: true });
+    let waiting = &worker.shared.waiting;
+    let stale = slice.set.filter(|_| slice.validate).map(|stored| Stale::hold(waiting, stored, key, true));
     let SliceRequest { request, origin, base, watch, .. } = slice;
     let request = FillRequest { request, origin, base, list: None, stale, watch, ranged: true };
     fill::answered(worker, flight, request, exchange, (head, length), times).await;

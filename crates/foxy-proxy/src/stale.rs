@@ -6,8 +6,10 @@ use crate::freshen::Described;
 use crate::hit::How;
 use crate::news::Outcome;
 use crate::reason::ForwardReason;
-use crate::stored::{CacheKey, Stored, VaryList};
+use crate::stored::{CacheKey, Stored, StoredBody, VaryList};
+use crate::waiting::{Held, Waiting};
 use crate::watch::Watch;
+use bytes::Bytes;
 use foxy_base::{WallTime, clock};
 use foxy_http::Headers;
 use foxy_rules::reuse::may_reuse_after;
@@ -21,9 +23,31 @@ pub(crate) struct Stale {
     pub(crate) key: CacheKey,
     /// Whether the request to the origin carries its validators.
     pub(crate) validate: bool,
+    /// The room its body takes; `None` if there was none, so that the body was dropped.
+    held: Option<Arc<Held>>,
 }
 
 impl Stale {
+    /// Holds a stored response while the origin is asked. A body that has no room in `waiting` is dropped: then the response
+    /// is not validated and answers nobody, but is replaced as any other.
+    pub(crate) fn hold(waiting: &Waiting, stored: Arc<Stored>, key: CacheKey, validate: bool) -> Self {
+        let held = match &stored.body {
+            StoredBody::Whole(body) => waiting.take(body.len()).map(Arc::new),
+            StoredBody::Parts { .. } => waiting.take(0).map(Arc::new),
+        };
+        if held.is_some() {
+            return Self { stored, key, validate, held };
+        }
+        let body = StoredBody::Whole(Bytes::new());
+        Self { stored: Arc::new(Stored { body, ..Stored::clone(&stored) }), key, validate: false, held }
+    }
+
+    /// The same for an answer that may describe it anew; `None` without its body.
+    pub(crate) fn described(self, base: CacheKey, watch: Watch) -> Option<Described> {
+        let Self { stored, key, held, .. } = self;
+        Some(Described { base, stored, key, watch, _held: held? })
+    }
+
     /// What allows it to answer `request` after its origin failed, and for how many seconds it has been stale.
     pub(crate) fn permit_after(
         &self,
@@ -31,6 +55,7 @@ impl Stale {
         request: &Headers,
         now: WallTime,
     ) -> Option<(u64, Permit)> {
+        self.held.as_ref()?;
         may_reuse_after(failure, &RequestControl::of(&View(request)), self.stored.facts(), now)
     }
 }
@@ -54,11 +79,11 @@ impl Miss {
     /// What is stored under that URL, for an answer that may describe it anew.
     pub(crate) fn described(self, base: &CacheKey) -> Option<Described> {
         let (base, watch) = (base.clone(), self.watch);
-        self.stale.map(|Stale { stored, key, .. }| Described { base, stored, key, watch })
+        self.stale?.described(base, watch)
     }
 
     /// What is stored, if it may answer `request` after a flight that came to `outcome`, and how.
-    pub(crate) fn as_hit_after(&self, request: &Headers, outcome: &Outcome) -> Option<(&Stored, How)> {
+    pub(crate) fn as_hit_after(&self, request: &Headers, outcome: &Outcome) -> Option<(&Arc<Stored>, How)> {
         let (failure, status) = match outcome {
             Outcome::Failed(error) if error.is_the_origins() => (Failure::Unreachable, None),
             Outcome::Response(flight) => (Failure::Status(flight.head.status), Some(flight.head.status)),

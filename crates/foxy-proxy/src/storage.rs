@@ -10,7 +10,7 @@ use bytes::Bytes;
 use foxy_store::{AbsentReason, Answer, Key, PlacementHint, Record};
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::oneshot::{self, error::TryRecvError};
+use tokio::sync::{Semaphore, oneshot};
 use xxhash_rust::xxh3::xxh3_128;
 
 /// Takes a store's answer; called on any thread.
@@ -33,6 +33,10 @@ pub const PART: usize = foxy_store::settings::RECORD_BODY_LIMIT;
 /// How many times as long an answer that has begun waits for the store.
 const TIMES_WITHIN_AN_ANSWER: u32 = 10;
 
+/// Records that may be read at a time, or have been read and wait for their worker: as many as the budget has room for,
+/// but enough to keep disks busy.
+const READS: (usize, usize) = (8, 128);
+
 /// The key of one part of a body. The fill's random number is in it, so parts of two fills never mix.
 #[must_use]
 pub fn part_key(object: Key, fill: u64, number: u64) -> Key {
@@ -54,11 +58,20 @@ pub(crate) struct Storage {
     patience: Duration,
     negative_lifetime: u64,
     doubts: Arc<Doubts>,
+    /// Places for records that are read.
+    reads: Arc<Semaphore>,
 }
 
 impl Storage {
-    pub(crate) fn new(store: Arc<dyn ObjectStore>, patience: Duration, negative_lifetime: u64) -> Self {
-        Self { store, patience, negative_lifetime, doubts: Arc::default() }
+    /// Records that are read take about `budget` bytes.
+    pub(crate) fn new(
+        store: Arc<dyn ObjectStore>,
+        patience: Duration,
+        negative_lifetime: u64,
+        budget: usize,
+    ) -> Self {
+        let reads = Arc::new(Semaphore::new((budget / PART).clamp(READS.0, READS.1)));
+        Self { store, patience, negative_lifetime, doubts: Arc::default(), reads }
     }
 
     /// What is stored under `key`, if no removal of it is in doubt.
@@ -66,10 +79,24 @@ impl Storage {
     /// # Errors
     /// [`Silent`]: the store does not say it in time.
     pub(crate) async fn entry(&self, key: &CacheKey, counters: &Counters) -> Result<Option<Entry>, Silent> {
+        self.entry_within(self.patience, key, counters).await
+    }
+
+    /// The same for an answer that has begun.
+    pub(crate) async fn entry_for_answer(&self, key: &CacheKey, counters: &Counters) -> Option<Entry> {
+        self.entry_within(self.patience_for_part(true), key, counters).await.ok()?
+    }
+
+    async fn entry_within(
+        &self,
+        patience: Duration,
+        key: &CacheKey,
+        counters: &Counters,
+    ) -> Result<Option<Entry>, Silent> {
         if !self.doubts.believes(key.hash) {
             return Ok(None);
         }
-        let Some(record) = self.record(key.hash, counters).await? else { return Ok(None) };
+        let Some(record) = self.record(patience, key.hash, counters).await? else { return Ok(None) };
         if !self.doubts.believes(key.hash) {
             return Ok(None);
         }
@@ -97,18 +124,19 @@ impl Storage {
         receiver
     }
 
-    async fn record(&self, key: Key, counters: &Counters) -> Result<Option<Record>, Silent> {
-        let mut answer = self.ask(key);
-        // That nothing is stored is mostly said at once.
-        let answer = match answer.try_recv() {
-            Err(TryRecvError::Empty) => match tokio::time::timeout(self.patience, answer).await {
-                Ok(answer) => answer.ok(),
-                Err(_) => {
-                    counters.add(Counter::StoreTimeouts, 1);
-                    None
-                }
-            },
-            answer => answer.ok(),
+    async fn record(
+        &self,
+        patience: Duration,
+        key: Key,
+        counters: &Counters,
+    ) -> Result<Option<Record>, Silent> {
+        let answer = async {
+            let _place = self.reads.acquire().await.ok()?;
+            self.ask(key).await.ok()
+        };
+        let Ok(answer) = tokio::time::timeout(patience, answer).await else {
+            counters.add(Counter::StoreTimeouts, 1);
+            return Err(Silent);
         };
         match answer {
             Some(Answer::Found(record)) => Ok(Some(record)),

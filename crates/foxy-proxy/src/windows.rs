@@ -4,8 +4,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-/// Bytes a flight may always hold: two reads from the origin.
-const LEAST: usize = 64 << 10;
+/// Bytes a flight may always hold, beside its last read from the origin.
+const LEAST: usize = 16 << 10;
 /// Bytes that are enough for any flight.
 const MOST: usize = 1 << 20;
 
@@ -14,6 +14,7 @@ const MOST: usize = 1 << 20;
 pub(crate) struct Windows {
     budget: usize,
     flights: AtomicUsize,
+    held: AtomicUsize,
     collected: AtomicUsize,
 }
 
@@ -58,7 +59,8 @@ impl Drop for Collected {
 impl Windows {
     /// Nobody divides it yet.
     pub(crate) const fn new(budget: usize) -> Self {
-        Self { budget, flights: AtomicUsize::new(0), collected: AtomicUsize::new(0) }
+        let (flights, held, collected) = (AtomicUsize::new(0), AtomicUsize::new(0), AtomicUsize::new(0));
+        Self { budget, flights, held, collected }
     }
 
     /// One flight more.
@@ -71,9 +73,20 @@ impl Windows {
         self.flights.fetch_sub(1, Relaxed);
     }
 
-    /// Bytes each may hold now.
-    pub(crate) fn share(&self) -> usize {
-        (self.budget / self.flights.load(Relaxed).max(1)).clamp(LEAST, MOST)
+    /// A flight holds `now` bytes that held `before`.
+    pub(crate) fn moved(&self, before: usize, now: usize) {
+        if now >= before {
+            self.held.fetch_add(now - before, Relaxed);
+        } else {
+            self.held.fetch_sub(before - now, Relaxed);
+        }
+    }
+
+    /// Bytes that a flight which holds `own` may hold now: an equal share, as far as others leave it free.
+    pub(crate) fn share(&self, own: usize) -> usize {
+        let others = self.held.load(Relaxed).saturating_sub(own);
+        let free = self.budget.saturating_sub(others);
+        (self.budget / self.flights.load(Relaxed).max(1)).min(free).clamp(LEAST, MOST)
     }
 }
 
@@ -84,19 +97,36 @@ mod tests {
     #[test]
     fn the_budget_is_divided_and_each_has_enough_to_go_on() {
         let windows = Windows::new(8 << 20);
-        assert_eq!(windows.share(), MOST);
+        assert_eq!(windows.share(0), MOST);
         for _ in 0..16 {
             windows.open();
         }
-        assert_eq!(windows.share(), 512 << 10);
+        assert_eq!(windows.share(0), 512 << 10);
         for _ in 0..10_000 {
             windows.open();
         }
-        assert_eq!(windows.share(), LEAST);
+        assert_eq!(windows.share(0), LEAST);
         for _ in 0..10_008 {
             windows.close();
         }
-        assert_eq!(windows.share(), MOST);
+        assert_eq!(windows.share(0), MOST);
+    }
+
+    #[test]
+    fn flights_that_come_one_after_another_hold_no_more_than_the_budget() {
+        const READ: usize = 32 << 10;
+        let windows = Windows::new(32 << 20);
+        let mut all = 0;
+        for _ in 0..1500 {
+            windows.open();
+            let share = windows.share(0);
+            windows.moved(0, share);
+            all += share;
+        }
+        assert!(all <= (32 << 20) + 1500 * (LEAST + READ), "{all} bytes are held");
+        windows.moved(all, 0);
+        (1..1500).for_each(|_| windows.close());
+        assert_eq!(windows.share(0), MOST);
     }
 
     #[test]

@@ -15,6 +15,7 @@ use crate::settings::{Mode, ProxySettings};
 use crate::shared_parts::SharedParts;
 use crate::stored::{CacheKey, Stored};
 use crate::upstream::UpstreamClient;
+use crate::waiting::Waiting;
 use foxy_base::WallTime;
 use foxy_http::{Headers, RequestHead, Version};
 use foxy_rules::date;
@@ -31,6 +32,10 @@ pub(crate) struct Shared {
     pub(crate) purges: Purges,
     pub(crate) refusals: Refusals,
     pub(crate) parts: SharedParts,
+    /// Bodies that wait for clients.
+    pub(crate) waiting: Waiting,
+    /// Requests that are worked on, beyond one with a small head for each connection.
+    pub(crate) requests: Waiting,
     pub(crate) sink: Option<Arc<dyn AccessSink>>,
     /// Set once the proxy is to stop: no request follows the one in progress.
     pub(crate) stopping: AtomicBool,

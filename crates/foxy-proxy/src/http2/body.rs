@@ -2,10 +2,12 @@
 
 use crate::client_io::ReadEnd;
 use crate::http2::fields;
+use crate::http2::wire::Wire;
 use bytes::Bytes;
-use foxy_http::{Limits, RequestEvent, http2};
+use foxy_http::{DecodeError, Limits, RequestEvent, http2};
 use h2::RecvStream;
 use std::future::poll_fn;
+use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 use tokio::time::timeout;
@@ -14,6 +16,7 @@ use tokio::time::timeout;
 pub(crate) struct Http2Body {
     stream: RecvStream,
     limits: Limits,
+    wire: Rc<Wire>,
     /// Bytes handed out that the client does not know to be taken yet.
     held: usize,
     place: Place,
@@ -28,8 +31,8 @@ enum Place {
 }
 
 impl Http2Body {
-    pub(crate) fn new(stream: RecvStream, limits: Limits) -> Self {
-        Self { stream, limits, held: 0, place: Place::Data }
+    pub(super) fn new(stream: RecvStream, limits: Limits, wire: Rc<Wire>) -> Self {
+        Self { stream, limits, wire, held: 0, place: Place::Data }
     }
 
     /// The next part; it may take `limit` to come.
@@ -48,6 +51,9 @@ impl Http2Body {
             let found = ready!(self.stream.poll_trailers(context)).map_err(|_| ReadEnd::Broken)?;
             self.place = Place::End;
             if let Some(found) = found {
+                if self.wire.has_malformed_trailers(self.stream.stream_id().as_u32()) {
+                    return Poll::Ready(Err(ReadEnd::Malformed(DecodeError::InvalidHeaderName)));
+                }
                 let trailers = http2::trailers(fields(&found), &self.limits).map_err(ReadEnd::Malformed)?;
                 if !trailers.is_empty() {
                     return Poll::Ready(Ok(RequestEvent::Trailers(trailers)));

@@ -1,13 +1,14 @@
-//! A client's connection as the HTTP/2 library reads and writes it: first what was read before it was known to be HTTP/2;
-//! and whoever holds the watch sees since when the client takes nothing.
+//! A client's connection as the HTTP/2 library reads and writes it: first what was read before it was known to be HTTP/2. The
+//! [`Wire`] sees all that passes; and whoever holds the watch sees since when the client takes nothing.
 
+use crate::http2::wire::Wire;
 use crate::upstream::Transport;
 use bytes::{Buf, BytesMut};
 use std::cell::Cell;
 use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::rc::Rc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::Instant;
 
@@ -19,11 +20,16 @@ pub(crate) struct WatchedIo<'a> {
     stream: &'a mut Transport,
     read_before: &'a mut BytesMut,
     stalled: Stalled,
+    wire: Rc<Wire>,
 }
 
 impl<'a> WatchedIo<'a> {
-    pub(crate) fn new(stream: &'a mut Transport, read_before: &'a mut BytesMut, stalled: Stalled) -> Self {
-        Self { stream, read_before, stalled }
+    pub(super) fn new(
+        stream: &'a mut Transport,
+        read_before: &'a mut BytesMut,
+        (stalled, wire): (Stalled, Rc<Wire>),
+    ) -> Self {
+        Self { stream, read_before, stalled, wire }
     }
 
     fn note<T>(&self, poll: Poll<T>) -> Poll<T> {
@@ -36,17 +42,24 @@ impl<'a> WatchedIo<'a> {
 }
 
 impl AsyncRead for WatchedIo<'_> {
+    /// Nothing more comes from a client that is to be sent away; the wire has told that.
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        if self.read_before.is_empty() {
-            return Pin::new(&mut *self.stream).poll_read(context, buffer);
+        if self.wire.is_flooded() {
+            return Poll::Pending;
         }
-        let count = self.read_before.len().min(buffer.remaining());
-        buffer.put_slice(&self.read_before[..count]);
-        self.read_before.advance(count);
+        let before = buffer.filled().len();
+        if self.read_before.is_empty() {
+            ready!(Pin::new(&mut *self.stream).poll_read(context, buffer))?;
+        } else {
+            let count = self.read_before.len().min(buffer.remaining());
+            buffer.put_slice(&self.read_before[..count]);
+            self.read_before.advance(count);
+        }
+        self.wire.received(&buffer.filled()[before..], Instant::now());
         Poll::Ready(Ok(()))
     }
 }
@@ -58,6 +71,9 @@ impl AsyncWrite for WatchedIo<'_> {
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
         let poll = Pin::new(&mut *self.stream).poll_write(context, bytes);
+        if let Poll::Ready(Ok(written)) = poll {
+            self.wire.sent(&bytes[..written]);
+        }
         self.note(poll)
     }
 
@@ -67,6 +83,13 @@ impl AsyncWrite for WatchedIo<'_> {
         slices: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let poll = Pin::new(&mut *self.stream).poll_write_vectored(context, slices);
+        if let Poll::Ready(Ok(mut written)) = poll {
+            for slice in slices {
+                let taken = written.min(slice.len());
+                self.wire.sent(&slice[..taken]);
+                written -= taken;
+            }
+        }
         self.note(poll)
     }
 

@@ -8,6 +8,7 @@ mod resets;
 mod sender;
 mod stream;
 mod tunnel;
+mod wire;
 
 pub(crate) use body::Http2Body;
 pub(crate) use sender::Http2Sender;
@@ -17,8 +18,10 @@ use crate::client_io::{ClientConnection, Patience};
 use crate::counters::Counter;
 use crate::http2::io::{Stalled, WatchedIo};
 use crate::http2::resets::{Resets, Verdict};
+use crate::http2::wire::Wire;
 use crate::places::Activity;
 use crate::serve::linger;
+use crate::waiting::{Held, Waiting};
 use crate::worker::Worker;
 use bytes::Bytes;
 use foxy_http::{Headers, Limits};
@@ -29,7 +32,6 @@ use std::cell::{Cell, RefCell};
 use std::net::SocketAddr;
 use std::rc::Rc;
 use std::time::Duration;
-use tokio::sync::Notify;
 use tokio::time::{Instant, timeout};
 
 /// What a client begins with that speaks HTTP/2 (RFC 9113 §3.4).
@@ -45,11 +47,22 @@ const WORKED_ON: u32 = 2 * STREAMS;
 /// one of HTTP/1.1. The first is taken whatever it has.
 const HEADS: usize = 256 << 10;
 
+/// Bytes that a stream takes of the budget of requests, besides its head. A connection's first stream takes none.
+const STREAM: usize = 16 << 10;
+
+/// Bytes of a head that take none of the budget.
+pub(crate) const SMALL_HEAD: usize = 8 << 10;
+
+/// How many times a head is held: as it was read, as the request that is worked on, and as it is sent on.
+pub(crate) const HELD_HEADS: usize = 3;
+
 /// Bytes of a request's body that may be under way or wait here, for one stream.
 const STREAM_WINDOW: u32 = 128 << 10;
 
-/// The same for all streams of a connection.
+/// The same for all streams of a connection that sends bodies and has room among the requests; others have what HTTP/2
+/// gives each (RFC 9113 §6.9.2).
 const CONNECTION_WINDOW: u32 = 256 << 10;
+const USUAL_WINDOW: u32 = (64 << 10) - 1;
 
 /// Bytes of an answer that may wait here for the connection to take them, for one stream.
 pub(crate) const SEND_BUFFER: usize = 64 << 10;
@@ -81,46 +94,61 @@ struct Streams {
     heads: Cell<usize>,
     /// Since when as many are open.
     since: Cell<Instant>,
+    /// Bytes of the budget.
+    held: Cell<usize>,
+    requests: Waiting,
     resets: RefCell<Resets>,
-    too_many_resets: Notify,
+    wire: Rc<Wire>,
 }
 
 impl Streams {
-    fn new(now: Instant, activity: Activity) -> Self {
+    fn new(now: Instant, activity: Activity, requests: Waiting, wire: Rc<Wire>) -> Self {
         Self {
             activity,
             open: Cell::new(0),
             heads: Cell::new(0),
             since: Cell::new(now),
+            held: Cell::new(0),
+            requests,
             resets: RefCell::new(Resets::new(now)),
-            too_many_resets: Notify::new(),
+            wire,
         }
     }
 
-    /// Whether another request with a head of so many bytes may be worked on.
-    fn takes(&self, head: usize) -> bool {
+    /// Takes another request with a head of so many bytes, if it may be worked on.
+    fn take(self: &Rc<Self>, stream: u32, head: usize) -> Option<Open> {
         let (open, heads) = (self.open.get(), self.heads.get());
-        open < WORKED_ON && (open == 0 || heads + head <= HEADS) && self.activity.works()
+        if open >= WORKED_ON || (open > 0 && heads + head > HEADS) {
+            return None;
+        }
+        let for_head = if head > SMALL_HEAD { HELD_HEADS * head } else { 0 };
+        let bytes = if open == 0 { for_head } else { STREAM + for_head };
+        let held = self.requests.take_share(self.held.get(), bytes).filter(|_| self.activity.works())?;
+        self.open.set(open + 1);
+        self.heads.set(heads + head);
+        self.held.set(self.held.get() + bytes);
+        Some(Open { streams: Rc::clone(self), stream, head, held })
     }
 }
 
 /// A stream that is worked on, until dropped.
 pub(crate) struct Open {
     streams: Rc<Streams>,
+    stream: u32,
     head: usize,
+    held: Held,
 }
 
 impl Open {
-    fn count(streams: &Rc<Streams>, head: usize) -> Self {
-        streams.open.set(streams.open.get() + 1);
-        streams.heads.set(streams.heads.get() + head);
-        Self { streams: Rc::clone(streams), head }
+    /// What passes its connection.
+    fn wire(&self) -> &Rc<Wire> {
+        &self.streams.wire
     }
 
     /// Notes that the client gave it up.
     pub(crate) fn given_up(&self) {
         if self.streams.resets.borrow_mut().one(Instant::now()) == Verdict::TooMany {
-            self.streams.too_many_resets.notify_one();
+            self.wire().calm.notify_one();
         }
     }
 }
@@ -130,6 +158,8 @@ impl Drop for Open {
         let streams = &self.streams;
         streams.open.set(streams.open.get() - 1);
         streams.heads.set(streams.heads.get() - self.head);
+        streams.held.set(streams.held.get() - self.held.bytes());
+        streams.wire.is_over(self.stream);
         let now = Instant::now();
         streams.since.set(now);
         if streams.open.get() == 0 {
@@ -148,11 +178,14 @@ pub(crate) async fn serve(
     worker.counters.add(Counter::Http2Connections, 1);
     let (scheme, inside) = (connection.stream.scheme(), connection.inside.clone().map(Rc::new));
     let stalled = Stalled::default();
-    let io = WatchedIo::new(&mut connection.stream, &mut connection.buffer, Rc::clone(&stalled));
+    let wire = Rc::new(Wire::new(Instant::now()));
+    let watch = (Rc::clone(&stalled), Rc::clone(&wire));
+    let io = WatchedIo::new(&mut connection.stream, &mut connection.buffer, watch);
     let handshake = builder(&worker.settings().limits).handshake::<_, Bytes>(io);
     let end = match timeout(worker.settings().client_head, handshake).await {
         Ok(Ok(frames)) => {
-            let streams = Rc::new(Streams::new(Instant::now(), activity.clone()));
+            let requests = worker.shared.requests.clone();
+            let streams = Rc::new(Streams::new(Instant::now(), activity.clone(), requests, wire));
             drive(worker, frames, (&stalled, streams), |request, respond, open| {
                 tokio::task::spawn_local(stream::serve(
                     Rc::clone(worker),
@@ -183,7 +216,6 @@ fn builder(limits: &Limits) -> Builder {
         .max_concurrent_streams(STREAMS)
         .max_header_list_size(u32::try_from(limits.head).unwrap_or(u32::MAX))
         .initial_window_size(STREAM_WINDOW)
-        .initial_connection_window_size(CONNECTION_WINDOW)
         .max_send_buffer_size(SEND_BUFFER)
         .max_pending_accept_reset_streams(RESETS_WAITING)
         .max_local_error_reset_streams(Some(BROKEN_STREAMS));
@@ -203,6 +235,7 @@ async fn drive(
     let mut stop = worker.stop.clone();
     let mut patience = Patience::new();
     let mut leaving: Option<Instant> = None;
+    let (mut calmed, mut wide) = (false, None);
     loop {
         let now = Instant::now();
         let stalled_until = stalled.get().map(|since| since + write);
@@ -226,17 +259,28 @@ async fn drive(
         tokio::select! {
             accepted = frames.accept() => match accepted {
                 Some(Ok((request, mut respond))) => {
-                    let head = size_of_head(&request);
-                    if streams.takes(head) {
-                        start(request, respond, Open::count(&streams, head));
-                    } else {
-                        respond.send_reset(Reason::REFUSED_STREAM);
+                    let stream = respond.stream_id().as_u32();
+                    if wide.is_none() && !request.body().is_end_stream() {
+                        wide = streams.requests.take_share(0, (CONNECTION_WINDOW - USUAL_WINDOW) as usize);
+                        if wide.is_some() {
+                            frames.set_target_window_size(CONNECTION_WINDOW);
+                        }
+                    }
+                    match streams.take(stream, size_of_head(&request)) {
+                        Some(open) => start(request, respond, open),
+                        None => respond.send_reset(Reason::REFUSED_STREAM),
                     }
                 }
                 Some(Err(_)) => return End::Broken,
+                // What the client has sent beyond would reset the connection, and the farewell with it.
+                None if calmed => return End::Broken,
                 None => return End::Closed,
             },
-            () = streams.too_many_resets.notified() => frames.abrupt_shutdown(Reason::ENHANCE_YOUR_CALM),
+            () = streams.wire.calm.notified(), if !calmed => {
+                calmed = true;
+                worker.counters.add(Counter::Http2Floods, 1);
+                frames.abrupt_shutdown(Reason::ENHANCE_YOUR_CALM);
+            }
             _ = stop.wait_for(|stopping| *stopping), if leaving.is_none() => {
                 frames.graceful_shutdown();
                 leaving = Some(Instant::now());
@@ -283,12 +327,35 @@ mod tests {
 
     #[test]
     fn heads_of_one_connection_are_bounded_together() {
-        let Ok((place, _)) = Places::new(1, 1).take(None) else { panic!("a place is free") };
-        let streams = Rc::new(Streams::new(Instant::now(), place.activity().clone()));
-        assert!(streams.takes(HEADS + 1), "the first is taken whatever it has");
-        let first = Open::count(&streams, HEADS - 10);
-        assert!(streams.takes(10) && !streams.takes(11));
+        let streams = streams_within(Waiting::new(1 << 30));
+        assert!(streams.take(1, HEADS + 1).is_some(), "the first is taken whatever it has");
+        let first = streams.take(1, HEADS - 10);
+        assert!(streams.take(3, 10).is_some() && streams.take(3, 11).is_none());
         drop(first);
-        assert!(streams.takes(11));
+        assert!(streams.take(3, 11).is_some());
+    }
+
+    #[test]
+    fn streams_beyond_the_first_are_bounded_over_all_connections() {
+        let budget = 100 * STREAM;
+        let requests = Waiting::new(budget);
+        let connections: Vec<_> = (0..15).map(|_| streams_within(requests.clone())).collect();
+        let take = |streams: &Rc<Streams>| (0..200).filter_map(|_| streams.take(1, 100)).collect::<Vec<_>>();
+        let open: Vec<_> = connections.iter().map(take).collect();
+        let count: usize = open.iter().map(Vec::len).sum();
+        assert!((50..=115).contains(&count), "{count} streams");
+        let other = streams_within(requests.clone());
+        let modest = [other.take(1, 100), other.take(3, 100)];
+        assert!(modest.iter().all(Option::is_some), "a modest client has room beside greedy ones");
+        let large = other.take(5, 60 << 10);
+        assert!(large.is_none(), "a large head has its price");
+        drop((open, modest));
+        assert_eq!(requests.free(), budget);
+    }
+
+    fn streams_within(requests: Waiting) -> Rc<Streams> {
+        let Ok((place, _)) = Places::new(1, 1).take(None) else { panic!("a place is free") };
+        let (now, activity) = (Instant::now(), place.activity().clone());
+        Rc::new(Streams::new(now, activity, requests, Rc::new(Wire::new(now))))
     }
 }

@@ -3,7 +3,8 @@
 
 use crate::answer::After;
 use crate::http2::fields_of;
-use crate::sender::{Framing, Opening, Taken, WriteEnd};
+use crate::http2::wire::Wire;
+use crate::sender::{Framing, Opening, Taken, WriteEnd, within};
 use bytes::Bytes;
 use foxy_http::{Headers, ResponseHead};
 use h2::server::SendResponse;
@@ -11,6 +12,7 @@ use h2::{Reason, SendStream};
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
 use std::cell::RefCell;
 use std::future::poll_fn;
+use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 use tokio::time::timeout;
@@ -22,14 +24,17 @@ const PIECE: usize = 16 << 10;
 pub(crate) struct Out {
     respond: SendResponse<Bytes>,
     body: Option<SendStream<Bytes>>,
+    wire: Rc<Wire>,
+    stream: u32,
     ended: bool,
     /// Bytes sent: bodies, and heads before their compression.
     pub(crate) sent: u64,
 }
 
 impl Out {
-    pub(crate) fn new(respond: SendResponse<Bytes>) -> Self {
-        Self { respond, body: None, ended: false, sent: 0 }
+    pub(super) fn new(respond: SendResponse<Bytes>, wire: Rc<Wire>) -> Self {
+        let stream = respond.stream_id().as_u32();
+        Self { respond, body: None, wire, stream, ended: false, sent: 0 }
     }
 
     /// Ready once the client has given up the stream or the connection; never after the end of the answer.
@@ -51,14 +56,22 @@ impl Out {
             Some(body) => body.send_reset(reason),
             None => self.respond.send_reset(reason),
         }
+        self.wire.reset(self.stream);
         self.ended = true;
     }
 
     fn open(&mut self, head: Response<()>, end: bool) -> Result<(), WriteEnd> {
-        self.sent += weight(head.headers());
+        let weight = weight(head.headers());
+        self.sent += weight;
+        self.wire.handed_head(self.stream, usize::try_from(weight).unwrap_or(usize::MAX));
         self.body = Some(self.respond.send_response(head, end).map_err(|_| WriteEnd::Gone)?);
         self.ended = end;
         Ok(())
+    }
+
+    /// Waits until the connection's socket has taken most of what it was given.
+    fn poll_wire(&self, context: &Context<'_>) -> Poll<usize> {
+        self.wire.poll_room(context)
     }
 
     /// Room for some of `wanted` bytes, more than none.
@@ -67,6 +80,7 @@ impl Out {
         context: &mut Context<'_>,
         wanted: usize,
     ) -> Poll<Result<usize, WriteEnd>> {
+        let wanted = wanted.min(ready!(self.poll_wire(context)));
         let Some(body) = &mut self.body else { return Poll::Ready(Err(WriteEnd::Gone)) };
         body.reserve_capacity(wanted);
         loop {
@@ -86,6 +100,7 @@ impl Out {
         let Some(body) = &mut self.body else { return Err(WriteEnd::Gone) };
         self.sent += data.len() as u64;
         self.ended = end;
+        self.wire.handed_data(self.stream, data.len());
         body.send_data(data, end).map_err(|_| WriteEnd::Gone)
     }
 
@@ -135,18 +150,18 @@ impl<'a> Http2Sender<'a> {
     }
 
     pub(crate) async fn finish(&mut self, body: Bytes) -> Result<(), WriteEnd> {
-        self.open(body.is_empty())?;
+        self.open(body.is_empty()).await?;
         self.send(body, true).await
     }
 
     pub(crate) async fn body(&mut self, data: Bytes) -> Result<(), WriteEnd> {
-        self.open(false)?;
+        self.open(false).await?;
         let last = self.framing == Framing::Length(self.body_sent + data.len() as u64);
         self.send(data, last).await
     }
 
-    pub(crate) fn end(&mut self, trailers: &Headers) -> Result<(), WriteEnd> {
-        self.open(trailers.is_empty())?;
+    pub(crate) async fn end(&mut self, trailers: &Headers) -> Result<(), WriteEnd> {
+        self.open(trailers.is_empty()).await?;
         let mut out = self.out.borrow_mut();
         if out.ended {
             return Ok(());
@@ -161,8 +176,8 @@ impl<'a> Http2Sender<'a> {
         body.send_trailers(trailers).map_err(|_| WriteEnd::Gone)
     }
 
-    pub(crate) fn flush(&mut self) -> Result<(), WriteEnd> {
-        self.open(self.framing == Framing::Empty)
+    pub(crate) async fn flush(&mut self) -> Result<(), WriteEnd> {
+        self.open(self.framing == Framing::Empty).await
     }
 
     /// Sends copies, so that what the connection has not taken keeps no whole part in memory.
@@ -171,10 +186,10 @@ impl<'a> Http2Sender<'a> {
         part: &mut Bytes,
         patience: impl Fn() -> Duration,
     ) -> Result<Taken, WriteEnd> {
-        self.open(false)?;
+        self.open(false).await?;
         while !part.is_empty() {
-            let room = timeout(patience(), self.room(part.len().min(PIECE))).await;
-            let Ok(room) = room else {
+            let room = within(patience(), self.room(part.len().min(PIECE))).await;
+            let Some(room) = room else {
                 self.out.borrow_mut().want_nothing();
                 return Ok(Taken::Partly);
             };
@@ -186,13 +201,16 @@ impl<'a> Http2Sender<'a> {
         Ok(Taken::All)
     }
 
-    pub(crate) fn head(&mut self, head: &ResponseHead) -> Result<(), WriteEnd> {
+    pub(crate) async fn head(&mut self, head: &ResponseHead) -> Result<(), WriteEnd> {
         let response = head_of(head.status, &head.headers);
+        self.wire_room().await?;
         let mut out = self.out.borrow_mut();
         if head.status >= 200 {
             return out.open(response, false);
         }
-        out.sent += weight(response.headers());
+        let weight = weight(response.headers());
+        out.sent += weight;
+        out.wire.handed_head(out.stream, usize::try_from(weight).unwrap_or(usize::MAX));
         out.respond.send_informational(response).map_err(|_| WriteEnd::Gone)
     }
 
@@ -200,8 +218,12 @@ impl<'a> Http2Sender<'a> {
         timeout(self.limit, self.room(1)).await.unwrap_or(Err(WriteEnd::Timeout)).map(|_| ())
     }
 
-    /// Sends the head, if it waits.
-    fn open(&mut self, end: bool) -> Result<(), WriteEnd> {
+    /// Sends the head, if it waits, once the connection's socket has taken most of what it was given.
+    async fn open(&mut self, end: bool) -> Result<(), WriteEnd> {
+        if self.pending.is_none() {
+            return Ok(());
+        }
+        self.wire_room().await?;
         let Some(head) = self.pending.take() else { return Ok(()) };
         self.out.borrow_mut().open(head, end)
     }
@@ -214,6 +236,11 @@ impl<'a> Http2Sender<'a> {
             self.out.borrow_mut().data(piece, last && data.is_empty())?;
         }
         Ok(())
+    }
+
+    async fn wire_room(&self) -> Result<(), WriteEnd> {
+        let room = poll_fn(|context| self.out.borrow().poll_wire(context));
+        timeout(self.limit, room).await.map(drop).map_err(|_| WriteEnd::Timeout)
     }
 
     async fn room(&self, wanted: usize) -> Result<usize, WriteEnd> {

@@ -60,8 +60,8 @@ pub(super) async fn serve(
     let limits = worker.settings().limits;
     let (parts, body) = received.into_parts();
     let content = if body.is_end_stream() { Content::None } else { Content::Some };
-    let out = RefCell::new(Out::new(respond));
-    let mut body = Http2Body::new(body, limits);
+    let out = RefCell::new(Out::new(respond, Rc::clone(open.wire())));
+    let mut body = Http2Body::new(body, limits, Rc::clone(open.wire()));
     let mut found = head_of(&parts, content, &limits).map(|(head, length)| match inside {
         None => (head, length, None),
         Some(inside) => {

@@ -1,6 +1,7 @@
 //! One HTTP/2 connection to an origin: its beginning, the task that carries it, and the requests that share it. It
 //! knows no exchange and no other connection.
 
+use crate::frames::StartsWith;
 use crate::upstream::http2::meter::{Flood, Meter};
 use crate::upstream::http2::metered::Metered;
 use crate::upstream::transport::Transport;
@@ -223,6 +224,12 @@ impl Lease {
         if let Some(stream) = self.stream {
             self.connection.meter.borrow_mut().read_head(stream);
         }
+    }
+
+    /// What the last block of fields of the stream began with.
+    pub(crate) fn last_block(&self) -> StartsWith {
+        let meter = self.connection.meter.borrow();
+        self.stream.map_or(StartsWith::Regular, |stream| meter.last_block(stream))
     }
 
     /// What the origin sent too much of, if that ended the connection.
