@@ -106,8 +106,70 @@ async fn a_body_that_is_not_as_long_as_said_is_reset_and_ends_no_request() {
             client.send(&frame(kind::DATA, END_STREAM, 1, body)).await;
             let reset = client.find(|frame| frame.kind == kind::RST_STREAM).await.expect("a reset");
             assert_eq!(reset.reason(), u32::from(Reason::PROTOCOL_ERROR));
-            assert!(origin.heard().len() < 2, "no whole body: {:?}", origin.heard());
+            assert_eq!(origin.heard(), Vec::<String>::new(), "no origin hears of it");
         }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn trailers_with_a_pseudo_field_end_no_request() {
+    local(async {
+        let script = vec![
+            Step::Head,
+            Step::Body("3\r\nabc\r\n0\r\n\r\n".len()),
+            send("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"),
+        ];
+        for trailers in [&[(":path", "/other")][..], &[(":path", "/other"), ("x", "y")]] {
+            let origin = ScriptedOrigin::with(script.clone()).await;
+            let proxy = Proxy::start();
+            let authority = format!("127.0.0.1:{}", origin.port);
+            let fields =
+                [(":method", "POST"), (":scheme", "http"), (":authority", &authority), (":path", "/")];
+            let mut client = RawHttp2::connect(&proxy, &[]).await;
+            client.send(&frame(kind::HEADERS, END_HEADERS, 1, &block(&fields))).await;
+            client.send(&frame(kind::DATA, 0, 1, b"abc")).await;
+            client.send(&frame(kind::HEADERS, END_HEADERS | END_STREAM, 1, &block(trailers))).await;
+            let answers = [kind::HEADERS, kind::RST_STREAM];
+            let answer = client.find(|frame| answers.contains(&frame.kind)).await.expect("an answer");
+            // The status 400 is number 12 of HPACK's static table.
+            let refused = answer.kind == kind::RST_STREAM || answer.payload.first() == Some(&0x8c);
+            assert!(refused, "{trailers:?}: {answer:?}");
+            assert!(!origin.heard().concat().ends_with("0\r\n\r\n"), "{:?}", origin.heard());
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn frames_that_carry_nothing_of_a_request_end_their_connection_and_no_other() {
+    const PRIORITY: u8 = 2;
+    const WINDOW_UPDATE: u8 = 8;
+    local(async {
+        let (origin, proxy) = (plain_origin().await, Proxy::start());
+        let window = [(INITIAL_WINDOW, 0), (INITIAL_WINDOW, 1)]
+            .map(|(id, value): (u16, u32)| [&id.to_be_bytes()[..], &value.to_be_bytes()].concat());
+        let floods = [
+            ("SETTINGS", window.map(|payload| frame(kind::SETTINGS, 0, 0, &payload)).concat()),
+            ("PING", frame(kind::PING, 0, 0, &[0; 8])),
+            ("PRIORITY", frame(PRIORITY, 0, 3, &[0, 0, 0, 0, 1])),
+            ("WINDOW_UPDATE", frame(WINDOW_UPDATE, 0, 0, &[0, 0, 0, 1])),
+            ("an unknown frame", frame(77, 0, 0, b"unknown")),
+            ("empty DATA", frame(kind::DATA, 0, 1, &[])),
+        ];
+        let authority = format!("127.0.0.1:{}", origin.port);
+        let fields = [(":method", "POST"), (":scheme", "http"), (":authority", &authority), (":path", "/")];
+        for (name, flood) in floods {
+            let mut client = RawHttp2::connect(&proxy, &[]).await;
+            client.send(&frame(kind::HEADERS, END_HEADERS, 1, &block(&fields))).await;
+            client.send(&flood.repeat(1500)).await;
+            let end = client.find(|frame| frame.kind == kind::GOAWAY).await;
+            let end = end.unwrap_or_else(|| panic!("{name}: no farewell"));
+            assert_eq!(end.reason(), u32::from(Reason::ENHANCE_YOUR_CALM), "{name}");
+        }
+        // The library itself ends a connection for empty DATA.
+        assert_eq!(proxy.count(Counter::Http2Floods), 5);
+        served(&proxy, &origin).await;
     })
     .await;
 }

@@ -199,6 +199,44 @@ async fn lengths_that_lie_are_no_answer() {
 }
 
 #[tokio::test]
+async fn the_head_of_a_short_body_whose_length_lies_is_not_told() {
+    local(async {
+        for (length, flags, body) in [("5", END_STREAM, &b"four"[..]), ("3", 0, b"four"), ("9", 0, b"four")] {
+            let origin = answering(move |asked| {
+                let begun = [
+                    head(asked.stream, 0, &[("content-length", length)]),
+                    frame(DATA, flags, asked.stream, body),
+                ];
+                match flags {
+                    END_STREAM => React::Send(begun.concat()),
+                    _ => React::Close(begun.concat()),
+                }
+            })
+            .await;
+            let found = get(&http2_client(), origin.port, "/").head().await;
+            assert!(found.is_err(), "{length}: {found:?}");
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn trailers_with_a_pseudo_field_are_no_answer() {
+    local(async {
+        let with = |trailers: &'static [(&str, &str)]| {
+            move |stream| {
+                let block: Vec<u8> = trailers.iter().flat_map(|(name, value)| line(name, value)).collect();
+                let begun = [head(stream, 0, &[]), frame(DATA, 0, stream, b"fine")].concat();
+                [begun, frame(HEADERS, END_HEADERS | END_STREAM, stream, &block)].concat()
+            }
+        };
+        check(with(&[(":status", "200")]), PROTOCOL).await;
+        check(with(&[(":path", "/"), ("x", "y")]), PROTOCOL).await;
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn a_body_where_none_may_be_is_no_answer() {
     local(async {
         let no_content = |stream| {

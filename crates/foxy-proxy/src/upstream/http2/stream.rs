@@ -1,6 +1,7 @@
 //! One exchange over HTTP/2: a stream of a shared connection. Reading and sending go on at the same time. Dropping it
 //! before its end resets the stream with CANCEL; the connection goes on.
 
+use crate::frames::StartsWith;
 use crate::upstream::body::Accepted;
 use crate::upstream::error::UpstreamError;
 use crate::upstream::http2::connection::Lease;
@@ -9,14 +10,18 @@ use crate::upstream::http2::message;
 use crate::upstream::sending::{Again, Sending, Stage, Turn, at};
 use crate::upstream::settings::UpstreamSettings;
 use bytes::Bytes;
-use foxy_http::{DecodeError, Limits, Method, ResponseEvent};
+use foxy_http::{BodyLength, DecodeError, Limits, Method, ResponseEvent};
 use h2::client::ResponseFuture;
 use h2::{Reason, RecvStream, SendStream};
 use http::HeaderMap;
+use std::collections::VecDeque;
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use tokio::time::Instant;
+
+/// A body of this length is read whole before its head is told: one whose length lies is then no answer at all.
+const READ_WHOLE: u64 = 16 << 10;
 
 /// A request and its response.
 pub(crate) struct Http2Stream {
@@ -27,6 +32,8 @@ pub(crate) struct Http2Stream {
     out: Bytes,
     end: End,
     interim: usize,
+    /// A head and what came of its body, until that is whole.
+    held: Holding,
     answered: bool,
     active: Instant,
 }
@@ -37,6 +44,14 @@ enum Reading {
     Body { body: RecvStream, allowed: bool },
     Trailers(RecvStream),
     Done,
+}
+
+/// What of the response waits to be told.
+#[derive(Default)]
+struct Holding {
+    events: VecDeque<ResponseEvent>,
+    /// Whether more of them is to come.
+    more: bool,
 }
 
 /// How the request ends.
@@ -74,6 +89,7 @@ impl Http2Stream {
             out: Bytes::new(),
             end: if body_is_complete { End::Sent } else { End::Open },
             interim: 0,
+            held: Holding::default(),
             answered: false,
             active: Instant::now(),
         })
@@ -160,6 +176,31 @@ impl Http2Stream {
         limits: &Limits,
     ) -> Poll<Result<ResponseEvent, Failure>> {
         loop {
+            if !self.held.more
+                && let Some(event) = self.held.events.pop_front()
+            {
+                return Poll::Ready(Ok(event));
+            }
+            let event = ready!(self.poll_event(context, method, limits))?;
+            let is_whole_soon = |length| (1..=READ_WHOLE).contains(&length);
+            match &event {
+                ResponseEvent::Head(_, BodyLength::Length(length)) if is_whole_soon(*length) => {
+                    (self.held.more, self.answered) = (true, true);
+                }
+                ResponseEvent::End => self.held.more = false,
+                _ => {}
+            }
+            self.held.events.push_back(event);
+        }
+    }
+
+    fn poll_event(
+        &mut self,
+        context: &mut Context<'_>,
+        method: &Method,
+        limits: &Limits,
+    ) -> Poll<Result<ResponseEvent, Failure>> {
+        loop {
             match &mut self.reading {
                 Reading::Heads(response) => match ready!(response.poll_informational(context)) {
                     Some(head) => {
@@ -202,6 +243,9 @@ impl Http2Stream {
                 Reading::Trailers(body) => {
                     let trailers = ready!(poll_trailers(body, context))?;
                     self.reading = Reading::Done;
+                    if trailers.is_some() && self.lease.last_block() == StartsWith::Pseudo {
+                        return Poll::Ready(Err(Failure::Ours(Http2Error::Protocol.into())));
+                    }
                     let trailers =
                         trailers.map(|trailers| message::trailers(&trailers, limits)).transpose()?;
                     if let Some(trailers) = trailers.filter(|trailers| !trailers.is_empty()) {
