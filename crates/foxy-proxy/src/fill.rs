@@ -20,6 +20,7 @@ use foxy_base::{WallTime, clock};
 use foxy_http::{BodyLength, Headers, RequestHead, ResponseHead, strip_hop_by_hop};
 use foxy_rules::validate::is_about;
 use foxy_rules::{Failure, NotStoredReason, StoredTimes, Vary};
+use std::cell::Cell;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -163,13 +164,15 @@ pub(crate) async fn answered(
     flight.keep(keeper.as_ref().map(Keeping::of).unwrap_or_default());
     flight.publish(Outcome::Response(Arc::new(shown)));
     let body = Incoming { worker, flight, fill: &fill, head: &head, length };
-    let (result, keeper) = body.carry(exchange, keeper, &refused).await;
+    let outdated =
+        Outdated { worker, fill: &fill, key: &key, status, is_gone: Cell::new(expected.is_none()) };
+    let (result, keeper) = body.carry(exchange, keeper, (&refused, |keeper| outdated.let_go(keeper))).await;
     if let (Err(_), None, Some(keeper)) = (&result, &list, &keeper) {
         body.leave_slices(keeper, initial);
     }
     if let (Some(expected), Ok(_)) = (expected, &result) {
         if keeper.as_ref().is_none_or(Keeper::is_in_parts) {
-            forget_outdated(worker, &fill, &key, status);
+            outdated.let_go(keeper.as_ref());
             // Readers do not wait until the store has confirmed every part.
             flight.end(result.clone());
         }
@@ -201,6 +204,24 @@ fn validated(
             Outcome::Revalidated(fresh, not_stored)
         }
         None => Outcome::Unconfirmed,
+    }
+}
+
+/// What a response replaces that memory does not take: gone before any reader has its last byte, since a
+/// client that has it may tell others.
+struct Outdated<'a> {
+    worker: &'a Worker,
+    fill: &'a FillRequest,
+    key: &'a CacheKey,
+    status: u16,
+    is_gone: Cell<bool>,
+}
+
+impl Outdated<'_> {
+    fn let_go(&self, keeper: Option<&Keeper>) {
+        if keeper.is_none_or(Keeper::is_in_parts) && !self.is_gone.replace(true) {
+            forget_outdated(self.worker, self.fill, self.key, self.status);
+        }
     }
 }
 

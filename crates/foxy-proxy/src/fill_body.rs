@@ -51,13 +51,14 @@ pub(crate) struct Incoming<'a> {
 }
 
 impl Incoming<'_> {
-    /// Carries the body to the readers and the keeper. Should the keeper keep it no longer, `refused` is told. The keeper
-    /// comes back also of a body that broke off.
+    /// Carries the body to the readers and the keeper. Should the keeper keep it no longer, `refused`
+    /// is told. `whole` is told before readers get the last byte of a body whose length is known. The
+    /// keeper comes back also of a body that broke off.
     pub(crate) async fn carry(
         self,
         mut exchange: UpstreamExchange,
         mut keeper: Option<Keeper>,
-        refused: impl Fn(NotKept),
+        (refused, whole): (impl Fn(NotKept), impl Fn(Option<&Keeper>)),
     ) -> (Result<Headers, UpstreamError>, Option<Keeper>) {
         const WRONG_LENGTH: UpstreamError = UpstreamError::BadResponse(DecodeError::TruncatedBody);
         let Self { worker, flight, length, .. } = self;
@@ -85,6 +86,9 @@ impl Incoming<'_> {
                     worker.counters.add(Counter::BytesFromOrigins, data.len() as u64);
                     if length.is_some_and(|length| received > length) {
                         return (Err(WRONG_LENGTH), None);
+                    }
+                    if length == Some(received) {
+                        whole(keeper.as_ref());
                     }
                     flight.write(data.clone()).await;
                     if let Some(kept) = &mut keeper {
