@@ -2,7 +2,7 @@
 //! request to the origin, and whole answers for everybody who stays.
 
 use crate::support::proxy::Proxy;
-use crate::support::store::{BROKEN, BrokenStore, ForgetfulStore};
+use crate::support::store::{BROKEN, Broken, BrokenStore, ForgetfulStore};
 use crate::support::wire::{RawClient, Response};
 use crate::support::{ScriptedOrigin, Step, local, send};
 use foxy_http::Method;
@@ -251,7 +251,9 @@ async fn a_client_left_behind_by_what_is_not_kept_goes_on_from_the_origin_or_is_
     for (etag, expected) in [("ETag: \"one\"\r\n", 2), ("", 1)] {
         local(async {
             let head = format!("{FRESH}{etag}Content-Length: {}\r\n\r\n", body.len());
-            let (answer, connections) = left_behind(None, &[head.as_bytes(), &body].concat(), &body).await;
+            let store: Arc<dyn ObjectStore> = BrokenStore::new(Broken::Refuses);
+            let answer = [head.as_bytes(), &body].concat();
+            let (answer, connections) = left_behind(Some(store), &answer, &body).await;
             assert_eq!(answer.end.is_ok(), expected == 2, "{:?}", answer.end);
             assert!(answer.body == body[..answer.body.len()], "no byte is wrong");
             assert_eq!(connections, expected);
