@@ -37,6 +37,7 @@ pub enum RequestEvent {
 pub struct RequestDecoder {
     limits: Limits,
     arena: BytesMut,
+    refused: Bytes,
     state: State,
 }
 
@@ -63,7 +64,7 @@ impl RequestDecoder {
     /// A decoder for a new connection; allocates nothing yet.
     #[must_use]
     pub fn new(limits: Limits) -> Self {
-        Self { limits, arena: BytesMut::new(), state: State::head() }
+        Self { limits, arena: BytesMut::new(), refused: Bytes::new(), state: State::head() }
     }
 
     /// The next part, or `None` if more bytes are needed. `buffer` must be the same at every call, only grown.
@@ -77,6 +78,12 @@ impl RequestDecoder {
             self.state = State::Failed(error);
         }
         result
+    }
+
+    /// What was read of the head that is refused, where that was whole; what is not whole is still in the buffer.
+    #[must_use]
+    pub fn refused(&self) -> &[u8] {
+        &self.refused
     }
 
     /// Whether the client may close here: call it when the client has closed and [`RequestDecoder::next`] gave `None`.
@@ -101,8 +108,11 @@ impl RequestDecoder {
                 }
                 let Some(section) = scanner.scan(buffer, &head_rules(&self.limits))? else { return Ok(None) };
                 let text = parse::take_section(buffer, &mut self.arena, &section);
-                let head = parse::request(text, &section)?;
-                let length = framing::request(&head)?;
+                let head = parse::request(text.clone(), &section).and_then(|head| {
+                    let length = framing::request(&head)?;
+                    Ok((head, length))
+                });
+                let (head, length) = head.inspect_err(|_| self.refused = text)?;
                 self.state = State::Body(BodyDecoder::new(length, Padding::Refused));
                 Ok(Some(RequestEvent::Head(head, length)))
             }

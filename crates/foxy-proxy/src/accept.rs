@@ -12,6 +12,7 @@ use crate::upstream::{Transport, UpstreamClient};
 use crate::worker::{Shared, Worker};
 use std::cell::{Cell, RefCell};
 use std::net::{SocketAddr, TcpListener};
+use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,6 +24,9 @@ const PAUSE: Duration = Duration::from_millis(50);
 
 /// Bytes that the system takes for a client before it has sent what it took before.
 const NOT_SENT: u32 = 128 << 10;
+
+/// Between looks whether a connection has waited for long enough to end.
+const SOON: Duration = Duration::from_millis(5);
 
 /// What a TLS record of a handshake begins with (RFC 8446 §5.1).
 const HANDSHAKE: u8 = 22;
@@ -105,9 +109,15 @@ async fn accept(worker: Rc<Worker>, door: Door, clients: Rc<Clients>, mut stop: 
             accepted = listener.accept() => accepted,
             _ = stop.changed() => return,
         };
-        let Ok((stream, peer)) = accepted else {
-            tokio::time::sleep(PAUSE).await;
-            continue;
+        let (stream, peer) = match accepted {
+            Ok(accepted) => accepted,
+            Err(error) => {
+                if is_out_of_descriptors(&error) {
+                    worker.counters.add(Counter::ConnectionsYielded, worker.shared.places.free_one().into());
+                }
+                tokio::time::sleep(PAUSE).await;
+                continue;
+            }
         };
         // Without it answers are only slower.
         let _ = stream.set_nodelay(true);
@@ -118,13 +128,14 @@ async fn accept(worker: Rc<Worker>, door: Door, clients: Rc<Clients>, mut stop: 
         let balanced = worker.settings().proxy_protocol_from.iter().any(|block| block.contains(address));
         // A balancer stands for many clients.
         let client = (!balanced).then(|| ClientBlock::from(address));
-        let place = match worker.shared.places.take(client) {
+        let Some(place) = place(&worker, client, &mut stop).await else { return };
+        let place = match place {
             Ok((place, yielded)) => {
                 worker.counters.add(Counter::ConnectionsYielded, yielded.into());
                 place
             }
             Err(full) => {
-                refuse(&worker, stream, door.tls.is_some(), full);
+                refuse(&worker, (stream, peer), door.tls.is_some(), full);
                 continue;
             }
         };
@@ -150,13 +161,42 @@ async fn accept(worker: Rc<Worker>, door: Door, clients: Rc<Clients>, mut stop: 
     }
 }
 
+/// A place for a client. It is waited for where one will be free in a moment, and where descriptors are short: further clients
+/// wait in the listen queue meanwhile. `None` when the proxy stops meanwhile.
+async fn place(
+    worker: &Worker,
+    client: Option<ClientBlock>,
+    stop: &mut watch::Receiver<bool>,
+) -> Option<Result<(Place, bool), Full>> {
+    let places = &worker.shared.places;
+    loop {
+        let mut freed = pin!(places.freed());
+        freed.as_mut().enable();
+        let soon = match places.take(client) {
+            Err(Full::Descriptors) => false,
+            Err(Full::Soon) => true,
+            taken => return Some(taken),
+        };
+        tokio::select! {
+            () = freed => {}
+            () = tokio::time::sleep(SOON), if soon => {}
+            _ = stop.changed() => return None,
+        }
+    }
+}
+
+/// EMFILE and ENFILE, which the standard library has no kind for.
+fn is_out_of_descriptors(error: &std::io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(23 | 24))
+}
+
 /// Tells a client that there is no place for it, if the client can read that and not too many are being told already.
-fn refuse(worker: &Rc<Worker>, stream: TcpStream, is_tls: bool, full: Full) {
+fn refuse(worker: &Rc<Worker>, (stream, peer): (TcpStream, SocketAddr), is_tls: bool, full: Full) {
     worker.counters.add(Counter::ConnectionsRefused, 1);
     let Some(refusal) = worker.shared.places.refuse().filter(|_| !is_tls) else { return };
     let worker = Rc::clone(worker);
     tokio::task::spawn_local(async move {
-        serve::turn_away(worker, stream, full.into()).await;
+        serve::turn_away(worker, stream, peer, full.into()).await;
         drop(refusal);
     });
 }
@@ -177,7 +217,7 @@ async fn prepared(
                 match place.name(ClientBlock::from(client.ip())) {
                     Ok(yielded) => worker.counters.add(Counter::ConnectionsYielded, yielded.into()),
                     Err(full) => {
-                        refuse(worker, stream, tls.is_some(), full);
+                        refuse(worker, (stream, peer), tls.is_some(), full);
                         return None;
                     }
                 }
@@ -191,13 +231,18 @@ async fn prepared(
     }
     let transport = match tls {
         None => Transport::Plain(stream),
-        Some(tls) => secured(worker, &tls, stream).await?,
+        Some(tls) => secured(worker, &tls, stream, peer).await?,
     };
     Some((transport, peer))
 }
 
 /// The handshake with a client, within its time. A client that speaks plain HTTP is told so.
-async fn secured(worker: &Rc<Worker>, tls: &ClientTls, stream: TcpStream) -> Option<Transport> {
+async fn secured(
+    worker: &Rc<Worker>,
+    tls: &ClientTls,
+    stream: TcpStream,
+    peer: SocketAddr,
+) -> Option<Transport> {
     let mut first = [0];
     let handshake = async {
         match stream.peek(&mut first).await {
@@ -209,7 +254,7 @@ async fn secured(worker: &Rc<Worker>, tls: &ClientTls, stream: TcpStream) -> Opt
     match tokio::time::timeout(worker.settings().client_handshake, handshake).await {
         Ok(Ok(transport)) => return Some(transport),
         Ok(Err(Some(stream))) => {
-            serve::turn_away(Rc::clone(worker), stream, ErrorReason::PlainOnTls).await;
+            serve::turn_away(Rc::clone(worker), stream, peer, ErrorReason::PlainOnTls).await;
         }
         Ok(Err(None)) | Err(_) => worker.counters.add(Counter::TlsFailures, 1),
     }

@@ -16,15 +16,19 @@ pub struct AccessRecord<'a> {
     pub client: SocketAddr,
     /// What was done with it.
     pub outcome: CacheStatus,
-    /// The status sent; 0 when the client left before.
+    /// Why its answer did not reach its end, if it did not.
+    pub cut: Option<CutReason>,
+    /// The status sent; 0 when none was.
     pub status: u16,
     /// Bytes sent, head included.
     pub bytes: u64,
     /// Bytes of body sent.
     pub body_bytes: u64,
-    /// The method; empty when the request could not be read.
-    pub method: &'a str,
-    /// The URL, or the authority of a CONNECT.
+    /// The method, as far as it was read. A request that is refused may have any bytes there.
+    pub method: &'a [u8],
+    /// The scheme and the host of a request to a reverse proxy, whose URL has neither.
+    pub site: Option<(&'a str, &'a [u8])>,
+    /// The URL, or the authority of a CONNECT, as far as it was read.
     pub url: &'a [u8],
     /// The request's version.
     pub version: &'a str,
@@ -34,6 +38,43 @@ pub struct AccessRecord<'a> {
     pub referer: Option<&'a [u8]>,
     /// The request's User-Agent.
     pub user_agent: Option<&'a [u8]>,
+}
+
+impl<'a> AccessRecord<'a> {
+    /// The host that was asked for, and its port where that is given.
+    #[must_use]
+    pub fn authority(&self) -> &'a [u8] {
+        if let Some((_, host)) = self.site {
+            return host;
+        }
+        let start = self.url.windows(3).position(|three| three == b"://").map_or(0, |at| at + 3);
+        let rest = &self.url[start..];
+        let end = rest.iter().position(|byte| matches!(byte, b'/' | b'?' | b'#')).unwrap_or(rest.len());
+        &rest[..end]
+    }
+}
+
+/// Why an answer did not reach its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CutReason {
+    /// The client left, or took nothing for too long.
+    ClientLeft,
+    /// The body did not come whole.
+    BrokeOff,
+    /// The proxy stopped.
+    Stopped,
+}
+
+impl CutReason {
+    /// The reason as one word, for logs.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::ClientLeft => "client-left",
+            Self::BrokeOff => "broke-off",
+            Self::Stopped => "stopped",
+        }
+    }
 }
 
 /// The media type of a response, without its parameters; a very long one is cut.
@@ -74,6 +115,11 @@ impl MediaType {
 pub trait AccessSink: Send + Sync {
     /// Takes one.
     fn record(&self, record: &AccessRecord<'_>);
+
+    /// Whether it takes a record of a request with that outcome.
+    fn wants(&self, _outcome: CacheStatus) -> bool {
+        true
+    }
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@ use crate::proxy_status;
 use crate::reason::ErrorReason;
 use crate::sender::{Framing, Opening, Sender, WriteEnd};
 use crate::stored::{Stored, StoredBody};
+use crate::upstream::DestinationRefusal;
 use crate::whole_body::{SMALL, WholeBody};
 use crate::worker::Worker;
 use bytes::Bytes;
@@ -100,9 +101,14 @@ pub(crate) async fn error(
     reason: ErrorReason,
 ) -> Result<(After, Told), Cut> {
     worker.counters.add(Counter::LocalErrors, 1);
-    let outcome = CacheStatus::Local { detail: reason.name() };
-    let text = format!("foxy: {} ({})\n", reason.description(), reason.name());
+    let outcome = CacheStatus::Error(reason);
+    let refusal = reason.refused_destination();
+    let remedy = refusal.and_then(DestinationRefusal::remedy).map(|remedy| format!("; {remedy}"));
+    let text = format!("foxy: {}{} ({})\n", reason.description(), remedy.unwrap_or_default(), reason.name());
     let mut head = ResponseHead::new(reason.status());
+    if let Some(refusal) = refusal {
+        head.reason = Bytes::from_static(refusal.phrase().as_bytes());
+    }
     head.headers.append("Date", worker.http_date(clock::wall()));
     head.headers.append("Content-Type", "text/plain; charset=utf-8");
     head.headers.append("Cache-Control", "no-store");

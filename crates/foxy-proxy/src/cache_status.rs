@@ -1,6 +1,6 @@
 //! The `Cache-Status` field (RFC 9211): what this cache did with a request, as a value and as text.
 
-use crate::reason::ForwardReason;
+use crate::reason::{ErrorReason, ForwardReason};
 use foxy_rules::Permit;
 use std::fmt;
 
@@ -47,6 +47,8 @@ pub enum CacheStatus {
         /// Why.
         detail: &'static str,
     },
+    /// Answered by the proxy itself with an error.
+    Error(ErrorReason),
 }
 
 impl fmt::Display for CacheStatus {
@@ -80,6 +82,7 @@ impl fmt::Display for CacheStatus {
                 detail.map_or(Ok(()), |detail| write!(f, "; detail={detail}"))
             }
             Self::Local { detail } => write!(f, "; detail={detail}"),
+            Self::Error(reason) => write!(f, "; detail={}", reason.name()),
         }
     }
 }
@@ -97,7 +100,7 @@ impl CacheStatus {
             Self::Forwarded { reason: ForwardReason::Stale, .. } => "TCP_REFRESH_MODIFIED",
             Self::Forwarded { reason: ForwardReason::Request, .. } => "TCP_CLIENT_REFRESH_MISS",
             Self::Forwarded { .. } => "TCP_MISS",
-            Self::Local { .. } => "NONE",
+            Self::Local { .. } | Self::Error(_) => "NONE",
         }
     }
 
@@ -144,7 +147,8 @@ mod tests {
             (forwarded(true, false, None), "foxy; fwd=uri-miss; fwd-status=200; stored"),
             (forwarded(false, true, None), "foxy; fwd=uri-miss; fwd-status=200; collapsed"),
             (forwarded(false, false, Some("private")), "foxy; fwd=uri-miss; fwd-status=200; detail=private"),
-            (CacheStatus::Local { detail: "loop" }, "foxy; detail=loop"),
+            (CacheStatus::Local { detail: "trace" }, "foxy; detail=trace"),
+            (CacheStatus::Error(ErrorReason::Loop), "foxy; detail=loop"),
         ];
         for (status, text) in cases {
             assert_eq!(status.to_string(), text);

@@ -4,12 +4,15 @@ use crate::client_sides::{ReadSide, WriteSide};
 use crate::http1_sender::Http1Sender;
 use crate::http2::{HELD_HEADS, SMALL_HEAD};
 use crate::intercept::Inside;
+use crate::progress::Progress;
 use crate::upstream::Transport;
 use crate::waiting::{Held, Waiting};
 use bytes::BytesMut;
 use foxy_http::{DecodeError, Limits, RequestDecoder, RequestEvent};
 use std::cell::RefCell;
+use std::mem::MaybeUninit;
 use std::pin::Pin;
+use std::rc::Rc;
 use std::time::Duration;
 use tokio::time::{Instant, Sleep, sleep_until};
 
@@ -68,6 +71,8 @@ pub(crate) struct ClientConnection {
     room: Option<Held>,
     limits: Limits,
     patience: Patience,
+    /// How far the answer in progress has come.
+    pub(crate) progress: Rc<Progress>,
 }
 
 /// Its reading half.
@@ -83,8 +88,8 @@ pub(crate) struct Http1Receiver<'a> {
 impl ClientConnection {
     pub(crate) fn new(stream: Transport, limits: Limits) -> Self {
         let decoder = RequestDecoder::new(limits);
-        let (buffer, patience) = (BytesMut::new(), Patience::new());
-        Self { stream, inside: None, decoder, buffer, room: None, limits, patience }
+        let (buffer, patience, progress) = (BytesMut::new(), Patience::new(), Rc::default());
+        Self { stream, inside: None, decoder, buffer, room: None, limits, patience, progress }
     }
 
     /// Gives back what only a large head needed, if nothing of a request is here.
@@ -108,13 +113,31 @@ impl ClientConnection {
                 (ReadSide::Tls(stream), WriteSide::Tls(stream))
             }
         };
-        let Self { decoder, buffer, room, limits, patience, .. } = self;
+        let Self { decoder, buffer, room, limits, patience, progress, .. } = self;
         let receiver = Http1Receiver { half: read, decoder, buffer, room, limits: *limits, patience };
-        (receiver, Http1Sender::new(write, write_limit))
+        (receiver, Http1Sender::new(write, write_limit, progress))
+    }
+
+    /// Whether the client has closed its side, or the whole connection.
+    pub(crate) fn has_been_left(&self) -> bool {
+        let end = self.stream.with_socket(|socket| {
+            let mut byte = [MaybeUninit::uninit()];
+            socket2::SockRef::from(socket).peek(&mut byte)
+        });
+        match end {
+            Ok(count) => count == 0,
+            Err(error) => error.kind() != std::io::ErrorKind::WouldBlock,
+        }
     }
 }
 
 impl Http1Receiver<'_> {
+    /// What was read and makes no part of a request.
+    pub(crate) fn unread(&self) -> &[u8] {
+        let refused = self.decoder.refused();
+        if refused.is_empty() { self.buffer } else { refused }
+    }
+
     /// The next part of a request that is already here.
     pub(crate) fn ready(&mut self) -> Result<Option<RequestEvent>, ReadEnd> {
         self.decoder.next(self.buffer).map_err(ReadEnd::Malformed)

@@ -2,6 +2,7 @@
 
 use crate::answer::{After, Asked};
 use crate::client_sides::WriteSide;
+use crate::progress::Progress;
 use crate::sender::{Framing, Opening, Taken, WriteEnd, within};
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 use foxy_http::encode::{self, ChunkHeader};
@@ -20,13 +21,14 @@ pub(crate) struct Http1Sender<'a> {
     /// What goes out before anything else.
     pending: Bytes,
     framing: Framing,
+    pub(crate) progress: &'a Progress,
     /// Bytes written.
     pub(crate) sent: u64,
 }
 
 impl<'a> Http1Sender<'a> {
-    pub(crate) fn new(half: WriteSide<'a>, limit: Duration) -> Self {
-        Self { half, limit, pending: Bytes::new(), framing: Framing::Empty, sent: 0 }
+    pub(crate) fn new(half: WriteSide<'a>, limit: Duration, progress: &'a Progress) -> Self {
+        Self { half, limit, pending: Bytes::new(), framing: Framing::Empty, progress, sent: 0 }
     }
 
     /// Begins an answer. The head leaves with what is sent next.
@@ -43,6 +45,7 @@ impl<'a> Http1Sender<'a> {
         };
         let after = end_head(&mut out, asked, opening);
         self.pending = out.freeze();
+        self.progress.open(opening.status, opening.outcome, self.pending.len() as u64);
         self.framing = opening.framing;
         after
     }
@@ -168,6 +171,7 @@ impl<'a> Http1Sender<'a> {
             match self.half.try_write_vectored(&slices[..count]) {
                 Ok(written) => {
                     self.sent += written as u64;
+                    self.progress.send(written as u64);
                     advance(&mut pieces[first..], written);
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(Taken::Partly),

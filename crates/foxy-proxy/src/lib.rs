@@ -45,6 +45,7 @@ mod outgoing;
 mod parts;
 mod patience;
 mod places;
+mod progress;
 mod proxy_header;
 mod proxy_status;
 pub mod purge;

@@ -7,6 +7,9 @@ use std::collections::hash_map::Entry;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use tokio::sync::Notify;
+use tokio::sync::futures::Notified;
 use tokio::task::AbortHandle;
 use tokio::time::Instant;
 
@@ -17,6 +20,9 @@ const UNQUEUED: u64 = u64::MAX - 1;
 /// The connection gave up its place.
 const ENDING: u64 = u64::MAX - 2;
 
+/// For how long a connection waits before it ends for another client's.
+const GRACE: Duration = Duration::from_millis(50);
+
 /// Why there is no place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Full {
@@ -24,16 +30,25 @@ pub(crate) enum Full {
     All,
     /// The client has its share, and a request is at work on each.
     Client,
+    /// A connection waits, but not for long enough to end for another client's: its request may be on the way.
+    Soon,
+    /// There are places, but no descriptors for more connections, and a request is at work on each.
+    Descriptors,
 }
 
 /// All places.
 pub(crate) struct Places {
     limit: usize,
     share: usize,
+    /// Connections that there are descriptors for.
+    descriptors: usize,
+    /// For how long a connection waits before it ends for another client's.
+    grace: Option<Duration>,
     began: Instant,
     table: Mutex<Table>,
     /// Connections that are told that there is no place.
     refusals: AtomicUsize,
+    freed: Notify,
 }
 
 /// A place in a queue: since when its connection waits at the earliest, and its number.
@@ -64,10 +79,19 @@ struct Taken {
 }
 
 impl Places {
-    /// So many places; a client may take `share` of them.
-    pub(crate) fn new(limit: usize, share: usize) -> Arc<Self> {
-        let (table, refusals) = (Mutex::default(), AtomicUsize::new(0));
-        Arc::new(Self { limit, share, began: Instant::now(), table, refusals })
+    /// So many places; a client may take `share` of them, and there are descriptors for some.
+    pub(crate) fn new(limit: usize, share: usize, descriptors: usize) -> Arc<Self> {
+        let (table, refusals, freed) = (Mutex::default(), AtomicUsize::new(0), Notify::new());
+        Arc::new(Self {
+            limit,
+            share,
+            descriptors,
+            grace: Some(GRACE),
+            began: Instant::now(),
+            table,
+            refusals,
+            freed,
+        })
     }
 
     /// Places that are taken.
@@ -78,12 +102,28 @@ impl Places {
     /// A place for a connection, and whether another gave its place up. Without a client only the limit counts.
     pub(crate) fn take(self: &Arc<Self>, client: Option<ClientBlock>) -> Result<(Place, bool), Full> {
         let now = self.since(Instant::now());
+        let latest = self.grace.map_or(u64::MAX, |grace| now.saturating_sub(micros(grace)));
         let mut table = self.table();
-        let ended = table.make_room(client, (self.limit, self.share))?;
+        let ended = table.make_room(client, (self.limit.min(self.descriptors), self.share), latest);
+        let ended = ended.map_err(|full| match full {
+            Full::All if self.descriptors < self.limit => Full::Descriptors,
+            full => full,
+        })?;
         let (number, state) = table.add(client, now);
         drop(table);
         let yielded = end(ended);
         Ok((Place { activity: Activity { places: Arc::clone(self), number, state } }, yielded))
+    }
+
+    /// Ends the connection that waits longest, as the system has no descriptors left.
+    pub(crate) fn free_one(&self) -> bool {
+        let ended = self.table().end_longest_waiting(None, u64::MAX);
+        end(ended.ok())
+    }
+
+    /// Waits until a connection ends, or waits for a request after none did.
+    pub(crate) fn freed(&self) -> Notified<'_> {
+        self.freed.notified()
     }
 
     /// Leave to tell a connection that there is no place; `None` when many are being told already.
@@ -94,12 +134,16 @@ impl Places {
     }
 
     fn since(&self, now: Instant) -> u64 {
-        u64::try_from(now.saturating_duration_since(self.began).as_micros()).unwrap_or(0)
+        micros(now.saturating_duration_since(self.began))
     }
 
     fn table(&self) -> MutexGuard<'_, Table> {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+fn micros(time: Duration) -> u64 {
+    u64::try_from(time.as_micros()).unwrap_or(0)
 }
 
 /// A connection that is told that there is no place, until dropped.
@@ -125,7 +169,7 @@ impl Place {
     pub(crate) fn name(&self, client: ClientBlock) -> Result<bool, Full> {
         let Activity { places, number, .. } = &self.activity;
         let mut table = places.table();
-        let ended = table.make_room(Some(client), (usize::MAX, places.share))?;
+        let ended = table.make_room(Some(client), (usize::MAX, places.share), u64::MAX)?;
         table.name(*number, client);
         drop(table);
         Ok(end(ended))
@@ -144,6 +188,7 @@ impl Drop for Place {
     fn drop(&mut self) {
         let Activity { places, number, .. } = &self.activity;
         places.table().remove(*number);
+        places.freed.notify_waiters();
     }
 }
 
@@ -170,6 +215,7 @@ impl Activity {
         let began = |state| self.state.compare_exchange(state, since, Ordering::AcqRel, Ordering::Acquire);
         if began(AT_WORK) == Err(UNQUEUED) && began(UNQUEUED).is_ok() {
             self.places.table().queue(self.number, since);
+            self.places.freed.notify_waiters();
         }
     }
 
@@ -196,31 +242,33 @@ impl Table {
         &mut self,
         client: Option<ClientBlock>,
         (limit, share): (usize, usize),
+        latest: u64,
     ) -> Result<Option<Taken>, Full> {
         let held = client.and_then(|client| self.clients.get(&client)).map_or(0, |held| held.taken);
         if held >= share {
-            return self.end_longest_waiting(client).map(Some).ok_or(Full::Client);
+            return self.end_longest_waiting(client, u64::MAX).map(Some).map_err(|_| Full::Client);
         }
         if self.taken.len() >= limit {
-            return self.end_longest_waiting(None).map(Some).ok_or(Full::All);
+            return self.end_longest_waiting(None, latest).map(Some);
         }
         Ok(None)
     }
 
-    /// Takes the place of the connection that waits longest, of that client or of all.
+    /// Takes the place of the connection that waits longest, of that client or of all, if it waits since then at the latest.
     ///
     /// A queue knows of each connection a time before which it did not wait. A connection that worked since is put back
     /// with its right time; a connection that is at work leaves the queues, and comes back when it waits.
-    fn end_longest_waiting(&mut self, of: Option<ClientBlock>) -> Option<Taken> {
+    fn end_longest_waiting(&mut self, of: Option<ClientBlock>, latest: u64) -> Result<Taken, Full> {
         loop {
             let queue = match of {
                 None => &self.waiting,
-                Some(client) => &self.clients.get(&client)?.waiting,
+                Some(client) => &self.clients.get(&client).ok_or(Full::All)?.waiting,
             };
-            let &(queued, number) = queue.first()?;
-            let state = Arc::clone(&self.taken.get(&number)?.state);
+            let &(queued, number) = queue.first().ok_or(Full::All)?;
+            let state = Arc::clone(&self.taken.get(&number).ok_or(Full::All)?.state);
             let (found, next) = match state.load(Ordering::Acquire) {
                 AT_WORK => (AT_WORK, UNQUEUED),
+                since if since == queued && since > latest => return Err(Full::Soon),
                 since if since == queued => (since, ENDING),
                 since => {
                     self.unqueue(number);
@@ -232,7 +280,7 @@ impl Table {
                 continue;
             }
             if next == ENDING {
-                return self.remove(number);
+                return self.remove(number).ok_or(Full::All);
             }
             self.unqueue(number);
         }

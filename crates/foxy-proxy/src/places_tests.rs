@@ -2,14 +2,26 @@
 
 use super::*;
 use std::net::IpAddr;
-use std::time::Duration;
+
+/// Places of which connections end at once.
+fn places(limit: usize, share: usize, descriptors: usize) -> Arc<Places> {
+    let mut places = Places::new(limit, share, descriptors);
+    Arc::get_mut(&mut places).expect("nobody else has it").grace = None;
+    places
+}
 
 fn client(number: u8) -> ClientBlock {
     IpAddr::from([192, 0, 2, number]).into()
 }
 
 fn taken(places: &Arc<Places>, number: u8) -> Place {
-    places.take(Some(client(number))).unwrap_or_else(|full| panic!("no place: {full:?}")).0
+    waiting(places.take(Some(client(number))))
+}
+
+fn waiting(taken: Result<(Place, bool), Full>) -> Place {
+    let place = taken.unwrap_or_else(|full| panic!("no place: {full:?}")).0;
+    place.activity.waits(Instant::now());
+    place
 }
 
 fn refused(places: &Arc<Places>, number: u8) -> Option<Full> {
@@ -27,7 +39,7 @@ fn waits_since(place: &Place, seconds: u64) {
 
 #[test]
 fn the_connection_that_waits_longest_gives_its_place_up() {
-    let places = Places::new(3, 3);
+    let places = places(3, 3, usize::MAX);
     let held: Vec<Place> = (1..=3).map(|number| taken(&places, number)).collect();
     assert!(held[0].activity().works());
     waits_since(&held[0], 1);
@@ -40,7 +52,7 @@ fn the_connection_that_waits_longest_gives_its_place_up() {
 
 #[test]
 fn where_all_are_at_work_nobody_ends_and_whoever_waits_next_does() {
-    let places = Places::new(2, 2);
+    let places = places(2, 2, usize::MAX);
     let held = [taken(&places, 1), taken(&places, 2)];
     assert!(held.iter().all(|place| place.activity().works()));
     assert_eq!(refused(&places, 3), Some(Full::All));
@@ -53,8 +65,16 @@ fn where_all_are_at_work_nobody_ends_and_whoever_waits_next_does() {
 }
 
 #[test]
+fn a_connection_that_has_just_come_ends_for_its_own_client_alone() {
+    let places = Places::new(2, 1, usize::MAX);
+    let held = [taken(&places, 1), taken(&places, 2)];
+    assert_eq!(refused(&places, 3), Some(Full::Soon), "its request may be on the way");
+    assert!(refused(&places, 1).is_none() && has_ended(&held[0]));
+}
+
+#[test]
 fn a_client_beyond_its_share_ends_its_own_connection_or_is_refused() {
-    let places = Places::new(8, 2);
+    let places = places(8, 2, usize::MAX);
     let other = taken(&places, 9);
     let held = [taken(&places, 1), taken(&places, 1)];
     assert!(held[0].activity().works());
@@ -70,9 +90,8 @@ fn a_client_beyond_its_share_ends_its_own_connection_or_is_refused() {
 
 #[test]
 fn a_client_that_a_balancer_names_has_its_share_from_then_on() {
-    let places = Places::new(8, 1);
-    let unnamed: Vec<Place> =
-        (0..3).map(|_| places.take(None).unwrap_or_else(|full| panic!("{full:?}")).0).collect();
+    let places = places(8, 1, usize::MAX);
+    let unnamed: Vec<Place> = (0..3).map(|_| waiting(places.take(None))).collect();
     assert_eq!(unnamed[0].name(client(1)), Ok(false));
     assert_eq!(unnamed[1].name(client(1)), Ok(true), "the first waits, and ends");
     assert!(unnamed[1].activity().works());
@@ -84,7 +103,7 @@ fn a_client_that_a_balancer_names_has_its_share_from_then_on() {
 fn a_place_that_is_given_up_ends_its_task_even_before_that_is_known() {
     let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
     runtime.block_on(async {
-        let places = Places::new(1, 1);
+        let places = places(1, 1, usize::MAX);
         let first = taken(&places, 1);
         let _second = taken(&places, 2);
         let task = tokio::spawn(std::future::pending::<()>());
@@ -93,9 +112,36 @@ fn a_place_that_is_given_up_ends_its_task_even_before_that_is_known() {
     });
 }
 
+#[tokio::test]
+async fn where_descriptors_are_short_a_connection_waits_for_a_place() {
+    let places = places(9, 9, 2);
+    let held = [taken(&places, 1), taken(&places, 2)];
+    assert!(held.iter().all(|place| place.activity().works()));
+    for free in [0, 1] {
+        let freed = places.freed();
+        tokio::pin!(freed);
+        freed.as_mut().enable();
+        assert_eq!(refused(&places, 3), Some(Full::Descriptors));
+        if free == 0 {
+            waits_since(&held[0], 1);
+            freed.await;
+            let third = taken(&places, 3);
+            assert!(has_ended(&held[0]) && third.activity().works());
+            std::mem::forget(third);
+        }
+    }
+    let freed = places.freed();
+    tokio::pin!(freed);
+    freed.as_mut().enable();
+    let [_, second] = held;
+    drop(second);
+    freed.await;
+    assert!(refused(&places, 4).is_none());
+}
+
 #[test]
 fn refusals_at_a_time_are_bounded() {
-    let places = Places::new(1, 1);
+    let places = places(1, 1, usize::MAX);
     let told: Vec<_> = std::iter::from_fn(|| places.refuse()).take(1000).collect();
     assert_eq!(told.len(), 256);
     drop(told);

@@ -2,7 +2,7 @@
 
 use crate::places::Full;
 use crate::purge::NotPurged;
-use crate::upstream::UpstreamError;
+use crate::upstream::{ConnectError, DestinationRefusal, UpstreamError};
 use foxy_http::DecodeError;
 
 /// Why the proxy answers a request with an error of its own. `docs/errors.md` explains each to people.
@@ -127,10 +127,21 @@ impl ErrorReason {
     }
 }
 
+impl ErrorReason {
+    /// Why the policy forbids the destination, if that is the reason.
+    #[must_use]
+    pub const fn refused_destination(self) -> Option<DestinationRefusal> {
+        match self {
+            Self::Upstream(UpstreamError::Connect(ConnectError::Forbidden(refusal))) => Some(refusal),
+            _ => None,
+        }
+    }
+}
+
 impl From<Full> for ErrorReason {
     fn from(full: Full) -> Self {
         match full {
-            Full::All => Self::TooManyConnections,
+            Full::All | Full::Soon | Full::Descriptors => Self::TooManyConnections,
             Full::Client => Self::TooManyOfClient,
         }
     }

@@ -150,6 +150,14 @@ impl Sender<'_> {
         }
     }
 
+    /// Notes what the head says that opens a tunnel.
+    pub(crate) fn opens(&self, status: u16, outcome: CacheStatus) {
+        match self {
+            Self::Http1(sender) => sender.progress.open(status, outcome, 0),
+            Self::Http2(sender) => sender.opens(status, outcome),
+        }
+    }
+
     /// The body breaks off here, and the client must not take that for its end. HTTP/2 says so when the stream ends.
     pub(crate) fn break_off(&self) {
         if let Self::Http1(sender) = self {

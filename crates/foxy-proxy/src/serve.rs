@@ -2,6 +2,7 @@
 //! answer comes about is in `request`.
 
 use crate::answer::{self, After, Asked, Cut, Told};
+use crate::cache_status::CacheStatus;
 use crate::client::Client;
 use crate::client_io::{ClientConnection, Http1Receiver, ReadEnd};
 use crate::counters::Counter;
@@ -9,7 +10,7 @@ use crate::http2::{self, PREFACE};
 use crate::intercept::{self, Inside};
 use crate::places::Activity;
 use crate::reason::ErrorReason;
-use crate::recording::record;
+use crate::recording::{Read, Recording};
 use crate::request::request;
 use crate::sender::Sender;
 use crate::upstream::Transport;
@@ -133,11 +134,15 @@ async fn spoken(worker: &Worker, connection: &mut ClientConnection) -> Spoken {
 }
 
 /// Answers a client that is not served: one too many, or one that speaks plain HTTP where TLS is spoken.
-pub(crate) async fn turn_away(worker: Rc<Worker>, stream: TcpStream, reason: ErrorReason) {
+pub(crate) async fn turn_away(worker: Rc<Worker>, stream: TcpStream, peer: SocketAddr, reason: ErrorReason) {
     let mut connection = ClientConnection::new(Transport::Plain(stream), worker.settings().limits);
+    let progress = Rc::clone(&connection.progress);
     let (_, sender) = connection.split(LINGER);
-    // A client that does not take the answer loses nothing by not getting it.
-    let _ = answer::error(&worker, &mut Sender::Http1(sender), CLOSING, reason).await;
+    let mut sender = Sender::Http1(sender);
+    let recording = Recording::begin(&worker, peer, clock::monotonic(), Read::NOTHING, &progress);
+    let result = answer::error(&worker, &mut sender, CLOSING, reason).await;
+    let ended = result.map_or_else(Ended::Cut, |(after, told)| Ended::Answered(after, told));
+    recording.end(&ended, sender.sent(), false);
     linger(&mut connection).await;
 }
 
@@ -151,6 +156,7 @@ async fn one(
     doing: &Doing,
 ) -> Then {
     connection.rest();
+    let (progress, over) = (Rc::clone(&connection.progress), connection.stream.scheme());
     let (mut receiver, sender) = connection.split(worker.settings().client_write);
     doing.idle.set(!receiver.has_begun());
     let (mut head, body) = match read_head(worker, &mut receiver, doing).await {
@@ -167,9 +173,11 @@ async fn one(
                 _ => ErrorReason::RequestTimeout,
             };
             let (started, mut sender) = (clock::monotonic(), Sender::Http1(sender));
+            let read = Read::words(receiver.unread());
+            let recording = Recording::begin(worker, peer, started, read, &progress);
             let result = answer::error(worker, &mut sender, CLOSING, reason).await;
             let ended = result.map_or_else(Ended::Cut, |(after, told)| Ended::Answered(after, told));
-            record(worker, peer, started, None, (&ended, sender.sent()));
+            recording.end(&ended, sender.sent(), false);
             doing.activity.waits(Instant::now());
             linger(connection).await;
             return Then::Close;
@@ -181,9 +189,10 @@ async fn one(
     if let Some(inside) = &connection.inside {
         (head, refusal) = inside.judge(head);
     }
-    let (ended, bytes) =
-        request(worker, &mut Client::Http1(connection), peer, (&mut head, body), refusal).await;
-    record(worker, peer, started, Some(&head), (&ended, bytes));
+    let mut recording = Recording::begin(worker, peer, started, Read::Head(head, over), &progress);
+    let Read::Head(head, _) = &mut recording.read else { return Then::Close };
+    let (ended, bytes) = request(worker, &mut Client::Http1(connection), peer, (head, body), refusal).await;
+    recording.end(&ended, bytes, is_error(&ended) && connection.has_been_left());
     match ended {
         Ended::Answered(After::Keep, _) => return Then::Ask,
         Ended::Intercepted(inside, _) => return Then::Enter(inside),
@@ -194,6 +203,11 @@ async fn one(
         Ended::Cut(_) => {}
     }
     Then::Close
+}
+
+/// Whether an answer is an error of the proxy's own.
+const fn is_error(ended: &Ended) -> bool {
+    matches!(ended, Ended::Answered(_, Told { outcome: CacheStatus::Error(_), .. }))
 }
 
 /// Reads a head: the first byte within the idle time, the rest within the head time from then.

@@ -143,7 +143,11 @@ impl Proxy {
             requests: Waiting::new(budget),
             sink: parts.sink,
             stopping: AtomicBool::new(false),
-            places: Places::new(settings.connections, settings.connections_per_client),
+            places: Places::new(
+                settings.connections,
+                settings.connections_per_client,
+                settings.descriptors_for_connections,
+            ),
             settings,
         });
         let (stop, _) = watch::channel(false);

@@ -113,6 +113,9 @@ pub struct ProxySettings {
     pub connections: usize,
     /// The same for the connections of one client.
     pub connections_per_client: usize,
+    /// Client connections that the process has descriptors for. Where these are fewer, one more is not refused: clients
+    /// wait in the listen queue.
+    pub descriptors_for_connections: usize,
     /// What of a request's head, trailers and chunks is accepted.
     pub limits: foxy_http::Limits,
     /// Bytes of a request body that are read and dropped, when the answer did not need it, to keep the connection.
@@ -164,6 +167,7 @@ impl Default for ProxySettings {
             store_patience: Duration::from_secs(1),
             connections: 8192,
             connections_per_client: 6144,
+            descriptors_for_connections: usize::MAX,
             limits: foxy_http::Limits::default(),
             drain_limit: 256 << 10,
             via_name: "foxy".into(),

@@ -87,6 +87,7 @@ async fn carry(
     told: Told,
 ) -> (Ended, u64) {
     let (_, mut sender) = client.split(worker.settings().client_write);
+    sender.opens(told.status, told.outcome);
     if sender.head(head).await.is_err() {
         return (Ended::Cut(Cut::Client), sender.sent());
     }

@@ -354,7 +354,7 @@ mod tests {
     }
 
     fn streams_within(requests: Waiting) -> Rc<Streams> {
-        let Ok((place, _)) = Places::new(1, 1).take(None) else { panic!("a place is free") };
+        let Ok((place, _)) = Places::new(1, 1, 1).take(None) else { panic!("a place is free") };
         let (now, activity) = (Instant::now(), place.activity().clone());
         Rc::new(Streams::new(now, activity, requests, Rc::new(Wire::new(now))))
     }

@@ -2,8 +2,10 @@
 //! [`SEND_BUFFER`](super::SEND_BUFFER) bytes that the connection has not taken.
 
 use crate::answer::After;
+use crate::cache_status::CacheStatus;
 use crate::http2::fields_of;
 use crate::http2::wire::Wire;
+use crate::progress::Progress;
 use crate::sender::{Framing, Opening, Taken, WriteEnd, within};
 use bytes::Bytes;
 use foxy_http::{Headers, ResponseHead};
@@ -29,12 +31,13 @@ pub(crate) struct Out {
     ended: bool,
     /// Bytes sent: bodies, and heads before their compression.
     pub(crate) sent: u64,
+    pub(crate) progress: Rc<Progress>,
 }
 
 impl Out {
     pub(super) fn new(respond: SendResponse<Bytes>, wire: Rc<Wire>) -> Self {
         let stream = respond.stream_id().as_u32();
-        Self { respond, body: None, wire, stream, ended: false, sent: 0 }
+        Self { respond, body: None, wire, stream, ended: false, sent: 0, progress: Rc::default() }
     }
 
     /// Ready once the client has given up the stream or the connection; never after the end of the answer.
@@ -62,7 +65,7 @@ impl Out {
 
     fn open(&mut self, head: Response<()>, end: bool) -> Result<(), WriteEnd> {
         let weight = weight(head.headers());
-        self.sent += weight;
+        self.count(weight);
         self.wire.handed_head(self.stream, usize::try_from(weight).unwrap_or(usize::MAX));
         self.body = Some(self.respond.send_response(head, end).map_err(|_| WriteEnd::Gone)?);
         self.ended = end;
@@ -97,11 +100,18 @@ impl Out {
 
     /// Sends what there is room for.
     pub(crate) fn data(&mut self, data: Bytes, end: bool) -> Result<(), WriteEnd> {
+        let length = data.len() as u64;
         let Some(body) = &mut self.body else { return Err(WriteEnd::Gone) };
-        self.sent += data.len() as u64;
         self.ended = end;
         self.wire.handed_data(self.stream, data.len());
-        body.send_data(data, end).map_err(|_| WriteEnd::Gone)
+        let sent = body.send_data(data, end).map_err(|_| WriteEnd::Gone);
+        self.count(length);
+        sent
+    }
+
+    fn count(&mut self, bytes: u64) {
+        self.sent += bytes;
+        self.progress.send(bytes);
     }
 
     /// Gives back room that was asked for and not used.
@@ -132,6 +142,10 @@ impl<'a> Http2Sender<'a> {
         self.out.borrow().sent
     }
 
+    pub(crate) fn opens(&self, status: u16, outcome: CacheStatus) {
+        self.out.borrow().progress.open(status, outcome, 0);
+    }
+
     pub(crate) fn begin(&mut self, opening: Opening<'_>) -> After {
         let mut head = head_of(opening.status, opening.headers);
         let own = head.headers_mut();
@@ -144,6 +158,7 @@ impl<'a> Http2Sender<'a> {
         if let Framing::Length(length) = opening.framing {
             own.insert("content-length", HeaderValue::from(length));
         }
+        self.out.borrow().progress.open(opening.status, opening.outcome, weight(head.headers()));
         self.pending = Some(head);
         self.framing = opening.framing;
         After::Keep
@@ -170,7 +185,7 @@ impl<'a> Http2Sender<'a> {
             return out.data(Bytes::new(), true);
         }
         let trailers = fields_of(trailers);
-        out.sent += weight(&trailers);
+        out.count(weight(&trailers));
         out.ended = true;
         let Some(body) = &mut out.body else { return Err(WriteEnd::Gone) };
         body.send_trailers(trailers).map_err(|_| WriteEnd::Gone)
@@ -209,7 +224,7 @@ impl<'a> Http2Sender<'a> {
             return out.open(response, false);
         }
         let weight = weight(response.headers());
-        out.sent += weight;
+        out.count(weight);
         out.wire.handed_head(out.stream, usize::try_from(weight).unwrap_or(usize::MAX));
         out.respond.send_informational(response).map_err(|_| WriteEnd::Gone)
     }

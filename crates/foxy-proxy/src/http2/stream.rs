@@ -10,7 +10,7 @@ use crate::http2::tunnel::Http2Tunnel;
 use crate::http2::{Open, fields};
 use crate::intercept::Inside;
 use crate::reason::ErrorReason;
-use crate::recording::record;
+use crate::recording::{Read, Recording};
 use crate::request::request;
 use crate::sender::Sender;
 use crate::serve::Ended;
@@ -62,15 +62,24 @@ pub(super) async fn serve(
     let content = if body.is_end_stream() { Content::None } else { Content::Some };
     let out = RefCell::new(Out::new(respond, Rc::clone(open.wire())));
     let mut body = Http2Body::new(body, limits, Rc::clone(open.wire()));
-    let mut found = head_of(&parts, content, &limits).map(|(head, length)| match inside {
+    let found = head_of(&parts, content, &limits).map(|(head, length)| match inside {
         None => (head, length, None),
         Some(inside) => {
             let (head, refusal) = inside.judge(head);
             (head, length, refusal)
         }
     });
-    let (ended, bytes) = match &mut found {
-        Ok((head, length, refusal)) => {
+    let progress = Rc::clone(&out.borrow().progress);
+    let (read, found) = match found {
+        Ok((head, length, refusal)) => (Read::Head(head, scheme), Ok((length, refusal))),
+        Err(error) => {
+            let (method, url) = (parts.method.as_str().into(), parts.uri.to_string().into());
+            (Read::Words { method, url }, Err(error))
+        }
+    };
+    let mut recording = Recording::begin(&worker, peer, started, read, &progress);
+    let (ended, bytes) = match (&mut recording.read, &found) {
+        (Read::Head(head, _), Ok((length, refusal))) => {
             let is_safe = head.method.is_safe();
             let mut client = Client::Http2(Http2Stream { out: &out, body: &mut body, scheme });
             let answered = request(&worker, &mut client, peer, (head, *length), *refusal);
@@ -82,7 +91,8 @@ pub(super) async fn serve(
                 }
             }
         }
-        Err(error) => {
+        (Read::Words { .. }, Ok(_)) => unreachable!("what is accepted has a head"),
+        (_, Err(error)) => {
             let head_only = parts.method == http::Method::HEAD;
             let asked = Asked { head_only, version: Version::Http2, keep: true, trailers: false };
             let mut sender = Sender::Http2(Http2Sender::new(&out, worker.settings().client_write));
@@ -103,8 +113,7 @@ pub(super) async fn serve(
         Ended::Tunnelled(_) => Reason::CONNECT_ERROR,
         Ended::Cut(Cut::Source) | Ended::Answered(..) | Ended::Intercepted(..) => Reason::INTERNAL_ERROR,
     });
-    let head = found.as_ref().ok().map(|(head, ..)| head);
-    record(&worker, peer, started, head, (&ended, bytes));
+    recording.end(&ended, bytes, false);
 }
 
 fn head_of(

@@ -37,6 +37,8 @@ pub enum DestinationRefusal {
     /// Anything else that is not globally reachable: `240.0.0.0/4`, benchmarking, protocol assignments, and IPv6
     /// outside `2000::/3`.
     Reserved,
+    /// A public address that this machine has itself: what listens there may be meant for the machine alone.
+    OwnMachine,
     /// The proxy's own listening address: it would talk to itself.
     OwnAddress,
     /// CONNECT to a port that is not in [`DestinationPolicy::connect_ports`].
@@ -59,6 +61,7 @@ impl DestinationRefusal {
             Self::Multicast => "the host resolves to a multicast address",
             Self::Broadcast => "the host resolves to a broadcast address",
             Self::Reserved => "the host resolves to a reserved address",
+            Self::OwnMachine => "the host resolves to an address of the proxy's own machine",
             Self::OwnAddress => "the host resolves to an address of this proxy",
             Self::ConnectPort => "CONNECT to this port is not allowed",
             Self::PortZero => "port 0 cannot be connected to",
@@ -67,11 +70,31 @@ impl DestinationRefusal {
 
     /// What the operator can set to allow it; `None` where nothing can.
     #[must_use]
-    pub fn remedy(self) -> Option<&'static str> {
+    pub const fn remedy(self) -> Option<&'static str> {
         match self {
             Self::OwnAddress | Self::PortZero => None,
-            Self::ConnectPort => Some("add the port to connect_ports"),
-            _ => Some("start foxy with --allow-destination and the address's block"),
+            Self::ConnectPort => Some("to allow it, add the port to connect-ports (--connect-port PORT)"),
+            _ => Some("to allow it, add the address's block to allow-destination (--allow-destination CIDR)"),
+        }
+    }
+
+    /// The reason phrase of the answer: many programs show nothing else of it.
+    #[must_use]
+    pub const fn phrase(self) -> &'static str {
+        match self {
+            Self::Loopback => "Loopback address: see --allow-destination",
+            Self::LinkLocal => "Link-local address: see --allow-destination",
+            Self::Private => "Private address: see --allow-destination",
+            Self::SharedAddressSpace => "Shared address: see --allow-destination",
+            Self::Metadata => "Cloud metadata address: see --allow-destination",
+            Self::Unspecified => "Unspecified address: see --allow-destination",
+            Self::Multicast => "Multicast address: see --allow-destination",
+            Self::Broadcast => "Broadcast address: see --allow-destination",
+            Self::Reserved => "Reserved address: see --allow-destination",
+            Self::OwnMachine => "Address of the proxy's machine: see --allow-destination",
+            Self::OwnAddress => "Address of the proxy itself",
+            Self::ConnectPort => "Port not in connect-ports: see --connect-port",
+            Self::PortZero => "Port 0",
         }
     }
 }
@@ -114,32 +137,60 @@ impl DestinationPolicy {
         if self.is_own(ip, address.port()) {
             return Err(DestinationRefusal::OwnAddress);
         }
-        if chosen == ChosenBy::Operator || self.allowed.iter().any(|block| block.contains(ip)) {
+        if chosen == ChosenBy::Operator || self.allows(ip) {
             return Ok(());
         }
         let embedded = embedded_in(ip);
         let refusal = refusal_of(ip).or_else(|| {
             embedded.into_iter().flatten().find_map(|address| {
                 let address = IpAddr::V4(address);
-                let allowed = self.allowed.iter().any(|block| block.contains(address));
-                refusal_of(address).filter(|_| !allowed)
+                refusal_of(address).filter(|_| !self.allows(address))
             })
         });
         refusal.map_or(Ok(()), Err)
     }
 
-    /// Whether an established connection may be used: one whose two ends are the same machine and that ends at a
-    /// port this proxy listens on for every address leads to the proxy itself.
+    /// Whether an address that [`Self::check_address`] lets through may be dialled although it may be one of this
+    /// machine. `is_own` says whether it is; it is asked only where that matters.
     ///
     /// # Errors
-    /// [`DestinationRefusal::OwnAddress`].
-    pub fn check_connection(&self, local: SocketAddr, peer: SocketAddr) -> Result<(), DestinationRefusal> {
+    /// [`DestinationRefusal::OwnMachine`].
+    pub fn check_machine(
+        &self,
+        ip: IpAddr,
+        chosen: ChosenBy,
+        mut is_own: impl FnMut(IpAddr) -> bool,
+    ) -> Result<(), DestinationRefusal> {
+        let ip = ip.to_canonical();
+        if chosen == ChosenBy::Operator || self.allows(ip) {
+            return Ok(());
+        }
+        let embedded = embedded_in(ip).into_iter().flatten().map(IpAddr::V4);
+        let mut reached = std::iter::once(ip).chain(embedded.filter(|address| !self.allows(*address)));
+        if reached.any(&mut is_own) { Err(DestinationRefusal::OwnMachine) } else { Ok(()) }
+    }
+
+    fn allows(&self, ip: IpAddr) -> bool {
+        self.allowed.iter().any(|block| block.contains(ip))
+    }
+
+    /// Whether an established connection may be used: one whose two ends are the same machine and that ends at a
+    /// port this proxy listens on for every address leads to the proxy itself, any other to another service of the machine.
+    ///
+    /// # Errors
+    /// [`DestinationRefusal::OwnAddress`] or [`DestinationRefusal::OwnMachine`].
+    pub fn check_connection(
+        &self,
+        local: SocketAddr,
+        peer: SocketAddr,
+        chosen: ChosenBy,
+    ) -> Result<(), DestinationRefusal> {
         let same_machine = local.ip().to_canonical() == peer.ip().to_canonical();
         let listens = |own: &SocketAddr| own.ip().is_unspecified() && own.port() == peer.port();
         if same_machine && self.own.iter().any(listens) {
             return Err(DestinationRefusal::OwnAddress);
         }
-        Ok(())
+        self.check_machine(peer.ip(), chosen, |_| same_machine)
     }
 
     /// Whether CONNECT may ask for a port.

@@ -154,12 +154,45 @@ fn the_proxy_never_dials_itself() {
 fn a_connection_from_the_machine_to_its_own_port_is_refused() {
     let own = vec!["0.0.0.0:3128".parse().expect("address")];
     let policy = DestinationPolicy { own, ..DestinationPolicy::default() };
-    let check = |local: &str, peer: &str| {
-        policy.check_connection(local.parse().expect(local), peer.parse().expect(peer))
+    let by = |local: &str, peer: &str, chosen| {
+        policy.check_connection(local.parse().expect(local), peer.parse().expect(peer), chosen)
     };
+    let check = |local, peer| by(local, peer, ChosenBy::Client);
     assert_eq!(check("8.8.4.4:5000", "8.8.4.4:3128"), Err(Refusal::OwnAddress));
-    assert_eq!(check("8.8.4.4:5000", "8.8.4.4:80"), Ok(()));
+    assert_eq!(check("8.8.4.4:5000", "8.8.4.4:80"), Err(Refusal::OwnMachine));
+    assert_eq!(by("8.8.4.4:5000", "8.8.4.4:80", ChosenBy::Operator), Ok(()));
     assert_eq!(check("8.8.4.4:5000", "8.8.8.8:3128"), Ok(()));
+}
+
+#[test]
+fn a_public_address_of_the_machine_is_refused_however_it_is_written() {
+    let own: IpAddr = "8.8.4.4".parse().expect("address");
+    let check = |allowed: &[&str], address: &str, chosen| {
+        let allowed = allowed.iter().map(|block| block.parse().expect("block")).collect();
+        let policy = DestinationPolicy { allowed, ..DestinationPolicy::default() };
+        policy.check_machine(address.parse().expect(address), chosen, |asked| asked == own)
+    };
+    let refused = Err(Refusal::OwnMachine);
+    for address in ["8.8.4.4", "::ffff:8.8.4.4", "64:ff9b::808:404", "2002:808:404::1"] {
+        assert_eq!(check(&[], address, ChosenBy::Client), refused, "{address}");
+        assert_eq!(check(&[], address, ChosenBy::Operator), Ok(()), "{address}");
+        assert_eq!(check(&["8.8.4.4/32"], address, ChosenBy::Client), Ok(()), "{address}");
+    }
+    assert_eq!(check(&[], "8.8.8.8", ChosenBy::Client), Ok(()));
+    assert_eq!(check(&["8.8.8.0/24"], "8.8.4.4", ChosenBy::Client), refused);
+}
+
+#[test]
+fn what_an_operator_can_set_is_named_where_programs_show_it() {
+    for (refusal, phrase) in [
+        (Refusal::Private, "Private address: see --allow-destination"),
+        (Refusal::OwnMachine, "Address of the proxy's machine: see --allow-destination"),
+        (Refusal::ConnectPort, "Port not in connect-ports: see --connect-port"),
+    ] {
+        assert_eq!(refusal.phrase(), phrase);
+        let setting = phrase.rsplit(' ').next().expect("a word");
+        assert!(refusal.remedy().is_some_and(|remedy| remedy.contains(setting)), "{refusal:?}");
+    }
 }
 
 #[test]

@@ -3,13 +3,15 @@
 
 use crate::client_block::ClientBlock;
 use crate::upstream::connect_error::connect_failure;
-use crate::upstream::destination::{ChosenBy, DestinationPolicy};
+use crate::upstream::destination::{ChosenBy, DestinationPolicy, DestinationRefusal};
 use crate::upstream::error::{ConnectError, ResolveError, TlsError};
+use crate::upstream::own_machine::is_own;
 use crate::upstream::resolve::Lookups;
 use crate::upstream::tls::OriginTls;
 use crate::upstream::transport::Transport;
 use foxy_http::Scheme;
 use futures_util::stream::{FuturesUnordered, StreamExt};
+use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::rc::Rc;
 use std::time::Duration;
@@ -62,6 +64,7 @@ pub(crate) struct Dialer {
     policy: Rc<DestinationPolicy>,
     tls: OriginTls,
     timeout: Duration,
+    is_own: fn(IpAddr) -> io::Result<bool>,
 }
 
 impl Dialer {
@@ -71,7 +74,7 @@ impl Dialer {
         tls: OriginTls,
         timeout: Duration,
     ) -> Self {
-        Self { lookups, policy, tls, timeout }
+        Self { lookups, policy, tls, timeout, is_own }
     }
 
     pub(crate) fn policy(&self) -> &DestinationPolicy {
@@ -109,7 +112,7 @@ impl Dialer {
             .local_addr()
             .and_then(|local| Ok((local, stream.peer_addr()?)))
             .map_err(|error| connect_failure(&error))?;
-        self.policy.check_connection(local, peer)?;
+        self.policy.check_connection(local, peer, origin.chosen)?;
         stream.set_nodelay(true).map_err(|error| connect_failure(&error))?;
         Ok((stream, deadline))
     }
@@ -130,17 +133,38 @@ impl Dialer {
         let mut allowed = Vec::with_capacity(found.len().min(ADDRESSES));
         for ip in interleaved(found) {
             let address = SocketAddr::new(ip, origin.port);
-            match self.policy.check_address(address, origin.chosen) {
+            match self.may_dial(address, origin.chosen)? {
                 Ok(()) => allowed.push(address),
                 Err(reason) => refusal = refusal.or(Some(reason)),
             }
+            if allowed.len() == ADDRESSES {
+                break;
+            }
         }
-        allowed.truncate(ADDRESSES);
         match refusal {
             Some(reason) if allowed.is_empty() => Err(ConnectError::Forbidden(reason)),
             None if allowed.is_empty() => Err(ConnectError::Resolve(ResolveError::NoSuchHost)),
             _ => Ok(allowed),
         }
+    }
+
+    /// Whether the policy lets an address be dialled; an error where nobody can tell.
+    fn may_dial(
+        &self,
+        address: SocketAddr,
+        chosen: ChosenBy,
+    ) -> Result<Result<(), DestinationRefusal>, ConnectError> {
+        let mut failure = None;
+        let is_own = |ip| match (self.is_own)(ip) {
+            Ok(own) => own,
+            Err(error) => {
+                failure = Some(error);
+                true
+            }
+        };
+        let checked = self.policy.check_address(address, chosen);
+        let checked = checked.and_then(|()| self.policy.check_machine(address.ip(), chosen, is_own));
+        failure.map_or(Ok(checked), |error| Err(connect_failure(&error)))
     }
 }
 

@@ -62,6 +62,19 @@ async fn a_name_that_turns_to_loopback_is_refused_by_the_address_dialled() {
 }
 
 #[tokio::test]
+async fn an_address_of_the_machine_is_left_out_and_where_nobody_can_tell_none_is_dialled() {
+    let mut dialer = dialer(&[&["8.8.4.4", "8.8.8.8"]], &[]);
+    dialer.is_own = |ip| Ok(ip == IpAddr::from([8, 8, 4, 4]));
+    let public = vec![SocketAddr::from(([8, 8, 8, 8], 80))];
+    assert_eq!(dialer.addresses(&named(80), None).await, Ok(public));
+    dialer.is_own = |_| Ok(true);
+    let refused = Err(ConnectError::Forbidden(DestinationRefusal::OwnMachine));
+    assert_eq!(dialer.addresses(&named(80), None).await, refused);
+    dialer.is_own = |_| Err(io::Error::from_raw_os_error(24));
+    assert_eq!(dialer.addresses(&named(80), None).await, Err(ConnectError::OutOfResources));
+}
+
+#[tokio::test]
 async fn literals_pass_the_same_policy() {
     let (_listener, port) = listening().await;
     let dialer = dialer(&[&["1.1.1.1"]], &[]);

@@ -13,6 +13,7 @@ mod http1;
 mod http2;
 mod known_names;
 mod name_resolver;
+mod own_machine;
 mod pool;
 mod reach;
 mod resolve;

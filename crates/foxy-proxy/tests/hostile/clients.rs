@@ -160,7 +160,11 @@ async fn destinations_that_are_not_public_are_refused() {
             client.send(format!("GET http://{host}/ HTTP/1.1\r\nHost: {host}\r\n\r\n")).await;
             let answer = client.response(&Method::Get).await;
             assert_eq!(answer.head.status, 403, "{host}: {}", answer.text());
-            assert!(answer.text().contains("destination-forbidden"), "{host}: {}", answer.text());
+            for part in ["destination-forbidden", "--allow-destination CIDR"] {
+                assert!(answer.text().contains(part), "{host}: {}", answer.text());
+            }
+            let phrase = String::from_utf8_lossy(&answer.head.reason);
+            assert!(phrase.ends_with(" address: see --allow-destination"), "{host}: {phrase}");
         }
         for host in ["0x7f.1", "2130706433", "127.1", "nowhere.invalid"] {
             let mut client = RawClient::connect(proxy.port).await;
@@ -192,7 +196,12 @@ async fn connect_opens_tunnels_to_allowed_ports_only() {
         let proxy = Proxy::start_with(|settings| settings.destinations.connect_ports = vec![port]);
         let mut refused = RawClient::connect(proxy.port).await;
         refused.send("CONNECT 127.0.0.1:25 HTTP/1.1\r\nHost: 127.0.0.1:25\r\n\r\n").await;
-        assert_eq!(refused.response(&Method::Get).await.head.status, 403);
+        let answer = refused.response(&Method::Get).await;
+        assert_eq!(
+            (answer.head.status, &answer.head.reason[..]),
+            (403, &b"Port not in connect-ports: see --connect-port"[..])
+        );
+        assert!(answer.text().contains("--connect-port PORT"), "{}", answer.text());
 
         let mut client = sent(&proxy, &origin, "CONNECT ORIGIN HTTP/1.1\r\nHost: ORIGIN\r\n\r\nearly").await;
         assert_eq!(client.response(&Method::Connect).await.head.status, 200);

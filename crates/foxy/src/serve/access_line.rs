@@ -2,7 +2,9 @@
 //! request can forge a line, a field or a terminal command.
 
 use foxy_base::Civil;
-use foxy_proxy::access::AccessRecord;
+use foxy_proxy::access::{AccessRecord, CutReason};
+use foxy_proxy::cache_status::CacheStatus;
+use foxy_proxy::reason::ErrorReason;
 use std::io::Write;
 use std::net::IpAddr;
 
@@ -49,15 +51,16 @@ fn squid(line: &AccessRecord<'_>, out: &mut Vec<u8>) -> std::io::Result<()> {
     out.push(b' ');
     address(line.client.ip(), out)?;
     out.push(b' ');
-    out.extend_from_slice(line.outcome.squid_code().as_bytes());
+    out.extend_from_slice(squid_code(line).as_bytes());
+    out.extend_from_slice(squid_suffix(line.cut).as_bytes());
     out.push(b'/');
     decimal(line.status.into(), 3, b'0', out);
     out.push(b' ');
     decimal(line.bytes, 1, b' ', out);
     out.push(b' ');
-    percent(line.method.as_bytes(), out)?;
+    percent(line.method, out)?;
     out.push(b' ');
-    percent(line.url, out)?;
+    url(line, percent, out)?;
     out.extend_from_slice(b" - ");
     out.extend_from_slice(line.outcome.hierarchy().as_bytes());
     out.push(b'/');
@@ -93,14 +96,52 @@ fn origin_host<'a>(line: &AccessRecord<'a>) -> &'a [u8] {
     if line.outcome.hierarchy() != "HIER_DIRECT" {
         return b"";
     }
-    let start = line.url.windows(3).position(|three| three == b"://").map_or(0, |at| at + 3);
-    let rest = &line.url[start..];
-    let end = rest.iter().position(|byte| matches!(byte, b'/' | b'?' | b'#')).unwrap_or(rest.len());
-    let authority = &rest[..end];
+    let authority = line.authority();
     match authority.iter().rposition(|byte| matches!(byte, b':' | b']')) {
         Some(at) if authority[at] == b':' => &authority[..at],
         _ => authority,
     }
+}
+
+/// What a result code ends with where the answer did not reach its end.
+const fn squid_suffix(cut: Option<CutReason>) -> &'static str {
+    match cut {
+        None => "",
+        Some(CutReason::ClientLeft) => "_ABORTED",
+        Some(CutReason::BrokeOff) => "_BROKEN",
+        Some(CutReason::Stopped) => "_STOPPED",
+    }
+}
+
+/// The result code; a request that was cut before anything was known of it waited for its answer.
+fn squid_code(line: &AccessRecord<'_>) -> &'static str {
+    match line.outcome {
+        CacheStatus::Local { .. } | CacheStatus::Error(ErrorReason::Upstream(_)) if line.cut.is_some() => {
+            "TCP_MISS"
+        }
+        outcome => outcome.squid_code(),
+    }
+}
+
+/// The status as nginx tells it: 499 where the client left, 444 where the server closed the connection.
+const fn combined_status(line: &AccessRecord<'_>) -> u16 {
+    match line.cut {
+        Some(CutReason::ClientLeft) => 499,
+        Some(CutReason::Stopped) => 444,
+        Some(CutReason::BrokeOff) | None => line.status,
+    }
+}
+
+/// The URL with the host that it is of.
+fn url(
+    line: &AccessRecord<'_>,
+    escape: fn(&[u8], &mut Vec<u8>) -> std::io::Result<()>,
+    out: &mut Vec<u8>,
+) -> std::io::Result<()> {
+    let Some((scheme, host)) = line.site else { return escape(line.url, out) };
+    write!(out, "{scheme}://")?;
+    escape(host, out)?;
+    if line.url == b"*" { Ok(()) } else { escape(line.url, out) }
 }
 
 /// Writes `text` with all but visible ASCII as `%XX`, and nothing as `-`.
@@ -119,10 +160,10 @@ fn combined(line: &AccessRecord<'_>, out: &mut Vec<u8>) -> std::io::Result<()> {
     let month = MONTHS[usize::from(time.month) - 1];
     write!(out, "{} - - [{:02}/{month}/{:04}:", line.client.ip(), time.day, time.year)?;
     write!(out, "{:02}:{:02}:{:02} +0000] \"", time.hour, time.minute, time.second)?;
-    backslash(line.method.as_bytes(), out)?;
+    backslash(line.method, out)?;
     out.push(b' ');
-    backslash(line.url, out)?;
-    write!(out, " {}\" {:03} ", line.version, line.status)?;
+    url(line, backslash, out)?;
+    write!(out, " {}\" {:03} ", line.version, combined_status(line))?;
     if line.body_bytes == 0 {
         out.push(b'-')
     } else {
@@ -153,10 +194,13 @@ fn json(line: &AccessRecord<'_>, out: &mut Vec<u8>) -> std::io::Result<()> {
     write!(out, "{{\"time\":\"{:04}-{:02}-{:02}T", time.year, time.month, time.day)?;
     write!(out, "{:02}:{:02}:{:02}.{:03}Z\"", time.hour, time.minute, time.second, line.end.0 % 1000)?;
     write!(out, ",\"elapsed_us\":{},\"client\":\"{}\"", line.elapsed.as_micros(), line.client.ip())?;
-    text("result", Some(line.outcome.squid_code().as_bytes()), out)?;
+    text("result", Some(&[squid_code(line), squid_suffix(line.cut)].concat().into_bytes()), out)?;
+    text("cut", line.cut.map(|cut| cut.name().as_bytes()), out)?;
     write!(out, ",\"status\":{},\"bytes\":{},\"body_bytes\":{}", line.status, line.bytes, line.body_bytes)?;
-    text("method", Some(line.method.as_bytes()), out)?;
-    text("url", Some(line.url), out)?;
+    text("method", Some(line.method), out)?;
+    let mut whole = Vec::new();
+    url(line, |text, out| out.write_all(text), &mut whole)?;
+    text("url", Some(&whole), out)?;
     text("version", Some(line.version.as_bytes()), out)?;
     text("hierarchy", Some(line.outcome.hierarchy().as_bytes()), out)?;
     text("content_type", line.content_type, out)?;

@@ -21,7 +21,9 @@ fn sample() -> AccessRecord<'static> {
         status: 200,
         bytes: 411,
         body_bytes: 300,
-        method: "GET",
+        cut: None,
+        method: b"GET",
+        site: None,
         url: b"http://example.com/a?b",
         version: "HTTP/1.1",
         content_type: Some(b"text/html; charset=utf-8"),
@@ -81,7 +83,7 @@ fn a_json_line() {
         AccessFormat::Json,
         &sample(),
         "{\"time\":\"2010-10-08T11:11:48.779Z\",\"elapsed_us\":180250,\"client\":\"192.168.0.224\",\
-         \"result\":\"TCP_MISS\",\"status\":200,\"bytes\":411,\"body_bytes\":300,\"method\":\"GET\",\
+         \"result\":\"TCP_MISS\",\"cut\":null,\"status\":200,\"bytes\":411,\"body_bytes\":300,\"method\":\"GET\",\
          \"url\":\"http://example.com/a?b\",\"version\":\"HTTP/1.1\",\"hierarchy\":\"HIER_DIRECT\",\
          \"content_type\":\"text/html; charset=utf-8\",\"referer\":null,\
          \"user_agent\":\"curl/8\",\"cache_status\":\"foxy; fwd=uri-miss; fwd-status=200; stored\"}",
@@ -89,10 +91,60 @@ fn a_json_line() {
 }
 
 #[test]
+fn a_reverse_proxys_lines_name_the_host() {
+    let line = AccessRecord { site: Some(("https", b"a.example:8443")), url: b"/a?b", ..sample() };
+    for (format, expected) in [
+        (AccessFormat::Squid, " GET https://a.example:8443/a?b - HIER_DIRECT/a.example "),
+        (AccessFormat::Combined, "\"GET https://a.example:8443/a?b HTTP/1.1\""),
+        (AccessFormat::Json, "\"url\":\"https://a.example:8443/a?b\""),
+    ] {
+        let mut out = Vec::new();
+        format.write(&line, &mut out);
+        let text = String::from_utf8(out).expect("ASCII");
+        assert!(text.contains(expected), "{text}");
+    }
+}
+
+#[test]
+fn a_line_names_why_an_answer_did_not_reach_its_end() {
+    let unknown = CacheStatus::Local { detail: "client-left" };
+    for (cut, outcome, status, expected) in [
+        (CutReason::ClientLeft, unknown, 0, [" TCP_MISS_ABORTED/000 ", "\" 499 ", "\"cut\":\"client-left\""]),
+        (
+            CutReason::ClientLeft,
+            sample().outcome,
+            200,
+            [" TCP_MISS_ABORTED/200 ", "\" 499 ", "\"status\":200"],
+        ),
+        (CutReason::Stopped, unknown, 0, [" TCP_MISS_STOPPED/000 ", "\" 444 ", "\"cut\":\"stopped\""]),
+        (
+            CutReason::BrokeOff,
+            sample().outcome,
+            200,
+            [" TCP_MISS_BROKEN/200 ", "\" 200 ", "\"cut\":\"broke-off\""],
+        ),
+    ] {
+        let line = AccessRecord { cut: Some(cut), outcome, status, ..sample() };
+        let formats = [AccessFormat::Squid, AccessFormat::Combined, AccessFormat::Json];
+        for (format, expected) in formats.into_iter().zip(expected) {
+            let mut out = Vec::new();
+            format.write(&line, &mut out);
+            let text = String::from_utf8(out).expect("ASCII");
+            assert!(text.contains(expected), "{cut:?}: {text}");
+        }
+    }
+}
+
+#[test]
 fn hostile_bytes_cannot_forge_lines_fields_or_terminal_commands() {
     let hostile = b"a b\r\n\"\\\x1b[2J\xc2\x9b\x7f\xff";
-    let line =
-        AccessRecord { url: hostile, user_agent: Some(hostile), content_type: Some(hostile), ..sample() };
+    let line = AccessRecord {
+        method: hostile,
+        url: hostile,
+        user_agent: Some(hostile),
+        content_type: Some(hostile),
+        ..sample()
+    };
     for format in [AccessFormat::Squid, AccessFormat::Combined, AccessFormat::Json] {
         let mut out = Vec::new();
         format.write(&line, &mut out);

@@ -29,6 +29,7 @@ mod purge_journal;
 pub mod purge_list;
 mod purge_series;
 pub mod query;
+mod refused_destinations;
 mod room;
 mod stopping;
 mod store_set;
@@ -51,6 +52,7 @@ use facts::{RunningFacts, StoreFacts, Trouble};
 use file_watch::FileWatch;
 use foxy_base::clock;
 use listeners::listen;
+use refused_destinations::RefusedDestinations;
 use std::cell::Cell;
 use std::net::TcpListener;
 use std::rc::Rc;
@@ -100,7 +102,8 @@ async fn operate(loaded: &Loaded, running: Running, admin: Option<TcpListener>) 
         let listener = tokio::net::TcpListener::from_std(listener).map_err(failed)?;
         tokio::task::spawn_local(admin::run(listener, Rc::clone(&facts) as Rc<dyn Facts>));
     }
-    let watching = tokio::task::spawn_local(report_troubles(Rc::clone(&facts)));
+    let refused = Arc::clone(&running.refused);
+    let watching = tokio::task::spawn_local(report_troubles(Rc::clone(&facts), refused));
     terminal::report(Level::Info, &opened.message());
     process::notify("READY=1");
     loop {
@@ -158,8 +161,9 @@ fn facts(running: &Running, settings: &Settings) -> std::io::Result<RunningFacts
     })
 }
 
-/// Reports each new trouble once, and its end; stores that are worn out are taken out of use.
-async fn report_troubles(facts: Rc<RunningFacts>) {
+/// Reports each new trouble once, and its end, and what destinations were refused; stores that are worn out are taken out of
+/// use.
+async fn report_troubles(facts: Rc<RunningFacts>, refused: Arc<RefusedDestinations>) {
     let mut known: Vec<Trouble> = Vec::new();
     loop {
         facts.take_out_worn_stores(clock::monotonic());
@@ -173,6 +177,7 @@ async fn report_troubles(facts: Rc<RunningFacts>) {
             terminal::report(Level::Info, &format!("foxy: over: {text}"));
         }
         known = troubles;
+        refused.take().iter().for_each(|text| terminal::report(Level::Warning, text));
         tokio::time::sleep(LOOK_EVERY).await;
     }
 }

@@ -7,6 +7,7 @@ use super::listeners::cannot_listen;
 use super::proxy_settings::proxy_settings;
 use super::purge_journal::{Beside, Lists};
 use super::purge_series::{Fresh, Place};
+use super::refused_destinations::RefusedDestinations;
 use super::store_set::{self, Selection, StoreSet};
 use super::stores::{self, RunningStore};
 use super::welcome::OpenStore;
@@ -17,6 +18,7 @@ use crate::terminal::{self, Level};
 use foxy_base::{Random, clock};
 use foxy_device::Root;
 use foxy_proxy::access::{AccessRecord, AccessSink};
+use foxy_proxy::cache_status::CacheStatus;
 use foxy_proxy::intercept::Interception;
 use foxy_proxy::purge::Purges;
 use foxy_proxy::purge::journal::place;
@@ -25,6 +27,7 @@ use foxy_proxy::server::{Gauges, MakeResolver, Parts, Proxy, StartError, name_re
 use foxy_proxy::settings::ProxySettings;
 use foxy_proxy::storage::ObjectStore;
 use foxy_proxy::token::Token;
+use foxy_proxy::upstream::UpstreamSettings;
 use foxy_store::Beginning;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -40,6 +43,7 @@ pub struct Running {
     pub(super) lists: Lists,
     pub(super) clock: Option<KeptClock>,
     pub(super) log: Option<OpenLog>,
+    pub(super) refused: Arc<RefusedDestinations>,
 }
 
 impl Running {
@@ -98,7 +102,11 @@ struct AllOf(Vec<Arc<dyn AccessSink>>);
 
 impl AccessSink for AllOf {
     fn record(&self, record: &AccessRecord<'_>) {
-        self.0.iter().for_each(|sink| sink.record(record));
+        self.0.iter().filter(|sink| sink.wants(record.outcome)).for_each(|sink| sink.record(record));
+    }
+
+    fn wants(&self, outcome: CacheStatus) -> bool {
+        self.0.iter().any(|sink| sink.wants(outcome))
     }
 }
 
@@ -118,7 +126,7 @@ pub struct Extra {
 /// # Errors
 /// Something cannot be opened; nobody was served then.
 pub fn open(settings: &Settings, admin: Option<SocketAddr>, extra: Extra) -> Result<Running, Failure> {
-    let connections = connections(settings.limits.connections, process::raise_open_files());
+    let open_files = process::raise_open_files();
     let log = access_log::open(settings)?;
     let tls = authorities::origin_tls(&settings.origin_ca)?;
     let certificates = settings
@@ -142,15 +150,26 @@ pub fn open(settings: &Settings, admin: Option<SocketAddr>, extra: Extra) -> Res
     let object_limit = stores.iter().map(|store| store.object_limit).min().unwrap_or_else(without_store);
     let client_tls = certificates.as_ref().map(|certificates| certificates.tls.clone());
     let purge_token = token.clone();
-    let proxy_settings =
-        ProxySettings { connections, client_tls, interception, purge_token, object_limit, ..proxy_settings };
+    let room = Room::of(open_files, process::open_files_now(), settings);
+    let upstream = UpstreamSettings { idle_total: room.idle, ..proxy_settings.upstream.clone() };
+    let proxy_settings = ProxySettings {
+        descriptors_for_connections: room.clients,
+        upstream,
+        client_tls,
+        interception,
+        purge_token,
+        object_limit,
+        ..proxy_settings
+    };
     let mut sinks: Vec<Arc<dyn AccessSink>> = extra.sink.into_iter().collect();
+    let refused = Arc::new(RefusedDestinations::default());
+    sinks.push(Arc::clone(&refused) as Arc<dyn AccessSink>);
     sinks.extend(log.as_ref().map(|log| Arc::clone(&log.sink) as Arc<dyn AccessSink>));
     let resolver = name_resolver(settings.name_servers.clone());
     let members: Vec<_> = stores.iter().map(RunningStore::member).collect();
     let set = (!members.is_empty()).then(|| StoreSet::new(members, selection, random.next_u64()));
     let proxy = start(proxy_settings, set.clone(), purges, resolver, sinks)?;
-    Ok(Running { proxy, token, certificates, stores, set, lists, clock, log })
+    Ok(Running { proxy, token, certificates, stores, set, lists, clock, log, refused })
 }
 
 /// Each store with its place among the others: stores in whose places others were meanwhile may hold what was replaced there.
@@ -172,19 +191,36 @@ fn beside(stores: &[RunningStore], selection: Selection) -> Vec<Beside> {
     stores.iter().enumerate().map(beside).collect()
 }
 
-/// Client connections that the limit on open files leaves room for: each may need two descriptors.
-fn connections(wanted: usize, open_files: Option<u64>) -> usize {
-    const FOR_ITSELF: u64 = 64;
-    let limit = open_files.unwrap_or(u64::MAX);
-    let room = usize::try_from(limit.saturating_sub(FOR_ITSELF) / 2).unwrap_or(usize::MAX).max(1);
-    if room < wanted {
-        let text = format!(
-            "foxy: the limit on open files is {limit}, so {room} clients are served at a time, not {wanted}; \
-             raise it (ulimit -n) or lower limits.connections"
-        );
-        terminal::report(Level::Warning, &text);
+/// Connections that descriptors leave room for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Room {
+    /// Of clients; each may need a second one for its origin server.
+    clients: usize,
+    /// Unused ones that each worker keeps to origin servers.
+    idle: usize,
+}
+
+impl Room {
+    /// Of descriptors that may be open, of which some are open before anybody is served.
+    fn of(open_files: Option<u64>, open_now: usize, settings: &Settings) -> Self {
+        // Look-ups of names, parts of stores, connections that end at this moment.
+        const FOR_ITSELF: usize = 64;
+        const FOR_A_WORKER: usize = 8;
+        let limit = open_files.map_or(usize::MAX, |limit| usize::try_from(limit).unwrap_or(usize::MAX));
+        let (workers, limits) = (settings.workers, &settings.limits);
+        let free = limit.saturating_sub(open_now + FOR_ITSELF + workers.saturating_mul(FOR_A_WORKER));
+        let idle = limits.idle_connections.saturating_mul(workers).min(free / 5);
+        let room = Self { clients: ((free - idle) / 2).max(1), idle: idle / workers.max(1) };
+        if room.clients < limits.connections {
+            let text = format!(
+                "foxy: the limit on open files is {limit}, so {} clients are served at a time, not {}, and others wait; \
+                 raise it (ulimit -n) or lower limits.connections",
+                room.clients, limits.connections
+            );
+            terminal::report(Level::Warning, &text);
+        }
+        room
     }
-    wanted.min(room)
 }
 
 fn start(
@@ -209,12 +245,16 @@ fn start(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::settings::{self, machine::Machine};
 
     #[test]
     fn connections_fit_the_limit_on_open_files() {
-        assert_eq!(connections(100, None), 100);
-        assert_eq!(connections(100, Some(1024)), 100);
-        assert_eq!(connections(20_000, Some(1024)), 480);
-        assert_eq!(connections(20_000, Some(10)), 1);
+        let machine = Machine { cores: 2, ..Machine::default() };
+        let settings = settings::load(None, None, &machine).unwrap_or_else(|all| panic!("{all}")).settings;
+        let room = |open_files| Room::of(open_files, 44, &settings);
+        assert_eq!(room(Some(1 << 20)), Room { clients: 523_202, idle: 1024 });
+        assert_eq!(room(Some(1024)), Room { clients: 360, idle: 90 });
+        assert_eq!(room(Some(10)), Room { clients: 1, idle: 0 });
+        assert!(room(None).clients > settings.limits.connections);
     }
 }

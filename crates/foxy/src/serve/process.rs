@@ -18,6 +18,11 @@ pub fn raise_open_files() -> Option<u64> {
     if setrlimit(Resource::Nofile, wanted).is_ok() { limit.maximum } else { limit.current }
 }
 
+/// Files that this process has open now; 0 where the system does not say.
+pub fn open_files_now() -> usize {
+    std::fs::read_dir("/proc/self/fd").map_or(0, Iterator::count)
+}
+
 /// Randomness from the system. Where the system gives none, the time and the process's number must do.
 pub fn entropy() -> u64 {
     let mut bytes = [0; 8];

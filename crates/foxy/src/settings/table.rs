@@ -59,7 +59,9 @@ pub static SETTINGS: &[Setting] = &[
         default: Preset::Fixed(&[]),
         doc: "Networks that may be relayed to although they are loopback, link-local, private or otherwise not public. \
               Blocks kept for documentation (192.0.2.0/24, 198.51.100.0/24, 203.0.113.0/24, 2001:db8::/32, 3fff::/20) are dialled as public ones are. \
-              The address that is dialled decides, not the name that was asked for. Public addresses are always allowed.",
+              The address that is dialled decides, not the name that was asked for. \
+              Public addresses are allowed, but for those that this machine has itself. \
+              An address that a router translates to this machine is not known to be its own.",
     },
     admin_rows::ADMIN_TOKEN_FILE,
     admin_rows::PURGE_FROM,

@@ -45,7 +45,8 @@ impl Foxy {
         Self::ready(command(folder, more))
     }
 
-    fn ready(mut command: Command) -> Self {
+    /// The one that this command starts, once it is ready.
+    pub fn ready(mut command: Command) -> Self {
         let mut child = command.stderr(Stdio::piped()).spawn().expect("the binary runs");
         let mut reports = BufReader::new(child.stderr.take().expect("piped"));
         let mut welcome = String::new();

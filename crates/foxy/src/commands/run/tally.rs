@@ -18,7 +18,7 @@ pub struct Tally {
 
 impl AccessSink for Tally {
     fn record(&self, record: &AccessRecord<'_>) {
-        if record.method == "CONNECT" {
+        if record.method == b"CONNECT" {
             return;
         }
         self.requests.fetch_add(1, Relaxed);
@@ -82,7 +82,8 @@ mod tests {
         };
         let tally = Tally::default();
         assert_eq!(tally.cached(), "foxy: nothing to cache came through");
-        for (method, outcome, body_bytes) in [("GET", hit, 3072), ("GET", miss, 1024), ("CONNECT", miss, 77)]
+        for (method, outcome, body_bytes) in
+            [(&b"GET"[..], hit, 3072), (b"GET", miss, 1024), (b"CONNECT", miss, 77)]
         {
             tally.record(&AccessRecord {
                 end: WallTime(0),
@@ -93,6 +94,8 @@ mod tests {
                 bytes: body_bytes,
                 body_bytes,
                 method,
+                site: None,
+                cut: None,
                 url: b"",
                 version: "",
                 content_type: None,
