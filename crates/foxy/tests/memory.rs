@@ -47,10 +47,13 @@ fn disk_hits_leave_no_more_in_memory_than_it_is_told_to_use_and_a_stated_amount(
     assert!(foxy.admin("/metrics").body.contains("foxy_store_hits_total"));
 }
 
-/// A client that has sent most of a long head.
+/// Clients at the peak. Their heads stay below the size from which foxy bounds heads together.
+const CLIENTS_AT_PEAK: usize = 4_000;
+
+/// A client that has sent most of a head.
 fn half_a_head(foxy: &Foxy) -> TcpStream {
     let mut stream = TcpStream::connect(foxy.proxy).expect("connected");
-    let head = format!("GET http://a.test/ HTTP/1.1\r\nHost: a.test\r\nX: {}", "x".repeat(60_000));
+    let head = format!("GET http://a.test/ HTTP/1.1\r\nHost: a.test\r\nX: {}", "x".repeat(7_500));
     stream.write_all(head.as_bytes()).expect("sent");
     stream
 }
@@ -74,7 +77,7 @@ fn what_a_peak_took_goes_back_within_ten_seconds() {
     let foxy = start(folder.path());
     drop(foxy.get(&origin.url("a")));
     let before = foxy.memory();
-    let clients: Vec<_> = (0..400).map(|_| half_a_head(&foxy)).collect();
+    let clients: Vec<_> = (0..CLIENTS_AT_PEAK).map(|_| half_a_head(&foxy)).collect();
     let peak = held(&foxy, PATIENCE, |memory| memory >= before + PEAK);
     assert!(peak >= before + PEAK, "no peak: {} of {} MiB", peak >> 20, before >> 20);
     drop(clients);
