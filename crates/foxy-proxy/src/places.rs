@@ -102,9 +102,9 @@ impl Places {
     /// A place for a connection, and whether another gave its place up. Without a client only the limit counts.
     pub(crate) fn take(self: &Arc<Self>, client: Option<ClientBlock>) -> Result<(Place, bool), Full> {
         let now = self.since(Instant::now());
-        let latest = self.grace.map_or(u64::MAX, |grace| now.saturating_sub(micros(grace)));
+        let before = self.grace.map_or(u64::MAX, |grace| now.saturating_sub(micros(grace)));
         let mut table = self.table();
-        let ended = table.make_room(client, (self.limit.min(self.descriptors), self.share), latest);
+        let ended = table.make_room(client, (self.limit.min(self.descriptors), self.share), before);
         let ended = ended.map_err(|full| match full {
             Full::All if self.descriptors < self.limit => Full::Descriptors,
             full => full,
@@ -242,23 +242,23 @@ impl Table {
         &mut self,
         client: Option<ClientBlock>,
         (limit, share): (usize, usize),
-        latest: u64,
+        before: u64,
     ) -> Result<Option<Taken>, Full> {
         let held = client.and_then(|client| self.clients.get(&client)).map_or(0, |held| held.taken);
         if held >= share {
             return self.end_longest_waiting(client, u64::MAX).map(Some).map_err(|_| Full::Client);
         }
         if self.taken.len() >= limit {
-            return self.end_longest_waiting(None, latest).map(Some);
+            return self.end_longest_waiting(None, before).map(Some);
         }
         Ok(None)
     }
 
-    /// Takes the place of the connection that waits longest, of that client or of all, if it waits since then at the latest.
+    /// Takes the place of the connection that waits longest, of that client or of all, if it began to wait before that time.
     ///
     /// A queue knows of each connection a time before which it did not wait. A connection that worked since is put back
     /// with its right time; a connection that is at work leaves the queues, and comes back when it waits.
-    fn end_longest_waiting(&mut self, of: Option<ClientBlock>, latest: u64) -> Result<Taken, Full> {
+    fn end_longest_waiting(&mut self, of: Option<ClientBlock>, before: u64) -> Result<Taken, Full> {
         loop {
             let queue = match of {
                 None => &self.waiting,
@@ -268,7 +268,7 @@ impl Table {
             let state = Arc::clone(&self.taken.get(&number).ok_or(Full::All)?.state);
             let (found, next) = match state.load(Ordering::Acquire) {
                 AT_WORK => (AT_WORK, UNQUEUED),
-                since if since == queued && since > latest => return Err(Full::Soon),
+                since if since == queued && since >= before => return Err(Full::Soon),
                 since if since == queued => (since, ENDING),
                 since => {
                     self.unqueue(number);
