@@ -284,8 +284,7 @@ fn start(worker: &Rc<Worker>, wanted: &Wanted<'_>, miss: &Miss, flight: Arc<Flig
         request: wanted.head.clone(),
         origin: wanted.origin.clone(),
         base: wanted.key.clone(),
-        // After another write it may not be in force any more.
-        list: miss.list.clone().filter(|_| !miss.watch.late),
+        list: miss.list_in_force().cloned(),
         stale: miss.stale.clone(),
         watch: miss.watch.again(),
         ranged: false,

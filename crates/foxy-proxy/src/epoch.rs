@@ -91,7 +91,8 @@ pub(crate) enum Judged {
     Outdated,
     /// The same, and what is under its key may be older than both: it must go.
     OutdatedAndGone,
-    /// An older fetch changed what the URL leads to, so that nobody would find it: what the URL leads to must go.
+    /// No request would find it: an older fetch replaced the list that leads to it, or a newer fetch wrote another variant
+    /// under the list in force. That list may lead to an older response, so the list must go.
     Astray,
 }
 
@@ -151,7 +152,11 @@ impl Watched {
                 continue;
             }
             if other.order > turn.order {
-                return outdated_by(other, turn);
+                match outdated_by(other, turn) {
+                    Judged::Astray => judged = Judged::Astray,
+                    outdated => return outdated,
+                }
+                continue;
             }
             if other.at < turn.looked || other.order == turn.order {
                 continue;
@@ -159,7 +164,9 @@ impl Watched {
             // It was written since the look-up, by a fetch that began earlier.
             match (turn.place, other.place) {
                 (Place::Variant, Place::Whole) => judged = Judged::Astray,
-                (Place::Part, Place::Whole) if matches!(other.left, Left::Response(_)) => {
+                (Place::Part, Place::Whole)
+                    if judged == Judged::Write && matches!(other.left, Left::Response(_)) =>
+                {
                     judged = Judged::WriteWithoutWhole;
                 }
                 _ if turn.brings != Brings::Fetched => return Judged::Outdated,
@@ -186,6 +193,8 @@ fn outdated_by(other: &Written, turn: &Turn) -> Judged {
             Left::List | Left::Response(_) => Judged::Outdated,
         },
         (Place::Part, _) | (Place::Whole, Place::Part) => Judged::OutdatedAndGone,
+        // The list in force may lead the same request to a response that is older than both.
+        (Place::Whole | Place::NewList, Place::Variant) => Judged::Astray,
         (Place::Whole | Place::Variant | Place::NewList, _) => Judged::Outdated,
     }
 }

@@ -38,6 +38,9 @@ fn fetch(group: &mut Group, key: Key, place: Place) -> Turn {
 fn write(group: &mut Group, turn: &Turn, tag: &str) -> Judged {
     let response = response(tag);
     let judged = group.judge(URL, turn, Some(&response));
+    if judged == Judged::Astray {
+        group.note(URL, &turn.of_list(URL), || Left::Nothing);
+    }
     if matches!(judged, Judged::Write | Judged::WriteWithoutWhole) {
         group.note(URL, turn, || Left::Response(response));
         if turn.place == Place::NewList {
@@ -60,13 +63,24 @@ fn the_newest_of_one_key_stays_and_others_are_untouched_by_it() {
 }
 
 #[test]
-fn what_is_for_every_request_is_older_than_any_newer_variant() {
+fn a_response_that_yields_to_a_newer_variant_leaves_nothing_older() {
     for place in [Place::Whole, Place::NewList] {
         let mut group = group();
-        let (one, two) = (fetch(&mut group, URL, place), fetch(&mut group, EN, Place::Variant));
-        assert_eq!(write(&mut group, &two, "2"), Judged::Write);
-        assert_eq!(write(&mut group, &one, "1"), Judged::Outdated, "{place:?}");
+        let [older, de] = [(); 2].map(|()| fetch(&mut group, DE, Place::Variant));
+        let de = Turn { key: URL, place, ..de };
+        let en = fetch(&mut group, EN, Place::Variant);
+        assert_eq!(write(&mut group, &en, "en"), Judged::Write);
+        assert_eq!(write(&mut group, &de, "de"), Judged::Astray, "{place:?}");
+        assert_eq!(write(&mut group, &older, "older"), Judged::Outdated, "{place:?}");
     }
+}
+
+#[test]
+fn a_new_list_yields_to_a_newer_list_and_leaves_it_in_force() {
+    let mut group = group();
+    let [de, en] = [DE, EN].map(|key| fetch(&mut group, key, Place::NewList));
+    assert_eq!(write(&mut group, &en, "en"), Judged::Write);
+    assert_eq!(write(&mut group, &de, "de"), Judged::Outdated);
 }
 
 #[test]

@@ -10,7 +10,7 @@ use crate::flight::{Flight, FlightHead, Outcome};
 use crate::not_kept::{NotKept, Refused};
 use crate::stale::Stale;
 use crate::storage::{PART, part_key};
-use crate::stored::{CacheKey, Stored, StoredBody, strip};
+use crate::stored::{CacheKey, Stored, StoredBody, VaryList, strip};
 use crate::storing::why_not_storable;
 use crate::times::Times;
 use crate::upstream::{BodyEvent, Origin, UpstreamError, UpstreamExchange};
@@ -43,6 +43,8 @@ pub(crate) struct SliceRequest {
     /// Whether the origin was asked if that is still good.
     pub(crate) validate: bool,
     pub(crate) watch: Watch,
+    /// The Vary list in force.
+    pub(crate) list: Option<VaryList>,
 }
 
 /// How a slice is kept.
@@ -113,8 +115,8 @@ async fn other(
     }
     let waiting = &worker.shared.waiting;
     let stale = slice.set.filter(|_| slice.validate).map(|stored| Stale::hold(waiting, stored, key, true));
-    let SliceRequest { request, origin, base, watch, .. } = slice;
-    let request = FillRequest { request, origin, base, list: None, stale, watch, ranged: true };
+    let SliceRequest { request, origin, base, watch, list, .. } = slice;
+    let request = FillRequest { request, origin, base, list, stale, watch, ranged: true };
     fill::answered(worker, flight, request, exchange, (head, length), times).await;
 }
 

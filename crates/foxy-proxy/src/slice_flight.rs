@@ -11,7 +11,7 @@ use crate::not_kept::NotKept;
 use crate::outgoing;
 use crate::reason::ForwardReason;
 use crate::slice_fill::{self, SliceRequest};
-use crate::stored::{CacheKey, Stored};
+use crate::stored::{CacheKey, Stored, VaryList};
 use crate::watch::Watch;
 use crate::worker::Worker;
 use foxy_base::clock;
@@ -31,6 +31,8 @@ pub(crate) struct Ask<'a> {
     pub(crate) validate: bool,
     /// Whether no other request's fetch will do.
     pub(crate) alone: bool,
+    /// The Vary list in force.
+    pub(crate) list: Option<&'a VaryList>,
 }
 
 /// A slice that is on its way.
@@ -128,6 +130,7 @@ fn start(worker: &Rc<Worker>, wanted: &Wanted<'_>, watch: &Watch, ask: Ask<'_>, 
         set: ask.set.cloned(),
         validate: ask.validate,
         watch: watch.again(),
+        list: ask.list.cloned(),
     };
     let exchange = worker.upstream.exchange(outgoing).asked_by(wanted.client);
     tokio::task::spawn_local(slice_fill::run(Rc::clone(worker), flight, request, exchange));

@@ -125,7 +125,8 @@ pub(crate) async fn send(
             Err(Short::Rest(left)) => rest = left,
             Err(Short::Gone) => {}
         }
-        let ask = Ask { asked: slice_of(rest.at, PART as u64), set: Some(&set), validate: false, alone };
+        let asked = slice_of(rest.at, PART as u64);
+        let ask = Ask { asked, set: Some(&set), validate: false, alone, list: miss.list_in_force() };
         match fetch(worker, wanted, &miss.watch, ask).await {
             Sliced::Slice(fetched) => {
                 if !rest.opened {

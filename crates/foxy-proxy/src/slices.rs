@@ -59,7 +59,8 @@ pub(crate) async fn answer(
         },
     };
     let asked = slice_of(asked.first, PART as u64);
-    let ask = Ask { asked, set: set.as_ref(), validate: set.is_some(), alone: false };
+    let ask =
+        Ask { asked, set: set.as_ref(), validate: set.is_some(), alone: false, list: miss.list_in_force() };
     match fetch(worker, wanted, &miss.watch, ask).await {
         Sliced::Slice(fetched) => {
             let set = Arc::clone(&fetched.set);

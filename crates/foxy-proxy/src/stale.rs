@@ -76,6 +76,11 @@ impl Miss {
         self.stale.as_ref().is_some_and(|stale| stale.validate)
     }
 
+    /// The Vary list that the look-up found, unless another write may have replaced the list since.
+    pub(crate) fn list_in_force(&self) -> Option<&VaryList> {
+        self.list.as_ref().filter(|_| !self.watch.late)
+    }
+
     /// What is stored under that URL, for an answer that may describe it anew.
     pub(crate) fn described(self, base: &CacheKey) -> Option<Described> {
         let (base, watch) = (base.clone(), self.watch);

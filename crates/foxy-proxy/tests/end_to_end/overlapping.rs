@@ -150,6 +150,25 @@ fn a_list_that_an_older_fetch_changes_hides_no_newer_variant() {
 }
 
 #[test]
+fn a_whole_that_answers_a_range_lets_no_older_response_of_its_variant_in() {
+    let answers = [&b"de 0"[..], b"en 1", b"en 2", b"de 3", b"en 4"].map(|body| ok(VARIES, body));
+    let (origin, [plain, ranged]) = origin(answers.to_vec(), [1, 2]);
+    let proxy = forward_proxy();
+    let url = origin.url("/x");
+    proxy.get(&url, &language("de"));
+    let plain_fetch = slowly(&proxy, &origin, &language("en"));
+    let ranged_fetch = slowly(&proxy, &origin, &format!("Range: bytes=0-1\r\n{}", language("en")));
+    assert_eq!(proxy.get(&url, &reload("de")).body, b"de 3");
+    ranged.send(()).expect("the origin waits");
+    ranged_fetch.join().expect("answered");
+    plain.send(()).expect("the origin waits");
+    assert_eq!(plain_fetch.join().expect("answered"), b"en 1");
+    let hit = proxy.get(&url, &language("en"));
+    assert_eq!(hit.body, b"en 2", "{}", hit.head);
+    assert!(hit.cache_status().starts_with("foxy; hit"), "{}", hit.head);
+}
+
+#[test]
 fn a_whole_whose_fetch_began_before_a_newer_slice_was_fetched_is_not_kept() {
     let (go, wait) = channel();
     let wait = Mutex::new(wait);
