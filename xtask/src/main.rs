@@ -3,7 +3,9 @@
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a command-line tool speaks to its user")]
 
 mod dependencies;
+mod imports;
 mod licences;
+mod names;
 mod ratchet;
 mod tidy;
 mod tools;
@@ -18,7 +20,7 @@ const USAGE: &str = "usage: cargo xtask STEP
   clippy    all lints, warnings denied
   docs      rustdoc, warnings denied
   deps      dependencies point as ARCHITECTURE.md says
-  tidy      every file says what it is; no leftovers; files stay short (--tighten rewrites the ratchet)
+  tidy      every file says what it is; no leftovers; no ratchet rises (--tighten lowers the ratchets)
   licences  every dependency's licence is on the list
   tools     what the tests need beside Rust, installed if it can be
   test      cargo test over the workspace";

@@ -1,81 +1,161 @@
-//! Length ratchets: numbers in `xtask/ratchet.json` that may only fall. Functions are held by clippy (clippy.toml).
+//! Ratchets: measures of the tree that may only fall. `xtask/ratchet.json` holds each measure's limit.
+//! Functions are held by clippy (`clippy.toml`).
 
+use crate::imports;
+use crate::names;
 use crate::workspace::{self, SourceFile};
-use serde_json::{Value, json};
+use serde_json::{Map, Value};
+use std::collections::BTreeMap;
 
-/// A source file with more lines counts as long. The number of long files may only fall.
+/// A source file with more lines counts as long.
 const LONG: usize = 500;
-/// A source file with more lines fails, whatever the ratchet says.
+/// A source file with more lines fails, whatever its ratchet says.
 const TOO_LONG: usize = 800;
+/// A folder of code with more files counts as crowded.
+const CROWDED: usize = 20;
+/// A line with more columns counts as wide.
+const WIDE: usize = 100;
 const FILE: &str = "xtask/ratchet.json";
 
-/// How long the source files are.
-#[derive(Debug, PartialEq, Eq)]
-struct Lengths {
-    longest_file: usize,
-    long_files: usize,
+/// A measure of the tree: its key in the file, what it counts, and the count.
+struct Measure {
+    key: &'static str,
+    counts: &'static str,
+    take: fn(&[SourceFile]) -> usize,
 }
 
-impl Lengths {
-    fn of(files: &[SourceFile]) -> Self {
-        let lines =
-            files.iter().filter(|file| file.path.ends_with(".rs")).map(|file| file.text.lines().count());
-        let lines: Vec<usize> = lines.collect();
-        Self {
-            longest_file: lines.iter().copied().max().unwrap_or(0),
-            long_files: lines.iter().filter(|&&count| count > LONG).count(),
-        }
+const MEASURES: [Measure; 6] = [
+    Measure { key: "long_files", counts: "source files over 500 lines", take: long_files },
+    Measure {
+        key: "crowded_folders",
+        counts: "folders of code with more than 20 files",
+        take: crowded_folders,
+    },
+    Measure { key: "wide_lines", counts: "lines over 100 columns in code and prose", take: wide_lines },
+    Measure {
+        key: "document_words",
+        counts: "words in README, ARCHITECTURE and docs/",
+        take: document_words,
+    },
+    Measure {
+        key: "largest_cycle",
+        counts: "modules in the largest import cycle",
+        take: imports::largest_cycle,
+    },
+    Measure {
+        key: "repeated_types",
+        counts: "types of a crate whose name another type has",
+        take: names::repeated_types,
+    },
+];
+
+fn long_files(files: &[SourceFile]) -> usize {
+    rust(files).filter(|file| file.text.lines().count() > LONG).count()
+}
+
+fn crowded_folders(files: &[SourceFile]) -> usize {
+    let mut folders: BTreeMap<&str, usize> = BTreeMap::new();
+    for file in rust(files) {
+        *folders.entry(folder(&file.path)).or_default() += 1;
     }
-
-    fn above(&self, long_files: usize) -> Vec<String> {
-        let mut wrong = Vec::new();
-        if self.longest_file > TOO_LONG {
-            wrong.push(format!("the longest file has {} lines; the limit is {TOO_LONG}", self.longest_file));
-        }
-        if self.long_files > long_files {
-            wrong.push(format!(
-                "{} files are over {LONG} lines; the ratchet stands at {long_files}",
-                self.long_files
-            ));
-        }
-        wrong
-    }
+    folders.values().filter(|&&count| count > CROWDED).count()
 }
 
-/// The number of long files that the ratchet's file allows.
-fn allowed(text: &str) -> Result<usize, String> {
-    let value: Value = serde_json::from_str(text).map_err(|error| format!("{FILE}: {error}"))?;
-    let number = value["long_files"].as_u64().and_then(|number| usize::try_from(number).ok());
-    number.ok_or_else(|| format!("{FILE}: no whole number \"long_files\""))
+/// Tables, links and what has no space to break at may be wide.
+fn wide_lines(files: &[SourceFile]) -> usize {
+    let is_wide = |line: &&str| {
+        let breaks = line.trim_start().contains(' ') && !line.starts_with(['|', '[']);
+        breaks && line.chars().count() > WIDE
+    };
+    let held = files.iter().filter(|file| file.path.ends_with(".rs") || is_document(&file.path));
+    held.map(|file| file.text.lines().filter(is_wide).count()).sum()
 }
 
-/// What has grown past the ratchet.
+fn document_words(files: &[SourceFile]) -> usize {
+    let documents = files.iter().filter(|file| is_document(&file.path));
+    documents.map(|file| file.text.split_whitespace().count()).sum()
+}
+
+fn is_document(path: &str) -> bool {
+    let at_root = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md"].contains(&path);
+    at_root || (path.starts_with("docs/") && path.ends_with(".md"))
+}
+
+fn rust(files: &[SourceFile]) -> impl Iterator<Item = &SourceFile> {
+    files.iter().filter(|file| file.path.ends_with(".rs"))
+}
+
+fn folder(path: &str) -> &str {
+    path.rsplit_once('/').map_or("", |(folder, _)| folder)
+}
+
+/// What has grown past its ratchet.
 pub fn complaints(files: &[SourceFile]) -> Result<Vec<String>, String> {
-    let text =
-        std::fs::read_to_string(workspace::root().join(FILE)).map_err(|error| format!("{FILE}: {error}"))?;
-    Ok(Lengths::of(files).above(allowed(&text)?))
+    let limits = limits()?;
+    let mut wrong = too_long(files);
+    for Measure { key, counts, take } in &MEASURES {
+        let limit = limits.get(*key).and_then(Value::as_u64).ok_or_else(|| format!("{FILE}: no {key}"))?;
+        let now = take(files);
+        if now as u64 > limit {
+            wrong.push(format!("{key}: {now} {counts}; the ratchet stands at {limit}"));
+        }
+    }
+    Ok(wrong)
 }
 
-/// Lowers the ratchet to where the tree stands now.
+fn too_long(files: &[SourceFile]) -> Vec<String> {
+    let lines = rust(files).map(|file| (&file.path, file.text.lines().count()));
+    let long = lines.filter(|(_, count)| *count > TOO_LONG);
+    long.map(|(path, count)| format!("{path}: {count} lines; the limit is {TOO_LONG}")).collect()
+}
+
+fn limits() -> Result<Map<String, Value>, String> {
+    let path = workspace::root().join(FILE);
+    let text = std::fs::read_to_string(path).map_err(|error| format!("{FILE}: {error}"))?;
+    serde_json::from_str(&text).map_err(|error| format!("{FILE}: {error}"))
+}
+
+/// Lowers each ratchet to where the tree stands now. A ratchet that is lower already stays.
 pub fn tighten() -> Result<String, String> {
-    let now = Lengths::of(&workspace::files()?);
-    let value = json!({"long_files": now.long_files});
-    std::fs::write(workspace::root().join(FILE), format!("{value:#}\n"))
-        .map_err(|error| format!("{FILE}: {error}"))?;
-    Ok(format!("{FILE}: longest file {}, files over {LONG} lines {}", now.longest_file, now.long_files))
+    let (files, before) = (workspace::files()?, limits()?);
+    let lower = |Measure { key, take, .. }: &Measure| {
+        let limit = before.get(*key).and_then(Value::as_u64).unwrap_or(u64::MAX);
+        ((*key).to_owned(), Value::from(limit.min(take(&files) as u64)))
+    };
+    let text = format!("{:#}\n", Value::Object(MEASURES.iter().map(lower).collect()));
+    std::fs::write(workspace::root().join(FILE), &text).map_err(|error| format!("{FILE}: {error}"))?;
+    Ok(text)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn file(path: &str, text: &str) -> SourceFile {
+        SourceFile { path: path.into(), text: text.into() }
+    }
+
     #[test]
-    fn growth_past_the_ratchet_is_named() {
-        let text = "//! x\n".repeat(801);
-        let lengths = Lengths::of(&[SourceFile { path: "a.rs".into(), text }]);
-        assert_eq!(lengths, Lengths { longest_file: 801, long_files: 1 });
-        assert_eq!(lengths.above(0).len(), 2);
-        let lengths = Lengths { longest_file: 800, long_files: 1 };
-        assert_eq!(lengths.above(1).len(), 0);
+    fn a_file_beyond_the_limit_is_named() {
+        let files = [file("a.rs", &"//! x\n".repeat(801)), file("b.rs", &"//! x\n".repeat(501))];
+        assert_eq!((long_files(&files), too_long(&files).len()), (2, 1));
+    }
+
+    #[test]
+    fn only_folders_with_too_many_sources_are_crowded() {
+        let files: Vec<SourceFile> = (0..21).map(|number| file(&format!("a/{number}.rs"), "")).collect();
+        assert_eq!((crowded_folders(&files), crowded_folders(&files[1..])), (1, 0));
+    }
+
+    #[test]
+    fn a_line_is_wide_by_its_columns_where_it_can_be_broken() {
+        let text =
+            format!("{}\n{}\n| {}\n{}", "ä ".repeat(51), "ä ".repeat(50), "x ".repeat(99), "x".repeat(200));
+        assert_eq!(wide_lines(&[file("docs/a.md", &text), file("results/a.md", &text)]), 1);
+    }
+
+    #[test]
+    fn words_of_documents_are_counted() {
+        assert_eq!(document_words(&[file("README.md", "a b\nc"), file("CHANGELOG.md", "a b")]), 3);
     }
 }

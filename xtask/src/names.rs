@@ -1,0 +1,68 @@
+//! Names of types: how many types of one crate share a name with another.
+
+use crate::workspace::SourceFile;
+use std::collections::BTreeMap;
+
+/// Types, beyond the first of each name, that share their name within a crate. Tests do not count.
+pub fn repeated_types(files: &[SourceFile]) -> usize {
+    let mut names: BTreeMap<(&str, &str), usize> = BTreeMap::new();
+    for file in files {
+        let Some((name, source)) = module(&file.path) else { continue };
+        if is_test(source) {
+            continue;
+        }
+        for declared in production(&file.text).lines().filter_map(declared) {
+            *names.entry((name, declared)).or_default() += 1;
+        }
+    }
+    names.values().map(|count| count - 1).sum()
+}
+
+/// The crate of a source file, and the file's path in `src/`.
+pub fn module(path: &str) -> Option<(&str, &str)> {
+    let (name, source) = path.strip_prefix("crates/")?.split_once("/src/")?;
+    source.strip_suffix(".rs").map(|source| (name, source))
+}
+
+/// Whether a path in `src/` is of tests alone.
+pub fn is_test(source: &str) -> bool {
+    let mut parts = source.split('/');
+    parts.any(|part| part == "tests" || part.ends_with("_tests"))
+}
+
+/// A source text without the tests at its end.
+pub fn production(text: &str) -> &str {
+    text.find("#[cfg(test)]\nmod tests").map_or(text, |end| &text[..end])
+}
+
+/// The type that a line declares.
+fn declared(line: &str) -> Option<&str> {
+    let line = line.trim_start();
+    let line = match line.strip_prefix("pub") {
+        Some(rest) if rest.starts_with('(') => rest.split_once(") ")?.1,
+        Some(rest) => rest.trim_start(),
+        None => line,
+    };
+    let kinds = ["struct ", "enum ", "trait ", "union "];
+    let rest = kinds.iter().find_map(|kind| line.strip_prefix(kind))?;
+    let end = rest.find(|character: char| !character.is_alphanumeric() && character != '_');
+    Some(&rest[..end.unwrap_or(rest.len())])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_counts_once_for_each_type_after_the_first_of_its_crate() {
+        let file = |path: &str, text: &str| SourceFile { path: path.into(), text: text.into() };
+        let files = [
+            file("crates/a/src/one.rs", "pub(crate) struct Place<'a> {\nenum Step {"),
+            file("crates/a/src/two/mod.rs", "struct Place;\n    pub trait Place {}"),
+            file("crates/a/src/two/tests/mod.rs", "struct Place;"),
+            file("crates/a/src/three.rs", "#[cfg(test)]\nmod tests {\nstruct Place;"),
+            file("crates/b/src/lib.rs", "pub enum Place {"),
+        ];
+        assert_eq!(repeated_types(&files), 2);
+    }
+}
