@@ -202,6 +202,33 @@ async fn a_fill_that_began_before_an_invalidation_adds_nothing() {
 }
 
 #[tokio::test]
+async fn what_is_superseded_while_memory_has_it_goes_when_the_newer_is_whole() {
+    for found in [true, false] {
+        let scene = Scene::new();
+        let (older, newer) = (scene.watch(), scene.watch());
+        scene.add("old", &older);
+        scene.cache.supersede(&scene.url, &scene.url, &newer).await;
+        assert_eq!(scene.body().await.as_deref(), Some(&b"old"[..]), "while the newer is on its way");
+        if found {
+            scene.cache.outdate(&scene.url, &scene.url, &newer);
+        } else {
+            scene.cache.outdate_others(&scene.url, &scene.url, &newer);
+        }
+        assert_eq!(scene.body().await, None);
+    }
+}
+
+#[tokio::test]
+async fn what_was_written_before_the_watch_and_after_the_look_up_goes_too() {
+    let scene = Scene::new();
+    let (older, looked) = (scene.watch(), scene.cache.epoch(&scene.url));
+    scene.add("old", &older);
+    let newer = scene.cache.watch_since(&scene.url, looked);
+    scene.cache.outdate_others(&scene.url, &scene.url, &newer);
+    assert_eq!(scene.body().await, None);
+}
+
+#[tokio::test]
 async fn what_the_store_would_not_forget_does_not_come_back() {
     for temper in [Temper::Busy, Temper::Silent] {
         let scene = Scene::new();

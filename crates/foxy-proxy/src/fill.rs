@@ -7,7 +7,7 @@ use crate::fill_body::Incoming;
 use crate::flight::{Flight, FlightHead, Outcome};
 use crate::keeper::{Keeper, Needed};
 use crate::not_kept::{NotKept, Refused};
-use crate::replaced::{forget_outdated, forget_rejected, forget_replaced, forget_what_was};
+use crate::replaced::{forget_outdated, forget_rejected, forget_replaced, forget_what_was, vacate_memory};
 use crate::stale::Stale;
 use crate::stored::{CacheKey, Stored, StoredBody, VaryList, strip};
 use crate::storing::why_not_storable;
@@ -164,8 +164,8 @@ pub(crate) async fn answered(
     flight.keep(keeper.as_ref().map(Keeping::of).unwrap_or_default());
     flight.publish(Outcome::Response(Arc::new(shown)));
     let body = Incoming { worker, flight, fill: &fill, head: &head, length };
-    let outdated =
-        Outdated { worker, fill: &fill, key: &key, status, is_gone: Cell::new(expected.is_none()) };
+    let (new_list, is_gone) = (list.as_ref().is_some_and(|(_, new)| *new), Cell::new(expected.is_none()));
+    let outdated = Outdated { worker, fill: &fill, key: &key, new_list, status, is_gone };
     let (result, keeper) = body.carry(exchange, keeper, (&refused, |keeper| outdated.let_go(keeper))).await;
     if let (Err(_), None, Some(keeper)) = (&result, &list, &keeper) {
         body.leave_slices(keeper, initial);
@@ -207,20 +207,27 @@ fn validated(
     }
 }
 
-/// What a response replaces that memory does not take: gone before any reader has its last byte, since a
-/// client that has it may tell others.
+/// What a response replaces: gone before any reader has the last byte, since a client that has the whole may
+/// tell others.
 struct Outdated<'a> {
     worker: &'a Worker,
     fill: &'a FillRequest,
     key: &'a CacheKey,
+    new_list: bool,
     status: u16,
     is_gone: Cell<bool>,
 }
 
 impl Outdated<'_> {
     fn let_go(&self, keeper: Option<&Keeper>) {
-        if keeper.is_none_or(Keeper::is_in_parts) && !self.is_gone.replace(true) {
-            forget_outdated(self.worker, self.fill, self.key, self.status);
+        if self.is_gone.replace(true) {
+            return;
+        }
+        let Self { worker, fill, .. } = *self;
+        if keeper.is_none_or(Keeper::is_in_parts) {
+            forget_outdated(worker, fill, (self.key, self.new_list), self.status);
+        } else {
+            vacate_memory(worker, fill, (self.key, self.new_list));
         }
     }
 }

@@ -70,16 +70,36 @@ const fn is_of_the_moment(status: u16) -> bool {
 
 /// Forgets what is stored in whose place a response has come whole that is not kept, or that the store has not confirmed yet.
 /// That the newer one could not be kept makes the older one no better (RFC 9111 §4.3.3).
-pub(crate) fn forget_outdated(worker: &Worker, fill: &FillRequest, key: &CacheKey, status: u16) {
+/// `new_list` says that no list in force leads to the newer one.
+pub(crate) fn forget_outdated(
+    worker: &Worker,
+    fill: &FillRequest,
+    (key, new_list): (&CacheKey, bool),
+    status: u16,
+) {
     if is_of_the_moment(status) {
         return;
     }
     let cache = &worker.shared.cache;
+    if new_list && (fill.list.is_some() || fill.watch.late) {
+        // The earlier list leads to what the same request got before.
+        cache.outdate(&fill.base, &fill.base, &fill.watch);
+    }
     if let Some(stale) = &fill.stale {
         cache.outdate(&fill.base, &stale.key, &fill.watch);
     }
     if fill.stale.as_ref().is_none_or(|stale| stale.key != *key) {
         cache.outdate_others(&fill.base, key, &fill.watch);
+    }
+}
+
+/// Takes out of memory what a response replaces that memory will have in a moment. The store let go of what was fresh when
+/// the head came.
+pub(crate) fn vacate_memory(worker: &Worker, fill: &FillRequest, (key, new_list): (&CacheKey, bool)) {
+    let stale = fill.stale.as_ref().map(|stale| &stale.key);
+    let list = (new_list && fill.list.is_some()).then_some(&fill.base);
+    for key in [stale, list, Some(key)].into_iter().flatten() {
+        worker.shared.cache.vacate(&fill.base, key, &fill.watch);
     }
 }
 

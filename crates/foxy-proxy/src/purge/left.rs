@@ -57,20 +57,32 @@ impl Cache {
         self.leave_nothing(base, key, watch, true);
     }
 
-    /// The same for a key under which nothing was found: only what another fetch has written there meanwhile must go.
+    /// The same for a key under which the look-up found nothing: another fetch may have written there since.
     pub(crate) fn outdate_others(&self, base: &CacheKey, key: &CacheKey, watch: &Watch) {
         self.leave_nothing(base, key, watch, false);
+    }
+
+    /// Takes out of memory what a newer response is about to replace there.
+    pub(crate) fn vacate(&self, base: &CacheKey, key: &CacheKey, watch: &Watch) {
+        let turn = watch.fetched().turn(base, key, false);
+        let group = self.groups.lock(base.hash);
+        if matches!(group.judge(base.hash, &turn, None), Judged::Write | Judged::WriteWithoutWhole) {
+            self.memory.remove(key.hash);
+        }
     }
 
     fn leave_nothing(&self, base: &CacheKey, key: &CacheKey, watch: &Watch, found: bool) {
         let turn = watch.fetched().turn(base, key, false);
         let mut group = self.groups.lock(base.hash);
-        let is_there = found || group.has_written(base.hash, key.hash);
+        let in_store = found || watch.late || group.has_written(base.hash, key.hash);
         match group.judge(base.hash, &turn, None) {
             Judged::Write | Judged::WriteWithoutWhole => {
                 group.note(base.hash, &turn, || Left::Nothing);
-                if is_there {
+                if in_store {
                     self.forget(key);
+                } else {
+                    // `supersede` took the stored form alone.
+                    self.memory.remove(key.hash);
                 }
             }
             Judged::Astray => {
