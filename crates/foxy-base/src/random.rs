@@ -66,6 +66,17 @@ pub fn split_mix(state: &mut u64) -> u64 {
     z ^ (z >> 31)
 }
 
+/// 64 random bits from the system, for seeds. Without any from the system, the clock and the process number
+/// must do.
+#[must_use]
+pub fn entropy() -> u64 {
+    let mut bytes = [0; 8];
+    match rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty()) {
+        Ok(8) => u64::from_le_bytes(bytes),
+        _ => crate::clock::wall().0 ^ (u64::from(std::process::id()) << 32),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -12,7 +12,6 @@ use foxy_rules::reuse::Stored as Facts;
 use foxy_rules::{Policy, ResponseControl, Role, Vary};
 use foxy_store::Key;
 use std::sync::Arc;
-use xxhash_rust::xxh3::xxh3_128;
 
 /// What the key of what is known of a URL's response but for the whole ends in.
 const PART_NAME: &[u8] = b"\npart";
@@ -31,7 +30,7 @@ impl CacheKey {
     #[must_use]
     pub fn new(text: impl Into<Bytes>) -> Self {
         let text = text.into();
-        let hash = Key(xxh3_128(&text).to_le_bytes());
+        let hash = Key::of(&text);
         Self { text, hash }
     }
 
@@ -166,7 +165,7 @@ impl Stored {
     #[must_use]
     pub fn object(&self) -> Key {
         let url = self.key.strip_suffix(PART_NAME).filter(|url| !url.contains(&b'\n'));
-        Key(xxh3_128(url.unwrap_or(&self.key)).to_le_bytes())
+        Key::of(url.unwrap_or(&self.key))
     }
 
     /// Whether it is what is known of an object by slices: any of its parts may be absent.

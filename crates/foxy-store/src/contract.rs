@@ -16,13 +16,22 @@ use bytes::Bytes;
 use foxy_base::Instant;
 use foxy_base::random::split_mix;
 use foxy_device::{FileId, IoBuffer, IoDone, IoError, IoId, IoOp};
+use std::fmt;
 use std::sync::Arc;
+use xxhash_rust::xxh3::xxh3_128;
 
 /// What names a record: 128 bits of a hash the caller makes of its own key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Key(pub [u8; 16]);
 
 impl Key {
+    /// The key of a name: its XXH3 hash. Keep the name in the record's head where others choose names, and compare: two
+    /// names can be made to have one hash.
+    #[must_use]
+    pub fn of(name: &[u8]) -> Self {
+        Self(xxh3_128(name).to_le_bytes())
+    }
+
     /// A well-mixed hash that nobody without the secret `mix` can foresee.
     pub(crate) fn hash(self, mix: u64) -> u64 {
         let (mut low, mut high) = ([0; 8], [0; 8]);
@@ -177,6 +186,23 @@ pub enum RefusedReason {
     /// The store has closed.
     Closed,
 }
+
+impl fmt::Display for RefusedReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let text = match self {
+            Self::TooLarge => "the record is too large for the store",
+            Self::Busy => "too many requests wait for the store",
+            Self::NoSpace => "the disk is full",
+            Self::DeviceFailed(error) => return write!(f, "the disk failed: {error}"),
+            Self::StoresNothing => "the store keeps nothing",
+            Self::Recovering => "the store still rebuilds its index",
+            Self::Closed => "the store is closed",
+        };
+        f.write_str(text)
+    }
+}
+
+impl std::error::Error for RefusedReason {}
 
 /// An answer.
 #[derive(Debug, PartialEq, Eq)]

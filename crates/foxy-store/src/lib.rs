@@ -5,6 +5,7 @@ pub mod beginning;
 pub mod checkpoint;
 mod completion;
 pub mod contract;
+mod embedded;
 pub mod engine;
 pub mod index;
 pub mod journal;
@@ -34,6 +35,7 @@ pub use contract::{
     AbsentReason, Answer, Key, Lifetime, Look, Lookup, Outbox, PlacementHint, ReadNow, Record, RefusedReason,
     Scheme, Site, StoreReply, StoreRequest, Ticket,
 };
+pub use embedded::{OpenError, Pending, Store};
 pub use engine::Ask;
 pub use key_map::{KeyMap, KeySet};
 pub use observe::Observer;

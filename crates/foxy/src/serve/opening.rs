@@ -138,7 +138,7 @@ pub fn open(settings: &Settings, admin: Option<SocketAddr>, extra: Extra) -> Res
         given => given,
     };
     let token = settings.admin_token_file.as_deref().map(token_file::read).transpose()?;
-    let mut random = Random::new(process::entropy());
+    let mut random = Random::new(foxy_base::random::entropy());
     let stores = stores::open(settings, &extra.locked, &mut random)?;
     let selection = Selection::named(settings.store_selection);
     let fresh = Fresh { era: random.next_u64().max(2), set: random.next_u64() };

@@ -23,15 +23,6 @@ pub fn open_files_now() -> usize {
     std::fs::read_dir("/proc/self/fd").map_or(0, Iterator::count)
 }
 
-/// Randomness from the system. Where the system gives none, the time and the process's number must do.
-pub fn entropy() -> u64 {
-    let mut bytes = [0; 8];
-    match rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty()) {
-        Ok(8) => u64::from_le_bytes(bytes),
-        _ => foxy_base::clock::wall().0 ^ (u64::from(std::process::id()) << 32),
-    }
-}
-
 /// Tells the service manager that asked for it how foxy is doing (sd_notify(3)): `READY=1`, `STOPPING=1`.
 /// Whether it listens changes nothing for foxy, so a failure is not reported.
 pub fn notify(state: &str) {

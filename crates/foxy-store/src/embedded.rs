@@ -1,0 +1,157 @@
+//! The store for embedding: open a folder, then put, get and remove records. [`Store`] chooses the default scheme
+//! (webcosm) and the fastest device, and hides tickets, shards and mailboxes.
+
+use crate::contract::{Answer, Key, PlacementHint, Record, RefusedReason};
+use crate::observe::Observer;
+use crate::schemes::SchemeName;
+use crate::settings::{SettingsError, StoreSettings};
+use crate::shard::{Reply, Shard, ShardSettings};
+use crate::status::{OpenStoreError, StoreStatus};
+use foxy_base::{clock, random};
+use foxy_device::{DeviceSettings, Root, RootError, open_device};
+use std::fmt;
+use std::future::IntoFuture;
+use std::path::Path;
+use std::pin::Pin;
+use std::thread;
+use std::time::Duration;
+
+/// A store in a folder. Dropping it closes the store and waits until all records are on disk.
+///
+/// A store may forget a record to make room; it never returns a record that was replaced or removed.
+/// After a crash, puts of about the last second may be missing.
+///
+/// ```
+/// use foxy_store::{Key, Record, Store};
+///
+/// # let folder = tempfile::tempdir()?;
+/// # let folder = folder.path();
+/// let store = Store::open(folder, 64 << 20)?;
+/// let key = Key::of(b"https://www.example.org/");
+/// let record = Record { head: "text/plain".into(), body: "hello".into() };
+/// store.put(key, record.clone()).wait()?;
+/// assert_eq!(store.get(key).wait(), Some(record));
+/// store.remove(key).wait()?;
+/// assert_eq!(store.get(key).wait(), None);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct Store {
+    shard: Shard,
+    /// Its lock keeps other processes out until the shard has ended.
+    _root: Root,
+}
+
+impl Store {
+    /// Opens the store in the folder `path`, and makes the folder if it is missing. The store takes `size` bytes of
+    /// disk. A store that exists is recovered; with another `size` it keeps the records that fit.
+    ///
+    /// # Errors
+    /// [`OpenError`], and the folder is as it was before.
+    pub fn open(path: impl AsRef<Path>, size: u64) -> Result<Self, OpenError> {
+        let root = Root::open(path.as_ref()).map_err(OpenError::Folder)?;
+        let settings = StoreSettings { seed: random::entropy(), ..StoreSettings::with_size(size) };
+        settings.validate().map_err(OpenError::Size)?;
+        let (device, _) = open_device(&root, DeviceSettings::default()).map_err(OpenError::System)?;
+        let observer = Observer::default();
+        let scheme = SchemeName::Webcosm.make(&settings, observer.clone());
+        let shard = Shard::start(scheme, device, observer.clone(), ShardSettings::new(clock::monotonic));
+        let store = Self { shard: shard.map_err(OpenError::System)?, _root: root };
+        loop {
+            match observer.status.get() {
+                StoreStatus::Opening | StoreStatus::Rebuilding => thread::sleep(Duration::from_millis(1)),
+                StoreStatus::Serving => return Ok(store),
+                StoreStatus::Unusable(reason) => return Err(OpenError::Unusable(reason)),
+                StoreStatus::Closed | StoreStatus::Panicked => return Err(OpenError::Failed),
+            }
+        }
+    }
+
+    /// The record of `key`, or `None`.
+    pub fn get(&self, key: Key) -> Pending<Option<Record>> {
+        pending(
+            |reply| self.shard.handle().get(key, reply),
+            |answer| match answer {
+                Some(Answer::Found(record)) => Some(record),
+                _ => None,
+            },
+        )
+    }
+
+    /// Stores a record, or replaces the record of `key`. After an error, `key` may have no record, or the earlier one.
+    pub fn put(&self, key: Key, record: Record) -> Pending<Result<(), RefusedReason>> {
+        let hint = PlacementHint { size: record.len() as u64, ..PlacementHint::default() };
+        pending(|reply| self.shard.handle().put(key, record, hint, reply), done)
+    }
+
+    /// Removes the record of `key`. The record stays removed after a crash.
+    pub fn remove(&self, key: Key) -> Pending<Result<(), RefusedReason>> {
+        pending(|reply| self.shard.handle().remove(key, reply), done)
+    }
+}
+
+fn done(answer: Option<Answer>) -> Result<(), RefusedReason> {
+    match answer {
+        Some(Answer::Stored | Answer::Removed) => Ok(()),
+        Some(Answer::Refused(reason)) => Err(reason),
+        _ => Err(RefusedReason::Closed),
+    }
+}
+
+/// A request in progress. It goes on even if nothing waits for its answer.
+#[must_use = "call `wait`, or await the answer"]
+pub struct Pending<T> {
+    answer: oneshot::Receiver<Answer>,
+    read: fn(Option<Answer>) -> T,
+}
+
+fn pending<T>(request: impl FnOnce(Reply), read: fn(Option<Answer>) -> T) -> Pending<T> {
+    let (sender, answer) = oneshot::channel();
+    request(Box::new(move |answer| drop(sender.send(answer))));
+    Pending { answer, read }
+}
+
+impl<T> Pending<T> {
+    /// Blocks the thread until the answer is there.
+    pub fn wait(self) -> T {
+        (self.read)(self.answer.recv().ok())
+    }
+}
+
+impl<T: 'static> IntoFuture for Pending<T> {
+    type Output = T;
+    type IntoFuture = Pin<Box<dyn Future<Output = T> + Send>>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        let Self { answer, read } = self;
+        Box::pin(async move { read(answer.await.ok()) })
+    }
+}
+
+/// Why a store cannot be opened.
+#[derive(Debug)]
+pub enum OpenError {
+    /// The folder cannot be made or locked, for instance because another process has it open.
+    Folder(RootError),
+    /// No store has this size.
+    Size(SettingsError),
+    /// The system gave no thread or no ring.
+    System(std::io::Error),
+    /// The folder holds no store that this version can read, or the disk failed.
+    Unusable(OpenStoreError),
+    /// The store's thread ended.
+    Failed,
+}
+
+impl fmt::Display for OpenError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Folder(error) => error.fmt(f),
+            Self::Size(error) => error.fmt(f),
+            Self::System(error) => error.fmt(f),
+            Self::Unusable(error) => error.fmt(f),
+            Self::Failed => f.write_str("the store's thread ended while it opened the store"),
+        }
+    }
+}
+
+impl std::error::Error for OpenError {}
